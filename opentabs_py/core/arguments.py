@@ -58,7 +58,8 @@ class ArgumentReader:
         Raises:
             CallRefusedError: They are too large, or the tool does not accept them.
         """
-        self._check_size(arguments)
+        # First, because validation cannot handle arbitrary depth.
+        check_size(self._tool, arguments, limit=self._limit)
         given = dict(arguments)
         if None in given.values():
             given = {
@@ -74,24 +75,10 @@ class ArgumentReader:
         try:
             violations += self._checker.violations(given, most=MAX_VIOLATIONS)
         except ValueError as error:  # such as a set, which to_json accepts
-            raise self._not_json(error) from None
+            raise _not_json(self._tool, error) from None
         if violations:
             raise failures.invalid_arguments(self._tool, violations[:MAX_VIOLATIONS])
         return given
-
-    def _check_size(self, arguments: Mapping[str, Any]) -> None:
-        """Refuse oversized arguments before validation, which cannot handle arbitrary depth."""
-        try:
-            text = to_json(arguments)
-        except (PydanticSerializationError, ValueError) as error:
-            raise self._not_json(error) from None
-        # Never fewer bytes than characters, and counting characters takes longer.
-        if len(text) > self._limit and (size := len(text.decode())) > self._limit:
-            raise failures.input_too_large(self._tool, size, self._limit)
-
-    def _not_json(self, error: Exception) -> CallRefusedError:
-        why = f"not serializable as JSON: {error}"
-        return failures.invalid_arguments(self._tool, [("", why)])
 
     def _may_leave_out(self, name: str) -> bool:
         if name not in self._names or name in self._required:
@@ -112,6 +99,26 @@ class ArgumentReader:
         return f"there is no such argument; the tool takes {listed}"
 
 
+def check_size(tool: str, arguments: Mapping[str, Any], *, limit: int) -> None:
+    """Refuse arguments that are too large.
+
+    Args:
+        tool: The tool's name, used in errors.
+        arguments: The arguments.
+        limit: Their maximum size, in characters of JSON.
+
+    Raises:
+        CallRefusedError: They are too large, or not JSON.
+    """
+    try:
+        text = to_json(arguments)
+    except (PydanticSerializationError, ValueError) as error:
+        raise _not_json(tool, error) from None
+    # Never fewer bytes than characters, and counting characters takes longer.
+    if len(text) > limit and (size := len(text.decode())) > limit:
+        raise failures.input_too_large(tool, size, limit)
+
+
 def is_closed(schema: JsonObject) -> bool:
     """Return whether a tool accepts only the `properties` of its input schema.
 
@@ -121,6 +128,10 @@ def is_closed(schema: JsonObject) -> bool:
     if schema.get("additionalProperties") is False:
         return "patternProperties" not in schema
     return "properties" in schema and not any(keyword in schema for keyword in _OPEN)
+
+
+def _not_json(tool: str, error: Exception) -> CallRefusedError:
+    return failures.invalid_arguments(tool, [("", f"not serializable as JSON: {error}")])
 
 
 def _texts(value: JsonValue) -> frozenset[str]:

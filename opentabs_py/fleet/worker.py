@@ -17,6 +17,7 @@ from pydantic_core import PydanticSerializationError
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Followed
 from opentabs_py.core import failures
+from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.liveness import Liveness
 from opentabs_py.core.fleet.messages import (
@@ -196,10 +197,22 @@ class FleetWorker:
             for message in call.channel.receive(packet):
                 self._handle_message(call_id, call, message)
         except ProtocolError as error:
-            logger.warning("Ended a call: %s", error)
+            self._refuse(call_id, call, str(error))
+
+    def _refuse(self, call_id: str, call: "_Call", why: str) -> None:
+        """End a call because of a message that cannot be read."""
+        if call.is_answered:
+            return  # it is the rest of what was refused already
+        logger.warning("Cannot read a request of the endpoint %s: %s", call.endpoint, why)
+        if call.runs:
             self._forget(call_id)
+        else:
+            refusal = fleet_failures.unreadable_request(self.identity.name, why)
+            self._settle(call_id, call, failed(refusal, ""))
 
     def _handle_message(self, call_id: str, call: "_Call", data: bytes) -> None:
+        if call.is_answered:
+            return
         match read_for_worker(data):
             case CallAsk() as ask:
                 if self._draining.is_set() or self.running >= self.identity.max_calls:
@@ -264,6 +277,7 @@ class FleetWorker:
             data = encode(outcome)
         except PydanticSerializationError as error:
             data = encode(failed(error, tool))
+        call.is_answered = True
         call.channel.on_settled = partial(self._forget, call_id)
         call.channel.send(data)
 
@@ -318,12 +332,14 @@ class _Call:
         endpoint: Who.
         channel: Carries the answers.
         runs: Whether a tool runs for it.
+        is_answered: Whether its last message has been sent.
         scope: Cancels it.
     """
 
     endpoint: str
     channel: NatsChannel
     runs: bool = False
+    is_answered: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 

@@ -54,11 +54,19 @@ def tab_tools(fleet: Fleet) -> Sequence[Tool]:
     return [RemoteTabsList(fleet), RemoteTabsOpen(fleet), RemoteTabsClose(fleet)]
 
 
-def serve_remote_tools(fleet: Fleet, registry: ToolRegistry) -> None:
-    """Serve the tools of the workers, as they come and go."""
+def serve_remote_tools(fleet: Fleet, registry: ToolRegistry, *, input_limit: int) -> None:
+    """Serve the tools of the workers, as they come and go.
+
+    Args:
+        fleet: The workers.
+        registry: Where to serve them.
+        input_limit: The largest input, in characters of JSON.
+    """
 
     def serve() -> None:
-        registry.set_remote(RemoteTool(fleet, entry) for entry in fleet.catalog.entries)
+        registry.set_remote(
+            RemoteTool(fleet, entry, input_limit=input_limit) for entry in fleet.catalog.entries
+        )
 
     fleet.catalog.subscribe(serve)
     serve()

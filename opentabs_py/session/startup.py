@@ -280,7 +280,7 @@ class SessionServer:
         registry = create_registry(
             self._settings, self.pages, tab_tools, clock=self._clock, status=status
         )
-        fleet.serve_remote_tools(self.fleet, registry)
+        fleet.serve_remote_tools(self.fleet, registry, input_limit=self._settings.message_limit)
         return registry
 
     def _count_questions(self, stack: AsyncExitStack) -> None:

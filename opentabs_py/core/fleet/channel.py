@@ -149,7 +149,8 @@ class Channel:
         """Handle a packet, and return the messages that are complete now.
 
         Raises:
-            ProtocolError: A message is longer than is accepted.
+            ProtocolError: A message is longer than is accepted. What has arrived of it is dropped;
+                its rest would be taken for another message.
         """
         self._handle_acknowledgement(packet.acknowledged, now)
         if packet.missing and packet.acknowledged == self._first:
@@ -165,6 +166,7 @@ class Channel:
         self._received.append(packet.piece)
         self._received_size += len(packet.piece)
         if self._received_size > self._most:
+            self._received, self._received_size = [], 0
             raise ProtocolError(f"a message is longer than the {self._most:,} bytes allowed")
         behind = self._expected - self._acknowledged
         due = now if behind >= ACKNOWLEDGE_EVERY else now + ACKNOWLEDGE_AFTER

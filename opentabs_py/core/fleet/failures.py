@@ -57,6 +57,23 @@ def invalid_worker_answer(worker: str, why: str) -> ChainError:
     )
 
 
+def unreadable_request(worker: str, why: str) -> ChainError:
+    """Return the error for a call that its worker cannot read.
+
+    Args:
+        worker: Its name.
+        why: What is not valid, without a capital or a period.
+    """
+    return ChainError(
+        ErrorDetail(
+            "FLEET_INVALID_REQUEST",
+            f"The worker {worker} cannot read the request ({why}), so the tool did not run. Use "
+            "one version of opentabs-py, and one OPENTABS_MESSAGE_LIMIT, in the whole fleet.",
+            category="connection",
+        )
+    )
+
+
 def not_linked(nats: str) -> ChainError:
     """Return the error for a call whose endpoint has lost NATS for too long.
 

@@ -293,6 +293,14 @@ def test_a_message_that_is_too_long_is_refused() -> None:
         exchange(one, other)
 
 
+def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
+    side = Channel(most=3)
+    side.receive(Packet(number=0, piece=b"12", more_follows=True), 0.0)
+    with pytest.raises(ProtocolError):
+        side.receive(Packet(number=1, piece=b"34", more_follows=True), 0.0)
+    assert side.receive(Packet(number=2, piece=b"5"), 0.0) == (b"5",)
+
+
 def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing() -> None:
     one = Channel(most=MOST)
     one.send(b"x")
