@@ -6,6 +6,7 @@ with an underscore.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from griffe import (
@@ -13,6 +14,8 @@ from griffe import (
     Attribute,
     Class,
     DocstringSectionKind,
+    Expr,
+    ExprName,
     Function,
     GoogleOptions,
     Module,
@@ -140,11 +143,20 @@ def _parameters(parameters: list[Parameter]) -> Iterator[str]:
             yield "*"
         stars = "" if kind is None else _STARS.get(kind, "")
         kind_of = "" if each.annotation is None else f": {each.annotation}"
-        default = "" if each.default is None or stars else f" = {each.default}"
+        default = "" if each.default is None or stars else f" = {_value(each.default)}"
         yield f"{stars}{each.name}{kind_of}{default}"
         after = parameters[index + 1].kind if index + 1 < len(parameters) else None
         if kind is ParameterKind.positional_only and after is not ParameterKind.positional_only:
             yield "/"
+
+
+def _value(default: str | Expr) -> str:
+    """Return a default; of a constant, its value, for its name says nothing to readers."""
+    if isinstance(default, ExprName) and isinstance(default.parent, Object):
+        with suppress(KeyError):  # it is of another package
+            found = default.parent.modules_collection[default.canonical_path]
+            return str(found.value) if isinstance(found, Attribute) else str(default)
+    return str(default)
 
 
 def _text(found: Object) -> Iterator[str]:
