@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opentabs_py.core.fleet.quotas import QUEUE, QUEUE_PER_CLIENT
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ Queue = Annotated[
         "--queue",
         min=0,
         metavar="N",
-        help="How many calls may wait while all workers are full, at most 100 of one client; "
-        "more are refused.",
+        help="How many calls may wait while all workers are full, at most "
+        f"{QUEUE_PER_CLIENT} of one client; more are refused.",
         rich_help_panel=PANEL,
     ),
 ]
@@ -119,7 +120,7 @@ def gather_fleet(
     cert: Path | None,
     *,
     labels: list[str] | None = None,
-    queue: int = 1000,
+    queue: int = QUEUE,
     calls_per_client: int | None = None,
 ) -> "FleetOptions":
     """Gather the options of a command that needs a fleet.

@@ -42,6 +42,7 @@ from opentabs_py.cli.options import (
     gather_settings,
     gather_tools,
 )
+from opentabs_py.core.fleet.quotas import QUEUE
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -227,7 +228,7 @@ def serve(
     metrics: Metrics = None,
     nats: Nats = None,
     label: Labels = None,
-    queue: Queue = 1000,
+    queue: Queue = QUEUE,
     calls_per_client: CallsPerClient = None,
     fleet: FleetName = "default",
     creds: Creds = None,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from opentabs_py.core.fleet.quotas import QUEUE
 from opentabs_py.errors import ConfigError
 
 
@@ -32,7 +33,7 @@ class FleetOptions:
     ca: Path | None = None
     cert: Path | None = None
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    queue: int = 1000
+    queue: int = QUEUE
     calls_per_client: int | None = None
 
     def __post_init__(self) -> None:

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
@@ -33,6 +32,7 @@ from opentabs_py.core.fleet.messages import (
 )
 from opentabs_py.core.fleet.pool import Pool, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
+from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
@@ -51,23 +51,6 @@ QUIET_FOR: Final = 0.25  # s without news from workers after the first, when all
 KNOWN_WITHIN: Final = 3.0  # s
 LOOK_EVERY: Final = 1.0  # s; for workers that are silent
 SAY_PLACE_EVERY: Final = 1.0  # s
-
-
-@dataclass(frozen=True, slots=True)
-class Quotas:
-    """How many calls an endpoint makes.
-
-    Attributes:
-        queue: How many may wait while all workers are full.
-        queue_of_one: How many of them may be of one client.
-        calls_of_one: How many of one client may run at once; None for any number.
-        waits: How long a call may wait, in seconds.
-    """
-
-    queue: int = 1000
-    queue_of_one: int = 100
-    calls_of_one: int | None = None
-    waits: float = 60.0
 
 
 class Fleet:
@@ -108,9 +91,7 @@ class Fleet:
         )
         self.catalog = Catalog(self._asks, lambda: self.directory.usable)
         self.own_tabs = OwnRemoteTabs()
-        self._queue: CallQueue[Announcement | ChainError] = CallQueue(
-            most=quotas.queue, most_of_one=quotas.queue_of_one, quota=quotas.calls_of_one
-        )
+        self._queue: CallQueue[Announcement | ChainError] = CallQueue(quotas)
         self._places: dict[Waiting, asyncio.Future[Announcement]] = {}
         self._pool = Pool(self.id)
         self._changed = anyio.Event()

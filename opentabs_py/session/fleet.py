@@ -15,9 +15,10 @@ from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.exposure import Exposure
+from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.tabs import ready_by_plugin
-from opentabs_py.fleet.endpoint import Fleet, Quotas
+from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.session import SessionTools
 from opentabs_py.server.registry import ToolRegistry
@@ -42,7 +43,7 @@ async def join_fleet(
         link,
         clock,
         labels=options.labels,
-        quotas=Quotas(queue=options.queue, calls_of_one=options.calls_per_client),
+        quotas=Quotas(queue=options.queue, calls_per_client=options.calls_per_client),
         most=longest_body(settings.message_limit),
     )
     stack.push_async_callback(fleet.close)

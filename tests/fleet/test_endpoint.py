@@ -13,11 +13,12 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet.messages import Announcement, Busy, Returned, ToEndpoint, encode
 from opentabs_py.core.fleet.pool import Wanted
+from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.endpoint import Fleet, Quotas
+from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import NatsLink
 from tests.core.fleet.test_pool import worker
 

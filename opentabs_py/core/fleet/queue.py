@@ -10,6 +10,7 @@ from typing import Final, Generic, TypeVar
 
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.pool import Full, Wanted
+from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.errors import ChainError
 
 Place = TypeVar("Place")
@@ -40,15 +41,11 @@ class CallQueue(Generic[Place]):
     """Waiting calls, and how many calls each client runs.
 
     Args:
-        most: How many calls may wait.
-        most_of_one: How many of them may be of one client.
-        quota: How many calls of one client may run at once; None for any number.
+        quotas: How many calls may wait, and how many of one client may wait or run.
     """
 
-    def __init__(self, *, most: int, most_of_one: int, quota: int | None = None) -> None:
-        self._most = most
-        self._most_of_one = most_of_one
-        self._quota = quota
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
         self._clients: OrderedDict[str, _Client] = OrderedDict()  # the next in turn first
         self._usual_seconds = 1.0
 
@@ -74,7 +71,7 @@ class CallQueue(Generic[Place]):
             ChainError: It may not wait.
         """
         own = len(self._clients[call.client].waiting)
-        if len(self) > self._most or own > self._most_of_one:
+        if len(self) > self._quotas.queue or own > self._quotas.queue_per_client:
             raise self.busy()
 
     def busy(self) -> ChainError:
@@ -109,14 +106,15 @@ class CallQueue(Generic[Place]):
         Args:
             place: Returns where a call runs from now on, or that it is full there.
         """
+        calls_per_client = self._quotas.calls_per_client
         full: set[Wanted] = set()  # what is full for one is full for all who want the same
         is_full = False
         while not is_full:
             is_full = True
             for name in [*self._clients]:
                 client = self._clients[name]
-                has_quota = self._quota is None or client.running < self._quota
-                if not (client.waiting and has_quota) or client.waiting[0].wanted in full:
+                may_run = calls_per_client is None or client.running < calls_per_client
+                if not (client.waiting and may_run) or client.waiting[0].wanted in full:
                     continue
                 found = place(client.waiting[0].wanted)
                 if isinstance(found, Full):

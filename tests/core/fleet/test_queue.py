@@ -6,13 +6,16 @@ from hypothesis import strategies as st
 
 from opentabs_py.core.fleet.pool import Full, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
+from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.errors import ChainError
 
 CHAT = Wanted("chat")
 
 
-def a_queue(*, most: int = 100, most_of_one: int = 100, quota: int | None = None) -> CallQueue[str]:
-    return CallQueue(most=most, most_of_one=most_of_one, quota=quota)
+def a_queue(
+    *, queue: int = 100, queue_per_client: int = 100, calls_per_client: int | None = None
+) -> CallQueue[str]:
+    return CallQueue(Quotas(queue, queue_per_client, calls_per_client))
 
 
 def take(queue: CallQueue[str], count: int) -> list[str]:
@@ -71,8 +74,8 @@ def test_what_is_full_for_one_client_is_not_tried_for_the_others() -> None:
     assert tried == [CHAT]
 
 
-def test_a_client_runs_no_more_than_its_quota() -> None:
-    queue = a_queue(quota=1)
+def test_a_client_runs_no_more_calls_at_once_than_it_may() -> None:
+    queue = a_queue(calls_per_client=1)
     calls = add(queue, "aab")
     assert take(queue, 3) == ["a", "b"]
     queue.end(calls[0], 1.0)
@@ -95,7 +98,7 @@ def test_how_many_come_before_a_call_is_how_many_are_placed_before_it(clients: s
 
 
 def test_no_more_than_the_bound_may_wait() -> None:
-    queue = a_queue(most=2)
+    queue = a_queue(queue=2)
     a, b = add(queue, "ab")
     queue.check(b)
     [c] = add(queue, "c")
@@ -108,13 +111,13 @@ def test_no_more_than_the_bound_may_wait() -> None:
 
 
 def test_without_a_queue_a_call_still_runs_if_there_is_room() -> None:
-    queue = a_queue(most=0)
+    queue = a_queue(queue=0)
     add(queue, "a")
     assert take(queue, 1) == ["a"]
 
 
 def test_one_client_may_not_fill_the_queue() -> None:
-    queue = a_queue(most_of_one=2)
+    queue = a_queue(queue_per_client=2)
     *_, greedy, b = add(queue, "aabab")
     with pytest.raises(ChainError):
         queue.check(greedy)
@@ -122,7 +125,7 @@ def test_one_client_may_not_fill_the_queue() -> None:
 
 
 def test_the_time_to_retry_follows_how_long_calls_take() -> None:
-    queue = a_queue(most=4)
+    queue = a_queue(queue=4)
     for _ in range(200):
         [call] = add(queue, "a")
         take(queue, 1)
@@ -154,7 +157,7 @@ def test_a_call_that_no_caller_waits_for_is_forgotten() -> None:
 
 
 def test_a_call_that_could_not_run_says_nothing_of_how_long_calls_take() -> None:
-    queue = a_queue(most=1)
+    queue = a_queue(queue=1)
     [call] = add(queue, "a")
     take(queue, 1)
     queue.end(call, None)
