@@ -105,7 +105,8 @@ def config(
         if ceiling is not None:
             arguments += ["--ceiling", ceiling]
         target = StartedServer(_command(), arguments)
-        _warn_of_no_page(is_so=bool(settings.plugins) and not (open_ or headed))
+        if settings.plugins and not (open_ or headed):
+            _warn_of_no_page()
     block = known.write(target, settings.limits.client_timeout)
     err.print(f"[dim]Paste into {escape(known.place)}:[/]", soft_wrap=True)
     write_result(block)
@@ -140,11 +141,9 @@ def _running(name: str) -> tuple[str, bool]:
     return state.mcp_url, state.mcp_token is not None
 
 
-def _warn_of_no_page(*, is_so: bool) -> None:
+def _warn_of_no_page() -> None:
     from opentabs_py.cli.terminal import err
 
-    if not is_so:
-        return
     err.print(
         "[yellow]The browser will be headless and open no page, so plugin tools cannot run. "
         "Add --open URL, or --headed to open pages yourself.[/]",

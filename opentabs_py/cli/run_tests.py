@@ -270,7 +270,7 @@ class _Suite:
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
             code = _CODES.get(await run_program(pytest), TOOL_FAILED)
         elif self.chosen.reports:
-            err.print("No report was written: it is of tests in the browser, and there are none.")
+            err.print("No report was written, because no browser tests ran.")
         if not (units or in_browser):
             err.print(f"There are no tests in {', '.join(self.chosen.paths)}.", soft_wrap=True)
             return NO_TESTS

@@ -67,7 +67,7 @@ def worker(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="This worker's name in the fleet.  \\[default: this machine's, and 4 digits]",
+            help="This worker's name in the fleet.  \\[default: this machine's, and 4 hex digits]",
             rich_help_panel=PANEL,
         ),
     ] = None,

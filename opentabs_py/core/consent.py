@@ -97,7 +97,7 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
         return Decision("off", f"the plugin {tool.plugin} {why}", needs_review=True)
     for rule in (tool.rule, f"{tool.plugin}.{tool.name}", tool.plugin, DEFAULT):
         if (permission := rules.get(rule)) is not None:
-            return Decision(permission, f'the setting permissions."{rule}" says so')
+            return Decision(permission, f'the setting permissions."{rule}" is "{permission}"')
     if tool.standing == "named":
         return Decision("auto", f"{tool.plugin} was named when the server was started")
     if tool.read_only:

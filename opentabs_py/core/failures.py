@@ -132,7 +132,7 @@ def allowed_tab_gone(name: str) -> ChainError:
 
 
 def _how_to_allow(rule: str) -> str:
-    return f'"{rule}" = "auto" under [permissions] in the settings file'
+    return f'set "{rule}" = "auto" under [permissions] in the settings file'
 
 
 # --- timed out ---

@@ -145,7 +145,7 @@ async def test_tools_are_listed_in_short_and_described_in_full() -> None:
             "group": "Messages",
             "icon": "send",
             "permission": "auto",
-            "because": 'the setting permissions."default" says so',
+            "because": 'the setting permissions."default" is "auto"',
             "rule": "chat.send",
             "readOnly": False,
         }

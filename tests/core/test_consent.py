@@ -88,7 +88,7 @@ def test_no_rule_stands_in_for_a_review(standing: Standing) -> None:
 
 def test_a_decision_says_which_rule_made_it() -> None:
     assert decide({"my-chat": "off"}, a_tool()) == Decision(
-        "off", 'the setting permissions."my-chat" says so'
+        "off", 'the setting permissions."my-chat" is "off"'
     )
     assert "changed since it was reviewed" in decide({}, a_tool("changed")).because
 
