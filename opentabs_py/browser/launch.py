@@ -307,8 +307,8 @@ _NO_SANDBOX: Final = (
 def _why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
     if headed and ("DISPLAY" in text or "headless" in text):
         return (
-            f"{chromium} found no display to show a window on. Leave out --headed, or use a "
-            "virtual display: xvfb-run -a."
+            f"{chromium} found no display to show a window on. Omit --headed, if you passed it, or "
+            "use a virtual display: xvfb-run -a."
         )
     if any(each in text for each in _NO_SANDBOX):
         return (

@@ -140,7 +140,7 @@ def from_har(har: object, read: Callable[[str], bytes]) -> Recording:
         log = _HAR.validate_python(har)["log"]
     except ValidationError as error:
         [first, *_] = error.errors()
-        place = ".".join(map(str, first["loc"]))
+        place = ".".join(map(str, first["loc"])) or "the whole file"
         raise HarError(f"{place}: {first['msg'].lower()}") from error
     own = log.get("_opentabs")
     if own is not None and own["format"] > FORMAT:

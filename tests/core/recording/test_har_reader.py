@@ -74,6 +74,7 @@ def test_a_request_without_an_answer_has_failed() -> None:
     ("wrong", "said"),
     [
         ({}, "log: field required"),
+        ([], "the whole file: input should be"),
         ({"log": {"entries": [{"request": 1}]}}, "log.entries.0"),
         (har(entry(content={"text": "%", "encoding": "base64"})), "not valid base64"),
         (
