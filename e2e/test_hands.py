@@ -37,6 +37,10 @@ SHOP = """<!doctype html><title>Shop</title><h1>Shop</h1>
   <button>Order</button>
 </form>
 <p id="out"></p>
+<label>Search <input onkeydown="keys.textContent += event.key + ' '"></label><p id="keys"></p>
+<input type="file" id="picked" hidden onchange="out.textContent = this.files[0].name">
+<button onclick="picked.click()">Attach</button>
+<button onclick="setTimeout(() => history.pushState(0, '', '/?step=2'), 300)">Next</button>
 <button onclick="if (confirm('Really?')) out.textContent = 'Confirmed'">Ask</button>
 <button onclick="out.textContent = prompt('Your size?')">Prompt</button>
 <button onclick="setTimeout(() => out.textContent = 'Arrived', 900)">Later</button>
@@ -158,6 +162,19 @@ async def test_a_key_is_pressed_where_the_focus_is(rig: Rig) -> None:
     assert "Sent Bob small" in done["changed"]
 
 
+async def test_a_text_is_typed_key_by_key_where_a_page_reacts_to_each(rig: Rig) -> None:
+    search = ref(await rig.open(), 'textbox "Search"')
+    await rig.call("type", ref=search, text="old")
+    done = await rig.call("type", ref=search, text="ab", slowly=True, submit=True)
+    assert "a b Enter" in done["changed"]
+
+
+async def test_a_key_is_pressed_on_an_element(rig: Rig) -> None:
+    search = ref(await rig.open(), 'textbox "Search"')
+    done = await rig.call("press", key="Shift+K", ref=search)
+    assert "Shift K" in done["changed"]
+
+
 @pytest.mark.parametrize(
     ("button", "shown"), [("Framed", 'button "Pressed"'), ("Shadowed", "From the shadow")]
 )
@@ -181,6 +198,14 @@ async def test_a_dialog_is_shown_and_answered(rig: Rig) -> None:
     await rig.fails("NO_DIALOG", "dialog", accept=True)
 
 
+async def test_a_dialog_is_dismissed(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("click", ref=ref(snapshot, 'button "Ask"'))
+    await rig.call("dialog", accept=False)
+    assert "Confirmed" not in (await rig.call("snapshot"))["snapshot"]
+    await rig.fails("NO_DIALOG", "dialog", accept=True)
+
+
 async def test_a_prompt_is_answered_with_a_text(rig: Rig) -> None:
     snapshot = await rig.open()
     await rig.call("click", ref=ref(snapshot, 'button "Prompt"'))
@@ -194,6 +219,15 @@ async def test_what_comes_later_is_waited_for(rig: Rig) -> None:
     assert "Arrived" in (await rig.call("snapshot"))["snapshot"]
     message = await rig.fails("ACTION_TIMED_OUT", "wait_for", text="Never", seconds=0.2)
     assert 'get_by_text("Never")' in message
+
+
+async def test_an_address_is_waited_for(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.call("click", ref=ref(snapshot, 'button "Next"'))
+    done = await rig.call("wait_for", url="step=2")
+    assert done["url"].endswith("/?step=2")
+    await rig.fails("INVALID_ARGUMENTS", "wait_for", url="step=2", text="Shop")
+    await rig.fails("INVALID_ARGUMENTS", "wait_for")
 
 
 async def test_an_element_that_is_gone_is_named_with_what_looks_like_it(rig: Rig) -> None:
@@ -331,6 +365,20 @@ async def test_only_files_of_the_servers_directory_are_uploaded(rig: Rig, tmp_pa
     await rig.fails("NOT_FOUND", "upload", ref=photo, files=[str(tmp_path / "secret.txt")])
 
 
+async def test_a_file_is_uploaded_with_the_button_that_opens_the_chooser(rig: Rig) -> None:
+    attach = ref(await rig.open(), 'button "Attach"')
+    done = await rig.call("upload", ref=attach, files=["photo.png"])
+    assert "photo.png" in done["changed"]
+
+
+async def test_a_page_is_reloaded(rig: Rig) -> None:
+    search = ref(await rig.open(), 'textbox "Search"')
+    await rig.call("press", key="K", ref=search)
+    reloaded = await rig.call("navigate", action="reload")
+    assert reloaded["title"] == "Shop"
+    assert await rig.page.text_content("#keys") == ""
+
+
 async def test_a_tab_goes_to_addresses_and_back(rig: Rig) -> None:
     await rig.open()
     there = await rig.call("navigate", url=f"{rig.url}long")
@@ -347,6 +395,16 @@ async def test_a_picture_is_taken(rig: Rig) -> None:
     [image] = result.content
     assert image.type == "image"
     assert base64.b64decode(image.data)[:3] == b"\xff\xd8\xff"
+
+
+async def test_a_picture_is_taken_of_one_element(rig: Rig) -> None:
+    order = ref(await rig.open(), 'button "Order"')
+    [whole] = (await rig.tabs.call_tool("page_screenshot", {})).content
+    [small] = (await rig.tabs.call_tool("page_screenshot", {"ref": order})).content
+    assert whole.type == small.type == "image"
+    assert base64.b64decode(small.data)[:3] == b"\xff\xd8\xff"
+    assert len(small.data) < len(whole.data) / 3
+    await rig.fails("STALE_REF", "screenshot", ref="e99999")
 
 
 async def test_all_tabs_are_listed_and_may_be_named(rig: Rig) -> None:
