@@ -157,6 +157,45 @@ async def test_a_client_that_closed_its_own_tab_uses_all_workers_again(
     await until(tabs, lambda known: not any(each.total_running for each in known))
 
 
+@pytest.mark.parametrize("browser", ["two", "pair/browser-2"])
+async def test_a_tab_is_opened_in_the_browser_that_is_named(
+    tabs: OpenTabs, site: str, browser: str
+) -> None:
+    async with Client(tabs.mcp_url, mode="legacy") as client:
+        wanted = {"url": f"{site}/own", "browser": browser}
+        opened = (await client.call_tool("tabs_open", wanted)).structured_content
+        assert opened is not None
+        assert opened["browser"] == browser
+        found = {tab["tabId"]: tab["browser"] for tab in await listed(client)}
+        assert found[opened["tabId"]] == browser
+    await until(tabs, lambda known: _ready(known) == 5)
+
+
+async def test_a_browser_that_no_worker_has_is_refused_with_the_names_of_those_that_are(
+    tabs: OpenTabs, site: str
+) -> None:
+    async with Client(tabs.mcp_url, mode="legacy") as client:
+        for wrong in ("four", "pair", "pair/browser-3"):
+            wanted = {"url": f"{site}/own", "browser": wrong}
+            refused = await client.call_tool("tabs_open", wanted)
+            assert refused.is_error
+            [said] = refused.content
+            assert said.type == "text"
+            assert f"There is no browser '{wrong}'" in said.text
+            for name in ("one", "two", "three", "pair/browser-1", "pair/browser-2"):
+                assert name in said.text
+
+
+async def test_only_a_tab_of_ones_own_is_closed(tabs: OpenTabs) -> None:
+    async with Client(tabs.mcp_url, mode="legacy") as client:
+        before = await listed(client)
+        refused = await client.call_tool("tabs_close", {"tabId": before[0]["tabId"]})
+        [said] = refused.content
+        assert said.type == "text"
+        assert "code=TAB_NOT_YOURS" in said.text
+        assert len(await listed(client)) == len(before)
+
+
 async def test_a_killed_endpoint_has_its_calls_aborted_in_their_pages(
     tabs: OpenTabs, fleet: Fleet
 ) -> None:
