@@ -90,15 +90,19 @@ def stop(name: Name = "default") -> None:
     """Stop a background server: end its calls, and close its browser."""
     from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.spawn import stop_server
-    from opentabs_py.daemon.state import read_state
+    from opentabs_py.daemon.spawn import stop_server, stop_unknown
+    from opentabs_py.daemon.state import is_claimed, read_state
 
     state = read_state(check_name(name, "server name"))
-    if state is None:
+    if state is not None:
+        stop_server(state)
+        pid = state.pid
+    elif is_claimed(name):
+        pid = stop_unknown(name)
+    else:
         err.print(f"No server named {name!r} is running.")
         return
-    stop_server(state)
-    err.print(f"Stopped the server {name!r} (pid {state.pid}).")
+    err.print(f"Stopped the server {name!r} (pid {pid}).")
 
 
 def restart(name: Name = "default") -> None:
@@ -181,12 +185,13 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
 def _report_started(state: "ServerState") -> None:
     from opentabs_py.cli.status import fleet_text
     from opentabs_py.cli.terminal import err, warn
+    from opentabs_py.daemon.state import name_flag
 
     status = _wait_attached(state)
     owners = ", ".join(each["name"] for each in status["plugins"]) or "no plugin"
     if status["fleet"] is not None:
         owners = fleet_text(status["fleet"])
-    flag = "" if state.name == "default" else f" --name {state.name}"
+    flag = name_flag(state.name)
     for reason in status["leftOut"]:
         warn(f"left out: {reason}")
     err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {owners}", highlight=False)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -10,9 +10,6 @@ from rich.markup import escape
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Json
 from opentabs_py.errors import ChainError
-
-if TYPE_CHECKING:
-    from opentabs_py.daemon.state import ServerState
 
 # Of a server's state file; the rest are secrets, or what only programs need.
 SHOWN = ("name", "pid", "version", "started", "directory", "log")
@@ -32,14 +29,13 @@ def status(
     """
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.state import read_state, read_states
+    from opentabs_py.daemon.state import is_claimed, recorded_names
 
     if name is None:
-        states = read_states()
+        names = recorded_names()
     else:
-        state = read_state(check_name(name, "server name"))
-        states = [] if state is None else [state]
-    reports = [_report(state) for state in states]
+        names = [name] if is_claimed(check_name(name, "server name")) else []
+    reports = [_report(each) for each in names]
     if json_:
         write_json(reports)
     elif not reports:
@@ -51,11 +47,16 @@ def status(
     raise typer.Exit(CHAIN_FAILED if bad else 0)
 
 
-def _report(state: "ServerState") -> dict[str, Any]:
+def _report(name: str) -> dict[str, Any]:
     """Return what a server says of itself, without its tokens."""
     from opentabs_py.daemon.local_client import LocalClient
+    from opentabs_py.daemon.state import find_holder, read_state, why_unknown
 
-    known = {name: getattr(state, name) for name in SHOWN}
+    state = read_state(name)
+    if state is None:
+        unknown = dict.fromkeys((*SHOWN, "mcpUrl"))
+        return {**unknown, "name": name, "pid": find_holder(name), "error": why_unknown(name)}
+    known = {each: getattr(state, each) for each in SHOWN}
     try:
         said: dict[str, Any] = LocalClient(state).status()
     except ChainError as error:

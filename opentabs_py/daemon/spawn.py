@@ -12,7 +12,14 @@ from typing import Any, Final
 
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.log import log_file
-from opentabs_py.daemon.state import ServerState, is_claimed, read_state
+from opentabs_py.daemon.state import (
+    ServerState,
+    find_holder,
+    is_claimed,
+    name_flag,
+    read_state,
+    why_unknown,
+)
 from opentabs_py.errors import BrowserError, ChainError
 
 LOOK_AGAIN: Final = 0.05  # s
@@ -102,14 +109,39 @@ def stop_server(state: ServerState) -> None:
         LocalClient(state).stop()
     except ChainError:
         # It lives, because its lock is held, but its interface does not answer.
-        with suppress(ProcessLookupError):
-            os.kill(state.pid, signal.SIGTERM)
+        _terminate(state.pid)
+    _wait_gone(state.name, state.pid)
+
+
+def stop_unknown(name: str) -> int:
+    """Stop a server that has no record that can be read, and wait until it is gone.
+
+    Returns:
+        Its pid.
+
+    Raises:
+        BrowserError: It does not exit, or its process cannot be found.
+    """
+    pid = find_holder(name)
+    if pid is None:
+        raise BrowserError(f"{why_unknown(name)} Its process cannot be found; end it yourself.")
+    _terminate(pid)
+    _wait_gone(name, pid)
+    return pid
+
+
+def _terminate(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
+def _wait_gone(name: str, pid: int) -> None:
     deadline = time.monotonic() + GONE_WITHIN
-    while is_claimed(state.name) or _is_running(state.pid):
+    while is_claimed(name) or _is_running(pid):
         if time.monotonic() > deadline:
             raise BrowserError(
-                f"The server {state.name!r} (pid {state.pid}) has not exited after "
-                f"{GONE_WITHIN:g} s. See `opentabs logs`, or end the process yourself."
+                f"The server {name!r} (pid {pid}) has not exited after {GONE_WITHIN:g} s. See "
+                f"`opentabs logs{name_flag(name)}`, or end the process yourself."
             )
         time.sleep(LOOK_AGAIN)
 

@@ -6,9 +6,10 @@ Both are readable by their owner only, because the file contains the token of th
 """
 
 import json
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,17 +58,25 @@ class AlreadyRunningError(ConfigError):
     """Another server has the name.
 
     Attributes:
-        state: That server; None if it is still starting.
+        state: That server; None if it has no record that can be read.
     """
 
     def __init__(self, name: str, state: ServerState | None) -> None:
         self.state = state
-        where = "is just starting" if state is None else f"runs already (pid {state.pid})"
-        flag = "" if name == DEFAULT_NAME else f" --name {name}"
-        super().__init__(
-            f"The server {name!r} {where}. Stop it (`opentabs stop{flag}`), restart it "
-            f"(`opentabs restart{flag}`), or give this one another name (--name)."
-        )
+        flag = name_flag(name)
+        if state is None:
+            what = f"{why_unknown(name)} Stop it (`opentabs stop{flag}`)"
+        else:
+            what = (
+                f"The server {name!r} runs already (pid {state.pid}). Stop it (`opentabs "
+                f"stop{flag}`), restart it (`opentabs restart{flag}`)"
+            )
+        super().__init__(f"{what}, or give this one another name (--name).")
+
+
+def name_flag(name: str) -> str:
+    """Return the option that names a server, after a space; nothing for the default one."""
+    return "" if name == DEFAULT_NAME else f" --name {name}"
 
 
 def read_state(name: str = DEFAULT_NAME) -> ServerState | None:
@@ -81,6 +90,38 @@ def read_states() -> list[ServerState]:
     """Return all running servers, by name."""
     found = [read_state(file.stem) for file in sorted(state_dir().glob("*.json"))]
     return [state for state in found if state is not None]
+
+
+def recorded_names() -> list[str]:
+    """Return the names of all running servers that have a record, even one that is unreadable."""
+    return [file.stem for file in sorted(state_dir().glob("*.json")) if is_claimed(file.stem)]
+
+
+def why_unknown(name: str) -> str:
+    """Return a sentence that says why a server that lives has no state, with its pid if known."""
+    pid = find_holder(name)
+    who = f"The server {name!r}" if pid is None else f"The server {name!r} (pid {pid})"
+    if (file := _file(name)).exists():
+        return f"{who} runs, but its record {file} cannot be read."
+    return f"{who} is just starting, or its record was removed."
+
+
+def find_holder(name: str) -> int | None:
+    """Return the process of a server that lives, whether or not it has a record; None if unknown.
+
+    It is the process that has the lock file open. That holds for a server of another version too,
+    and for one whose record was damaged.
+    """
+    import psutil  # noqa: PLC0415 (only needed here)
+
+    lock = _lock_file(name).resolve()
+    for process in psutil.process_iter():
+        try:
+            if any(Path(each.path) == lock for each in process.open_files()):
+                return process.pid
+        except psutil.Error:  # somebody else's, or it has ended
+            continue
+    return None
 
 
 def is_claimed(name: str) -> bool:
@@ -114,7 +155,10 @@ def claim(name: str) -> Generator["Claim"]:
         _file(name).unlink(missing_ok=True)  # a killed server's
         yield Claim(name)
     finally:
-        _file(name).unlink(missing_ok=True)
+        # The state directory may have been deleted, and another server have taken the name.
+        state = _read(_file(name))
+        if state is None or state.pid == os.getpid():
+            _file(name).unlink(missing_ok=True)
         lock.release()
 
 
@@ -145,6 +189,7 @@ def _read(file: Path) -> ServerState | None:
     try:
         document: dict[str, Any] = json.loads(file.read_bytes())
         document["arguments"] = tuple(document["arguments"])
-        return ServerState(**document)
-    except (OSError, ValueError, TypeError, KeyError):  # none, or another version's
+        known = {each.name for each in fields(ServerState)}  # a later version may write more
+        return ServerState(**{name: value for name, value in document.items() if name in known})
+    except (OSError, ValueError, TypeError, KeyError):  # none, or not of use
         return None

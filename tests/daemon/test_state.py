@@ -1,8 +1,11 @@
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Generator
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -105,6 +108,51 @@ def test_a_file_that_cannot_be_read_counts_as_no_server(text: str) -> None:
         claimed.publish(STATE)
         (state_dir() / "work.json").write_text(text)
         assert read_state("work") is None
+
+
+def test_what_a_later_version_records_besides_is_ignored() -> None:
+    with claim("work") as claimed:
+        claimed.publish(STATE)
+        (state_dir() / "work.json").write_text(json.dumps({**asdict(STATE), "mood": "good"}))
+        assert read_state("work") == STATE
+
+
+@pytest.fixture
+def server() -> Generator["subprocess.Popen[bytes]"]:
+    """A server named `work`, in a process of its own."""
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        yield process
+        process.kill()
+
+
+def test_a_name_held_by_a_server_with_an_unreadable_record_is_refused_with_its_pid(
+    server: "subprocess.Popen[bytes]",
+) -> None:
+    (state_dir() / "work.json").write_text("")
+    said = rf"'work' \(pid {server.pid}\) runs, but its record .*work.json cannot be read"
+    with pytest.raises(AlreadyRunningError, match=said):
+        claim("work").__enter__()
+
+
+def test_a_name_held_by_a_server_without_a_record_is_refused_with_its_pid(
+    server: "subprocess.Popen[bytes]",
+) -> None:
+    (state_dir() / "work.json").unlink()
+    said = rf"'work' \(pid {server.pid}\) is just starting"
+    with pytest.raises(AlreadyRunningError, match=said):
+        claim("work").__enter__()
+
+
+def test_a_server_that_ends_leaves_the_record_of_another_that_has_its_name_now() -> None:
+    other = replace(STATE, pid=1)
+    with claim("work"):
+        shutil.rmtree(state_dir())
+        later = claim("work")
+        later.__enter__().publish(other)
+    assert read_state("work") == other
+    later.__exit__(None, None, None)
 
 
 def test_looking_for_a_server_creates_nothing(tmp_path: Path) -> None:

@@ -1,0 +1,56 @@
+"""The commands about servers that stay, with a program that has a server's name in its place."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from opentabs_py.config.paths import state_dir
+from tests.cli.in_process import opentabs_here
+
+SERVER = """
+import os, time
+from opentabs_py.daemon.state import ServerState, claim
+with claim("work") as claimed:
+    claimed.publish(ServerState("work", os.getpid(), "1", 1.0, "u", None, 2, "t", (), "/", None))
+    print("up", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator["subprocess.Popen[bytes]"]:
+    """A process that is the server `work` and answers nothing."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("text", [None, "", '{"name": "work"}'])
+def test_a_server_without_a_record_of_use_can_be_stopped(
+    text: str | None, server: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    record = state_dir() / "work.json"
+    record.unlink() if text is None else record.write_text(text)
+    # Its process is a zombie until it is waited for, which counts as gone.
+    stopped = opentabs_here("stop", "--name", "work", cwd=tmp_path)
+    assert stopped.returncode == 0
+    assert f"Stopped the server 'work' (pid {server.pid})" in stopped.stderr
+    assert server.wait(10) < 0
+
+
+def test_a_server_whose_record_cannot_be_read_is_in_the_status(
+    server: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    (state_dir() / "work.json").write_text("{")
+    status = opentabs_here("status", "--json", cwd=tmp_path)
+    assert status.returncode == 3
+    [report] = json.loads(status.stdout)
+    assert (report["name"], report["pid"]) == ("work", server.pid)
+    assert "cannot be read" in report["error"]
