@@ -61,7 +61,7 @@ def call(
     headed: Headed = None,
     profile: Profile = None,
     signed_in: SignedIn = None,
-    server: ServerName = "default",
+    server: ServerName = None,
     fresh: Fresh = False,
     json_: Json = False,
     nats: Nats = None,
@@ -102,10 +102,9 @@ def call(
     else:
         check_no_fleet(label)
     if not (fresh or is_special or endpoint):
-        from opentabs_py.config.names import check_name
-        from opentabs_py.daemon.state import read_state
+        from opentabs_py.daemon.state import find_state
 
-        if (state := read_state(check_name(server, "server name"))) is not None:
+        if (state := find_state(server)) is not None:
             from opentabs_py.cli.call_running import call_running
 
             code = call_running(

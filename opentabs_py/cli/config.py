@@ -47,7 +47,7 @@ def config(
             help="Connect to the server that is running (`opentabs start`), at its address.",
         ),
     ] = False,
-    server: ServerName = "default",
+    server: ServerName = None,
     token: Annotated[
         bool,
         typer.Option(
@@ -126,18 +126,15 @@ def _sources(
         yield from ("--set", assignment)
 
 
-def _running(name: str) -> tuple[str, bool]:
+def _running(name: str | None) -> tuple[str, bool]:
     """Return the URL of a running server, and whether it requires a token.
 
     Raises:
         ConfigError: It is not running.
     """
-    from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.state import read_state
+    from opentabs_py.daemon.state import DEFAULT_NAME, require_state
 
-    state = read_state(check_name(name, "server name"))
-    if state is None:
-        raise ConfigError(f"No server named {name!r} is running. Start one: opentabs start")
+    state = require_state(name or DEFAULT_NAME)
     return state.mcp_url, state.mcp_token is not None
 
 

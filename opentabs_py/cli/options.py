@@ -129,12 +129,12 @@ Fresh = Annotated[
     typer.Option("--fresh", help="Do not use a running server, but start one for this command."),
 ]
 ServerName = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="NAME",
         envvar="OPENTABS_SERVER",
         show_envvar=False,
-        help="Name of the running server to use.",
+        help="Name of the running server to use.  \\[default: default]",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]

@@ -107,13 +107,10 @@ def stop(name: Name = "default") -> None:
 
 def restart(name: Name = "default") -> None:
     """Stop a server and start it again, with the same options, in the same directory."""
-    from opentabs_py.config.names import check_name
     from opentabs_py.daemon.spawn import stop_server
-    from opentabs_py.daemon.state import read_state
+    from opentabs_py.daemon.state import require_state
 
-    state = read_state(check_name(name, "server name"))
-    if state is None:
-        raise ConfigError(f"No server named {name!r} is running. Start one: opentabs start")
+    state = require_state(name)
     if state.log is None:
         raise ConfigError(
             f"The server {name!r} (pid {state.pid}) runs in a terminal; restart it there."

@@ -29,7 +29,7 @@ def status(
     """
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.state import is_claimed, recorded_names
+    from opentabs_py.daemon.state import is_claimed, not_running, recorded_names
 
     if name is None:
         names = recorded_names()
@@ -39,8 +39,8 @@ def status(
     if json_:
         write_json(reports)
     elif not reports:
-        which = "No server" if name is None else f"No server named {name!r}"
-        err.print(f"{which} is running. Start one: opentabs start")
+        none = "No server is running. Start one: opentabs start"
+        err.print(none if name is None else not_running(name))
     for report in reports if not json_ else ():
         _print(report)
     bad = not reports or any(report["error"] is not None for report in reports)

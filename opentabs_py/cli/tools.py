@@ -63,7 +63,7 @@ def tools(
             "within 10 %), and how to save some.",
         ),
     ] = False,
-    server: ServerName = "default",
+    server: ServerName = None,
     fresh: Fresh = False,
     json_: Json = False,
 ) -> None:
@@ -126,14 +126,13 @@ def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
     return [by_name[each.name] for each in ToolSearch(row.listing for row in rows).find(query)]
 
 
-def _of_server(name: str) -> list[_Row] | None:
-    """Return the tools of a running server; None if there is none with this name."""
+def _of_server(name: str | None) -> list[_Row] | None:
+    """Return the tools of a running server; None if none is named and the default one is not."""
     from opentabs_py.calling.tool import Listing
-    from opentabs_py.config.names import check_name
     from opentabs_py.daemon.local_client import LocalClient
-    from opentabs_py.daemon.state import read_state
+    from opentabs_py.daemon.state import find_state
 
-    state = read_state(check_name(name, "server name"))
+    state = find_state(name)
     if state is None:
         return None
     return [

@@ -22,19 +22,10 @@ def ui(
     import webbrowser
 
     from opentabs_py.cli.terminal import err, write_result
-    from opentabs_py.config.names import check_name
     from opentabs_py.daemon.local_client import LocalClient
-    from opentabs_py.daemon.state import read_state
-    from opentabs_py.errors import ConfigError
+    from opentabs_py.daemon.state import require_state
 
-    state = read_state(check_name(name, "server name"))
-    if state is None:
-        flag = "" if name == "default" else f" --name {name}"
-        raise ConfigError(
-            f"No server named {name!r} is running. Start one, with the options of `opentabs "
-            f"serve`: opentabs start{flag}"
-        )
-    url = LocalClient(state).console_url()
+    url = LocalClient(require_state(name)).console_url()
     if print_:
         write_result(url)
     elif not webbrowser.open(url):

@@ -16,6 +16,7 @@ from typing import Any, Final
 from filelock import FileLock, Timeout
 
 from opentabs_py.config.files import write_whole
+from opentabs_py.config.names import check_name
 from opentabs_py.config.paths import state_dir
 from opentabs_py.errors import ConfigError
 
@@ -84,6 +85,34 @@ def read_state(name: str = DEFAULT_NAME) -> ServerState | None:
     state = _read(_file(name))
     # The lock is checked last, because it costs more and usually there is no file.
     return state if state is not None and is_claimed(name) else None
+
+
+def require_state(name: str) -> ServerState:
+    """Return the running server that the user named.
+
+    Raises:
+        ConfigError: There is none, or the name is not valid.
+    """
+    state = read_state(check_name(name, "server name"))
+    if state is not None:
+        return state
+    if is_claimed(name):
+        raise ConfigError(f"{why_unknown(name)} Stop it: opentabs stop{name_flag(name)}")
+    raise ConfigError(not_running(name))
+
+
+def find_state(name: str | None) -> ServerState | None:
+    """Return the server that a command uses: the one that is named, or else the default one.
+
+    Raises:
+        ConfigError: One is named, and is not running.
+    """
+    return read_state() if name is None else require_state(name)
+
+
+def not_running(name: str) -> str:
+    """Return the text that says that a server is not running, and how to start it."""
+    return f"No server named {name!r} is running. Start it: opentabs start{name_flag(name)}"
 
 
 def read_states() -> list[ServerState]:

@@ -54,3 +54,41 @@ def test_a_server_whose_record_cannot_be_read_is_in_the_status(
     [report] = json.loads(status.stdout)
     assert (report["name"], report["pid"]) == ("work", server.pid)
     assert "cannot be read" in report["error"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["call", "echo", "--server", "home"],
+        ["tools", "--server", "home"],
+        ["config", "--client", "cursor", "--running", "--server", "home"],
+        ["ui", "--name", "home"],
+        ["restart", "--name", "home"],
+    ],
+    ids=" ".join,
+)
+def test_a_server_that_is_named_and_does_not_run_is_an_error_with_the_command_that_starts_it(
+    command: list[str], tmp_path: Path
+) -> None:
+    run = opentabs_here(*command, cwd=tmp_path)
+    assert run.returncode == 2
+    said = "No server named 'home' is running. Start it: opentabs start --name home"
+    assert said in run.stderr
+
+
+def test_a_server_named_in_the_environment_is_required_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENTABS_SERVER", "home")
+    run = opentabs_here("tools", cwd=tmp_path)
+    assert run.returncode == 2
+    assert "No server named 'home'" in run.stderr
+
+
+def test_a_server_without_a_record_of_use_is_not_called_missing(
+    server: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    (state_dir() / "work.json").unlink()
+    run = opentabs_here("ui", "--name", "work", cwd=tmp_path)
+    assert f"'work' (pid {server.pid}) is just starting" in run.stderr
+    assert "Stop it: opentabs stop --name work" in run.stderr
