@@ -130,21 +130,23 @@ def test_an_option_that_serve_does_not_have_is_refused_at_once(home: dict[str, s
     assert "No such option: --no-such-option" in run.stderr
 
 
-def test_a_restarted_server_has_its_options_and_directory(
+def test_a_restarted_server_has_its_options_variables_and_directory(
     home: dict[str, str], tmp_path: Path
 ) -> None:
     plugin = write_plugin(tmp_path / "chat", "1")
-    run = opentabs(
-        "start", "--port", "0", "--browser", "none", "--plugin", "chat", env=home, cwd=tmp_path
-    )
+    options = ["--port", "0", "--browser", "none", "--plugin", "chat"]
+    run = opentabs("start", *options, env={**home, "OPENTABS_TOKEN": "t" * 16}, cwd=tmp_path)
     assert run.returncode == 0, run.stderr
     first = status(home)
-    run = opentabs("restart", env=home, cwd=Path("/"))
+    run = opentabs("restart", env={**home, "OPENTABS_PLUGINS": "/no/such"}, cwd=Path("/"))
     assert run.returncode == 0, run.stderr
     second = status(home)
     assert second["pid"] != first["pid"]
     assert second["plugins"] == first["plugins"]
     assert second["plugins"][0]["directory"] == str(plugin)
+    with pytest.raises(HTTPError, match="401") as refused:
+        urlopen(Request(second["mcpUrl"]))
+    refused.value.close()
 
 
 def test_servers_with_names_run_beside_each_other(home: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -106,7 +106,11 @@ def stop(name: Name = "default") -> None:
 
 
 def restart(name: Name = "default") -> None:
-    """Stop a server and start it again, with the same options, in the same directory."""
+    """Stop a server and start it again, with the same options, in the same directory.
+
+    The options include the OPENTABS_* environment variables with which it was started; those of
+    this shell do not count.
+    """
     from opentabs_py.daemon.spawn import stop_server
     from opentabs_py.daemon.state import require_state
 
@@ -116,7 +120,8 @@ def restart(name: Name = "default") -> None:
             f"The server {name!r} (pid {state.pid}) runs in a terminal; restart it there."
         )
     stop_server(state)
-    _report_started(_start(name, _for_serve(state.arguments), Path(state.directory)))
+    directory = Path(state.directory)
+    _report_started(_start(name, _for_serve(state.arguments), directory, state.environment))
 
 
 def _for_serve(arguments: Sequence[str]) -> list[str]:
@@ -131,7 +136,12 @@ def _for_serve(arguments: Sequence[str]) -> list[str]:
     return kept
 
 
-def _start(name: str, arguments: Sequence[str], directory: Path) -> "ServerState":
+def _start(
+    name: str,
+    arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+) -> "ServerState":
     from opentabs_py.cli.signals import exit_at_signals
     from opentabs_py.cli.terminal import err, spinner
     from opentabs_py.daemon.spawn import StartFailedError, start_server
@@ -139,7 +149,7 @@ def _start(name: str, arguments: Sequence[str], directory: Path) -> "ServerState
     exit_at_signals()
     try:
         with spinner("Starting"):
-            return start_server(name, arguments, directory)
+            return start_server(name, arguments, directory, environment)
     except OSError as error:
         raise ConfigError(
             f"Cannot write {error.filename}: {error.strerror}. A server in the background needs a "

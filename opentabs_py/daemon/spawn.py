@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +17,7 @@ from opentabs_py.daemon.state import (
     find_holder,
     is_claimed,
     name_flag,
+    own_variables,
     read_state,
     why_unknown,
 )
@@ -41,7 +42,12 @@ class StartFailedError(BrowserError):
         self.log = log
 
 
-def start_server(name: str, arguments: Sequence[str], directory: Path) -> ServerState:
+def start_server(
+    name: str,
+    arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+) -> ServerState:
     """Start `opentabs serve` in the background, and return its state once it is up.
 
     It belongs to no terminal, so closing the one that started it does not end it.
@@ -50,6 +56,7 @@ def start_server(name: str, arguments: Sequence[str], directory: Path) -> Server
         name: Its name.
         arguments: The options of `serve`.
         directory: Where it is started; relative paths start there.
+        environment: Its `OPENTABS_*` variables; those of this process by default.
 
     Raises:
         StartFailedError: It exited.
@@ -65,6 +72,7 @@ def start_server(name: str, arguments: Sequence[str], directory: Path) -> Server
         process = subprocess.Popen(
             [*command, "--log-file", str(log), "--name", name],
             cwd=directory,
+            env=_with_variables(environment),
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
@@ -76,6 +84,14 @@ def start_server(name: str, arguments: Sequence[str], directory: Path) -> Server
         # Also after Ctrl-C: a server that no command waits for is not left behind.
         _end(process)
         raise
+
+
+def _with_variables(variables: Mapping[str, str] | None) -> dict[str, str] | None:
+    """Return this process's environment with other `OPENTABS_*` variables; None for its own."""
+    if variables is None:
+        return None
+    own = own_variables()
+    return {name: value for name, value in os.environ.items() if name not in own} | {**variables}
 
 
 def _wait_up(name: str, process: "subprocess.Popen[Any]", log: Path, begun: int) -> ServerState:

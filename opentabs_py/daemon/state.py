@@ -2,12 +2,13 @@
 
 Each server has a name. `NAME.json` says how to reach it, and the server locks `NAME.lock` for as
 long as it lives, so a file that a killed server left behind is recognized without asking anyone.
-Both are readable by their owner only, because the file contains the token of the local interface.
+Both are readable by their owner only, because the file contains the token of the local interface
+and the server's settings.
 """
 
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -40,6 +41,8 @@ class ServerState:
         arguments: The arguments of the `serve` command that runs it.
         directory: The directory in which it was started, an absolute path.
         log: Its log file; None if it logs to a terminal.
+        environment: The `OPENTABS_*` variables that it was started with; None if a version that did
+            not record them runs it.
     """
 
     name: str
@@ -53,6 +56,7 @@ class ServerState:
     arguments: tuple[str, ...]
     directory: str
     log: str | None
+    environment: Mapping[str, str] | None = None
 
 
 class AlreadyRunningError(ConfigError):
@@ -200,6 +204,15 @@ class Claim:
     def publish(self, state: ServerState) -> None:
         """Let other commands find this server."""
         write_whole(_file(self.name), json.dumps(asdict(state)).encode(), mode=0o600)
+
+
+def own_variables() -> dict[str, str]:
+    """Return the `OPENTABS_*` variables of this process that are settings; some are secrets."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith("OPENTABS_") and name != "OPENTABS_SERVER"  # which is for commands
+    }
 
 
 def _file(name: str) -> Path:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opentabs_py import __version__
 from opentabs_py.config.settings import Settings
-from opentabs_py.daemon.state import Claim, ServerState
+from opentabs_py.daemon.state import Claim, ServerState, own_variables
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.local_interface import LocalInterface
@@ -55,6 +55,7 @@ async def registered(
                 arguments=tuple(arguments),
                 directory=str(Path.cwd()),
                 log=None if log is None else str(log),
+                environment=own_variables(),
             )
         )
         yield

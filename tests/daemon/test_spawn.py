@@ -1,5 +1,6 @@
 """How a server in the background is started, with a program in its place."""
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -20,6 +21,30 @@ os.rename("pid.new", "pid")
 while True:
     signal.pause()
 """
+
+
+SAYS = f"""#!{sys.executable}
+import json, os
+print(json.dumps([os.environ.get(each) for each in ("OPENTABS_TOKEN", "OPENTABS_IDLE", "SHELL")]))
+"""
+
+
+def test_a_server_is_started_with_the_variables_that_are_its_own_and_not_those_of_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "says"
+    program.write_text(SAYS)
+    program.chmod(0o700)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.setenv("OPENTABS_IDLE", "5")
+    monkeypatch.setenv("SHELL", "sh")
+    monkeypatch.setattr(sys, "executable", str(program))
+    said: list[Any] = []
+    for variables in (None, {"OPENTABS_TOKEN": "secret"}):
+        with pytest.raises(spawn.StartFailedError) as failed:
+            spawn.start_server("work", [], tmp_path, variables)
+        said += map(json.loads, failed.value.log)
+    assert said == [[None, "5", "sh"], ["secret", None, "sh"]]
 
 
 def test_a_server_that_is_not_up_in_time_and_does_not_exit_is_killed(
