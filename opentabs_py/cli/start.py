@@ -73,13 +73,18 @@ def start(
     """
     from opentabs_py.cli.terminal import write_result
     from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.state import AlreadyRunningError, is_claimed, read_state
+    from opentabs_py.daemon.state import (
+        AlreadyRunningError,
+        is_claimed,
+        own_variables,
+        read_state,
+    )
     from opentabs_py.daemon.units import unit
 
     arguments = _for_serve(ctx.meta["arguments"])
     check_name(name, "server name")
     if print_unit:
-        write_result(unit(name, arguments, Path.cwd()))
+        write_result(unit(name, arguments, Path.cwd(), own_variables()))
         return
     if is_claimed(name):
         raise AlreadyRunningError(name, read_state(name))

@@ -2,45 +2,77 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from opentabs_py.config.paths import user_file
 from opentabs_py.daemon.log import log_file
 
 
-def unit(name: str, arguments: Sequence[str], directory: Path) -> str:
-    """Return the unit of a server for this system: launchd's on macOS, otherwise systemd's."""
+def unit(name: str, arguments: Sequence[str], directory: Path, variables: Mapping[str, str]) -> str:
+    """Return the unit of a server for this system: launchd's on macOS, otherwise systemd's.
+
+    Args:
+        name: The server's name.
+        arguments: The options of `serve`.
+        directory: Where it is started.
+        variables: Its `OPENTABS_*` variables. Systemd's unit names a file of them instead, because
+            units are no place for secrets: systemd.exec(5), "Environment=".
+    """
     command = [sys.executable, "-m", "opentabs_py", "serve", *arguments, "--name", name]
     command += ["--log-file", str(log_file(name))]
     return (
-        _launchd(name, command, directory)
+        _launchd(name, command, directory, variables)
         if sys.platform == "darwin"
-        else _systemd(name, command, directory)
+        else _systemd(name, command, directory, variables)
     )
 
 
-def _systemd(name: str, command: Sequence[str], directory: Path) -> str:
-    # systemd expands % and $ in a command line.
-    line = " ".join(shlex.quote(each).replace("%", "%%").replace("$", "$$") for each in command)
+def _systemd(name: str, command: Sequence[str], directory: Path, variables: Iterable[str]) -> str:
+    # In a command line, systemd also expands $, and escapes, even between quotes.
+    line = " ".join(
+        _literal(shlex.quote(each)).replace("$", "$$").replace("\\", "\\\\") for each in command
+    )
+    how = environment = ""
+    if names := sorted(variables):
+        file = user_file().with_name(f"{name}.env")
+        wanted = shlex.quote(f"^({'|'.join(names)})=")
+        how = f"""\
+# First write the settings of this shell to a file, without which the server does not start:
+# mkdir -p {shlex.quote(str(file.parent))} && \
+(umask 077; env | grep -E {wanted} > {shlex.quote(str(file))})
+"""
+        environment = f"EnvironmentFile={_literal(str(file))}\n"
     return f"""\
 # ~/.config/systemd/user/opentabs-{name}.service
-# systemctl --user daemon-reload && systemctl --user enable --now opentabs-{name}
+{how}# systemctl --user daemon-reload && systemctl --user enable --now opentabs-{name}
 [Unit]
 Description=OpenTabs server {name}
 After=graphical-session.target
 
 [Service]
-WorkingDirectory={directory}
-ExecStart={line}
+WorkingDirectory={_literal(str(directory))}
+{environment}ExecStart={line}
 Restart=on-failure
 
 [Install]
 WantedBy=default.target"""
 
 
-def _launchd(name: str, command: Sequence[str], directory: Path) -> str:
+def _literal(text: str) -> str:
+    """Return a text in which systemd finds no specifier."""
+    return text.replace("%", "%%")
+
+
+def _launchd(
+    name: str, command: Sequence[str], directory: Path, variables: Mapping[str, str]
+) -> str:
     arguments = "\n".join(f"    <string>{escape(each)}</string>" for each in command)
+    environment = "\n".join(
+        f"    <key>{escape(each)}</key><string>{escape(value)}</string>"
+        for each, value in sorted(variables.items())
+    )
     return f"""\
 <?xml version="1.0" encoding="UTF-8"?>
 <!-- ~/Library/LaunchAgents/opentabs.{name}.plist
@@ -53,6 +85,10 @@ def _launchd(name: str, command: Sequence[str], directory: Path) -> str:
   <array>
 {arguments}
   </array>
+  <key>EnvironmentVariables</key>
+  <dict>
+{environment}
+  </dict>
   <key>WorkingDirectory</key><string>{escape(str(directory))}</string>
   <key>RunAtLoad</key><true/>
   <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
