@@ -4,9 +4,10 @@ import errno
 import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 from opentabs_py.cli import collector
 from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
@@ -95,9 +96,20 @@ def _run() -> None:
     guard_log()
     app = create_app(sys.argv[1] if len(sys.argv) > 1 else None)
     try:
-        sys.exit(app(standalone_mode=True))
+        _run_app(app)
     except OpenTabsError as error:
         from opentabs_py.cli.terminal import print_error
 
         print_error(error)
         sys.exit(USAGE if isinstance(error, _USAGE_ERRORS) else CHAIN_FAILED)
+
+
+def _run_app(app: Callable[..., Any]) -> None:
+    try:
+        sys.exit(app(standalone_mode=True))
+    except (OSError, ExceptionGroup) as failure:
+        if isinstance(_of_system(failure), FileNotFoundError):
+            from opentabs_py.config.paths import working_dir
+
+            working_dir()  # which raises a better error if that is what is missing
+        raise

@@ -1,8 +1,24 @@
-"""The user's own files and directories on this machine."""
+"""The directories on this machine: the current one, and those of the user's own files."""
 
 from pathlib import Path
 
 import platformdirs
+
+from opentabs_py.errors import ConfigError
+
+
+def working_dir() -> Path:
+    """Return the current directory.
+
+    Raises:
+        ConfigError: It was deleted.
+    """
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise ConfigError(
+            "The current directory does not exist any more. Change to another one."
+        ) from None
 
 
 def user_file() -> Path:

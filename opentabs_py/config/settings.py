@@ -26,7 +26,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from opentabs_py.config.paths import user_file
+from opentabs_py.config.paths import user_file, working_dir
 from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import Limits
@@ -301,8 +301,10 @@ def load_settings(**given: Any) -> Settings:
     """Load the settings; arguments that are not None take precedence.
 
     Raises:
-        ConfigError: A value is not valid; the text names it and the rule.
+        ConfigError: A value is not valid; the text names it and the rule. Or the current directory,
+            in which the project's settings are, was deleted.
     """
+    working_dir()
     try:
         given = {name: value for name, value in given.items() if value is not None}
         settings = Settings(**given)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +53,19 @@ def test_ctrl_c_ends_a_command_that_is_loading_where_an_exception_would_be_ignor
     command = [sys.executable, "-c", SWALLOWED.replace("MODULE", module), "demo"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("command", ["tools", "start", "build"])
+def test_a_command_in_a_directory_that_was_deleted_says_so(command: str, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    opentabs = Path(sys.executable).with_name("opentabs")
+    run = subprocess.run(
+        ["sh", "-c", f"rmdir ../gone && exec {opentabs} {command}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=gone,
+    )
+    said = "error: The current directory does not exist any more. Change to another one.\n"
+    assert (run.returncode, run.stderr) == (2, said)

@@ -1,6 +1,7 @@
 """Where settings come from, and how invalid ones are reported."""
 
 import os
+from contextlib import chdir
 from pathlib import Path
 
 import platformdirs
@@ -257,3 +258,12 @@ def test_pages_whose_tools_are_served_are_named_by_patterns_or_all(
 def test_a_pattern_of_pages_that_is_not_valid_is_refused(given: object) -> None:
     with pytest.raises(ConfigError, match="webmcp"):
         load_settings(webmcp=given)
+
+
+def test_settings_of_a_project_whose_directory_was_deleted_are_an_error(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    with chdir(gone):
+        gone.rmdir()
+        with pytest.raises(ConfigError, match="directory does not exist any more"):
+            load_settings()
