@@ -203,7 +203,13 @@ async def running(name: str, *plugins: Path) -> AsyncGenerator[OpenTabs]:
         async with OpenTabs(plugins=plugins, settings=settings) as tabs:
             stopped = anyio.Event()
             async with registered(
-                tabs, claimed, settings, arguments=[], log=None, stop=stopped.set
+                tabs,
+                claimed,
+                settings,
+                arguments=[],
+                directory=Path.cwd(),
+                log=None,
+                stop=stopped.set,
             ):
                 yield tabs
 

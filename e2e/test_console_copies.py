@@ -42,7 +42,13 @@ async def server(
         await tabs.open_start_page("forms")
         with claim("default") as claimed:
             async with registered(
-                tabs, claimed, settings, arguments=[], log=None, stop=lambda: None
+                tabs,
+                claimed,
+                settings,
+                arguments=[],
+                directory=Path.cwd(),
+                log=None,
+                stop=lambda: None,
             ):
                 yield tabs
 

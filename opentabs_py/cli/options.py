@@ -172,6 +172,7 @@ def gather_settings(
     Raises:
         ConfigError: A setting is not valid.
     """
+    from opentabs_py.config.paths import working_dir
     from opentabs_py.config.settings import load_settings
     from opentabs_py.plugins.load import is_plugin
 
@@ -187,7 +188,7 @@ def gather_settings(
     )
     if settings.plugins or settings.plugin_folders or not is_plugin(Path()):
         return settings
-    return settings.model_copy(update={"plugins": (Path(),)})
+    return settings.model_copy(update={"plugins": (working_dir(),)})
 
 
 def _read_plugin_settings(given: Sequence[str] | None) -> "dict[str, dict[str, Typed]]":

@@ -197,7 +197,7 @@ def _as_json(
     return {
         "name": manifest.name,
         "version": manifest.version,
-        "directory": str(plugin.directory.absolute()),
+        "directory": str(plugin.directory),
         "standing": standing,
         "digest": digest,
         "approved": None if approval is None else approval.model_dump(mode="json"),

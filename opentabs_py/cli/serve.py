@@ -252,6 +252,7 @@ def serve(
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
+    from opentabs_py.config.paths import absolute
     from opentabs_py.config.settings import DEFAULT_PORT
     from opentabs_py.daemon.log import log_to_file
 
@@ -259,7 +260,8 @@ def serve(
     source, profiles = read_browsers(browser or [])
     is_attached = bool(attach or user_data_dir or cdp)
     if is_attached:
-        source = Attach(user_data_dir, None if cdp is None else check_cdp(cdp), keep)
+        place = None if user_data_dir is None else absolute(user_data_dir)
+        source = Attach(place, None if cdp is None else check_cdp(cdp), keep)
     _check_browser(
         source,
         is_named=bool(browser),

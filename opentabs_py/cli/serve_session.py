@@ -80,6 +80,7 @@ async def serve_session(
         nats=endpoint,
         while_launching=load_soon,
     )
+    directory = Path.cwd()  # which may be deleted later
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
         print_quarantined(tabs.quarantined)
@@ -106,7 +107,7 @@ async def serve_session(
                     tasks.start_soon(_watch_browser, each, scope)
             if claim is not None:
                 stop = tasks.cancel_scope.cancel
-                await tasks.start(_register, tabs, claim, settings, log, stop)
+                await tasks.start(_register, tabs, claim, settings, directory, log, stop)
             if stdio:
                 await _serve_stdio(tabs, settings)
                 tasks.cancel_scope.cancel()
@@ -156,6 +157,7 @@ async def _register(
     tabs: "OpenTabs",
     claim: "Claim",
     settings: "Settings",
+    directory: Path,
     log: Path | None,
     stop: Callable[[], None],
     *,
@@ -165,7 +167,9 @@ async def _register(
     from opentabs_py.session.registration import registered
 
     arguments = sys.argv[sys.argv.index("serve") + 1 :]
-    async with registered(tabs, claim, settings, arguments=arguments, log=log, stop=stop):
+    async with registered(
+        tabs, claim, settings, arguments=arguments, directory=directory, log=log, stop=stop
+    ):
         task_status.started()
         await anyio.sleep_forever()
 

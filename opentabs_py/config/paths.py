@@ -1,5 +1,6 @@
 """The directories on this machine: the current one, and those of the user's own files."""
 
+import os
 from pathlib import Path
 
 import platformdirs
@@ -19,6 +20,11 @@ def working_dir() -> Path:
         raise ConfigError(
             "The current directory does not exist any more. Change to another one."
         ) from None
+
+
+def absolute(path: Path) -> Path:
+    """Return a path that remains right when the current directory changes or is deleted."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 (`resolve` follows links, which may change)
 
 
 def user_file() -> Path:

@@ -26,7 +26,7 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from opentabs_py.config.paths import user_file, working_dir
+from opentabs_py.config.paths import absolute, user_file, working_dir
 from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import Limits
@@ -37,6 +37,7 @@ from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
 STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
+Place = Annotated[Path, AfterValidator(absolute)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -104,6 +105,8 @@ class ScrubRules(BaseModel):
 
 class Settings(BaseSettings):
     """The settings of a run; each field is also `OPENTABS_<NAME>` in the environment.
+
+    The paths of directories are absolute, however they were given.
 
     Attributes:
         idle: Seconds of silence that end a call.
@@ -184,14 +187,14 @@ class Settings(BaseSettings):
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
     keep_tabs: bool = False
     chromium: Path | None = None
-    profile: Path | None = None
+    profile: Place | None = None
     signed_in: str | None = None
     headed: bool = False
     no_sandbox: bool = False
-    plugins: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
-    plugin_folders: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    plugins: Annotated[tuple[Place, ...], NoDecode, BeforeValidator(_directories)] = ()
+    plugin_folders: Annotated[tuple[Place, ...], NoDecode, BeforeValidator(_directories)] = ()
     permissions: Annotated[dict[str, Permission], BeforeValidator(parse_rules)] = {}
-    no_review: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_directories)] = ()
+    no_review: Annotated[tuple[Place, ...], NoDecode, BeforeValidator(_directories)] = ()
     audit: bool | None = None
     audit_values: bool = False
     audit_days: Positive = 30.0

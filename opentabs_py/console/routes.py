@@ -134,7 +134,7 @@ class Console:
         tool = self.registry.get(body.tool)
         owner = "" if tool is None else tool.listing.owner
         plugin = self.plugins.find(owner)
-        directory = None if plugin is None else plugin.directory.absolute()
+        directory = None if plugin is None else plugin.directory
         return snippets(
             body.tool,
             body.arguments,

@@ -57,7 +57,7 @@ def plugin_rows(
             "patterns": [*manifest.url_patterns[:PATTERNS]],
             "morePatterns": max(0, len(manifest.url_patterns) - PATTERNS),
             "homepage": manifest.homepage,
-            "directory": str(plugin.directory.absolute()),
+            "directory": str(plugin.directory),
             "settings": len(manifest.config_schema),
             "icon": None if manifest.icon_svg is None else _version_of(manifest.icon_svg),
             "revision": revision,
@@ -166,7 +166,7 @@ def problem_rows(quarantined: Sequence[Quarantined], pages: Pages) -> Rows:
         rows[key] = {
             "id": key,
             "plugin": each.plugin,
-            "directory": str(each.directory.absolute()),
+            "directory": str(each.directory),
             "tab": None,
             "reason": shorten(each.reason, LONGEST_TEXT),
         }

@@ -52,18 +52,18 @@ async def watch_plugins(
 async def _look(find: Callable[[], Sources]) -> AsyncGenerator[bool]:
     """Yield whenever it is time to look for changes; True if there certainly are some."""
     while True:
-        watched = _Watched(find())
-        notifications = awatch(
-            *watched.places,
-            watch_filter=watched.matters,
-            debounce=LATEST,
-            step=QUIET,
-            rust_timeout=LOOK_SOON,
-            yield_on_timeout=True,
-            # Not recursively: `node_modules` would need a watch for each of its directories.
-            recursive=False,
-        )
         try:
+            watched = _Watched(find())
+            notifications = awatch(
+                *watched.places,
+                watch_filter=watched.matters,
+                debounce=LATEST,
+                step=QUIET,
+                rust_timeout=LOOK_SOON,
+                yield_on_timeout=True,
+                # Not recursively: `node_modules` would need a watch for each of its directories.
+                recursive=False,
+            )
             async with aclosing(notifications):
                 silences = 0
                 async for changes in notifications:

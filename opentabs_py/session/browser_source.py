@@ -12,6 +12,7 @@ import anyio
 
 from opentabs_py.browser.driver import SharedDriver
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
+from opentabs_py.config.paths import absolute
 from opentabs_py.session.browser import SessionBrowser
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class BrowserSource:
             self._names = [f"browser-{index + 1}" for index in range(browsers)] or self._names
         elif browsers:
             self._names = [*browsers]
-            self.profiles = {name: Path(profile) for name, profile in browsers.items()}
+            self.profiles = {name: absolute(Path(profile)) for name, profile in browsers.items()}
 
     @property
     def is_used(self) -> bool:

@@ -152,7 +152,7 @@ def status(tabs: OpenTabs) -> dict[str, Any]:
             {
                 "name": each.manifest.name,
                 "version": each.manifest.version,
-                "directory": str(each.directory.absolute()),
+                "directory": str(each.directory),
                 "tools": len(each.manifest.tools),
                 "status": pages.tabs.status(each.manifest.name),
             }

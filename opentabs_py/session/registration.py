@@ -23,6 +23,7 @@ async def registered(
     settings: Settings,
     *,
     arguments: Sequence[str],
+    directory: Path,
     log: Path | None,
     stop: Callable[[], None],
 ) -> AsyncGenerator[None]:
@@ -33,6 +34,7 @@ async def registered(
         claim: The name under which it is found.
         settings: Its settings.
         arguments: The arguments that start the same server again.
+        directory: Where it was started.
         log: Its log file.
         stop: Begins to stop the server.
     """
@@ -53,7 +55,7 @@ async def registered(
                 local_port=listener.getsockname()[1],
                 local_token=local_token,
                 arguments=tuple(arguments),
-                directory=str(Path.cwd()),
+                directory=str(directory),
                 log=None if log is None else str(log),
                 environment=own_variables(),
             )

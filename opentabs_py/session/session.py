@@ -22,6 +22,7 @@ from playwright.async_api import BrowserContext, Page
 from opentabs_py import __version__, stacks
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.paths import absolute
 from opentabs_py.errors import BrowserError, ConfigError, FleetError
 from opentabs_py.session.browser_source import BrowserSource
 from opentabs_py.session.python_side import PythonSide
@@ -127,7 +128,7 @@ class OpenTabs:
             )
         self._settings = settings
         self._read_settings = read_settings
-        self._directories = [*map(Path, plugins)]
+        self._directories = [absolute(Path(each)) for each in plugins]
         self._has_tools = bool(tools)
         self._source = BrowserSource(
             browser, browsers, reopen=reopen, is_needed=self._tools_need_browser

@@ -80,7 +80,7 @@ def test_none_counts_as_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_list_of_plugins_can_come_from_the_project() -> None:
     write_pyproject('plugins = ["one", "two"]')
-    assert load_settings().plugins == (Path("one"), Path("two"))
+    assert load_settings().plugins == (Path.cwd() / "one", Path.cwd() / "two")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.2", "example.com", ""])
@@ -124,7 +124,17 @@ def test_a_value_that_cannot_be_used_is_refused_in_plain_words(
 
 def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENTABS_PLUGINS", os.pathsep.join(["one", "two/three"]))
-    assert load_settings().plugins == (Path("one"), Path("two/three"))
+    assert load_settings().plugins == (Path.cwd() / "one", Path.cwd() / "two/three")
+
+
+def test_places_stay_what_they_were_when_the_directory_changes() -> None:
+    given = {"plugins": (Path("../a"),), "plugin_folders": (Path("b"),), "no_review": (Path(),)}
+    settings = load_settings(**given, profile=Path("c"))
+    here = Path.cwd()
+    assert settings.plugins == (here.parent / "a",)
+    assert settings.plugin_folders == (here / "b",)
+    assert settings.no_review == (here,)
+    assert settings.profile == here / "c"
 
 
 def test_a_file_that_is_not_toml_is_reported() -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import chdir
 from pathlib import Path
 
 import anyio
@@ -12,10 +13,11 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import stage_extension
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.config.paths import user_file
-from opentabs_py.config.settings import load_settings
+from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs import Target
+from opentabs_py.plugins.watch import _Watched
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
 from tests.fakes import (
@@ -138,6 +140,30 @@ async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
     write_settings("")
     assert (await plugins.reload()).removed == ("chat",)
     assert registry.tools == ()
+
+
+async def test_plugins_named_by_relative_paths_outlive_the_directory_they_were_named_in(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    here, chat = tmp_path / "here", build(tmp_path / "chat")
+    here.mkdir()
+    build(tmp_path / "more" / "mail", name="mail")
+
+    def read() -> Settings:
+        return load_settings(plugins=(Path("../chat"),), plugin_folders=(Path("../more"),))
+
+    with chdir(here):
+        plugins = PluginSet([], read(), read_settings=read, reviews=Reviews(tmp_path / "reviews"))
+        registry = await serve(plugins, tmp_path)
+        here.rmdir()
+        build(chat, tools=tools_json(a_tool("receive")))
+        await plugins.reload()
+        await plugins.reload()
+        watched = _Watched(plugins._sources)
+    assert [tool.listing.name for tool in registry.tools] == ["chat_receive", "mail_send"]
+    assert {chat, tmp_path / "more" / "mail"} <= {*watched.places}
+    [warning] = texts(caplog)
+    assert warning.startswith("Keeping the previous settings: The current directory does not exist")
 
 
 async def test_an_unreadable_settings_file_leaves_the_plugins_unchanged_and_is_reported_once(

@@ -164,6 +164,13 @@ def test_without_a_fleet_and_without_metrics_nothing_of_them_is_loaded() -> None
     assert not {"nats", "prometheus_client", "opentabs_py.fleet"} & {*loaded}
 
 
+def test_the_places_that_a_program_names_are_absolute() -> None:
+    session = OpenTabs(plugins=["chat", "../mail"], browsers={"work": "profile"})
+    here = Path.cwd()
+    assert session._directories == [here / "chat", here.parent / "mail"]
+    assert session._source.profiles == {"work": here / "profile"}
+
+
 async def test_a_tool_called_after_the_session_still_times_out() -> None:
     async def hang() -> None:
         await anyio.sleep_forever()
