@@ -149,6 +149,7 @@ def _start(
 ) -> "ServerState":
     from opentabs_py.cli.signals import exit_at_signals
     from opentabs_py.cli.terminal import err, spinner
+    from opentabs_py.daemon.log import message_of
     from opentabs_py.daemon.spawn import StartFailedError, start_server
 
     exit_at_signals()
@@ -161,8 +162,10 @@ def _start(
             "home directory for its log; `opentabs serve` needs none."
         ) from error
     except StartFailedError as error:
+        if not error.log:
+            raise
         for line in error.log:
-            err.out(line)
+            err.out(message_of(line))
         raise typer.Exit(error.code if error.code > 0 else 3) from None
 
 

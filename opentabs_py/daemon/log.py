@@ -115,6 +115,12 @@ def is_of_plugin(line: str, plugin: str) -> bool | None:
     return None if found is None else found["logger"] == plugin_logger(plugin).name
 
 
+def message_of(line: str) -> str:
+    """Return a line of a log without its time, level and logger."""
+    found = _LINE.match(line)
+    return line if found is None else line[found.end() :]
+
+
 def _whole_lines(file: io.TextIOWrapper) -> Iterator[str]:
     while True:
         at = file.tell()

@@ -36,8 +36,11 @@ class StartFailedError(BrowserError):
         log: What it wrote to its log.
     """
 
-    def __init__(self, code: int, log: Sequence[str]) -> None:
-        super().__init__(f"The server exited with code {code} before it was up.")
+    def __init__(self, code: int, log: Sequence[str], file: Path) -> None:
+        super().__init__(
+            f"The server exited with code {code} before it was up, and wrote nothing to its log "
+            f"{file}. Is there space on the disk?"
+        )
         self.code = code
         self.log = log
 
@@ -98,7 +101,7 @@ def _wait_up(name: str, process: "subprocess.Popen[Any]", log: Path, begun: int)
     deadline = time.monotonic() + UP_WITHIN
     while time.monotonic() < deadline:
         if (code := process.poll()) is not None:
-            raise StartFailedError(code, _since(log, begun))
+            raise StartFailedError(code, _since(log, begun), log)
         state = read_state(name)
         if state is not None and state.pid == process.pid:
             return state

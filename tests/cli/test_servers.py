@@ -32,6 +32,42 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator["subpro
         process.kill()
 
 
+SILENT = f"""#!{sys.executable}
+import sys
+sys.exit(1)
+"""
+WITH_PROGRAM = """
+import sys
+sys.executable = sys.argv.pop(1)
+from opentabs_py.cli import main
+main()
+"""
+
+
+def with_program(text: str, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a command for which another program takes the place of the server."""
+    program = cwd / "program"
+    program.write_text(text)
+    program.chmod(0o700)
+    return subprocess.run(
+        [sys.executable, "-c", WITH_PROGRAM, program, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+
+
+def test_a_server_that_exits_and_logs_nothing_is_an_error_with_the_place_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    run = with_program(SILENT, "start", cwd=tmp_path)
+    assert run.returncode == 3
+    assert run.stderr.startswith("error: The server exited with code 1 before it was up")
+    assert str(tmp_path / "state" / "opentabs" / "log" / "default.log") in run.stderr
+
+
 @pytest.mark.parametrize("text", [None, "", '{"name": "work"}'])
 def test_a_server_without_a_record_of_use_can_be_stopped(
     text: str | None, server: "subprocess.Popen[bytes]", tmp_path: Path

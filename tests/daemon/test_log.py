@@ -46,6 +46,12 @@ def test_lines_of_one_plugin_are_distinguished_from_others_and_from_continuation
     assert log.is_of_plugin("    at line 3", "chat") is None
 
 
+def test_a_lines_message_is_what_was_logged() -> None:
+    begin = "2026-11-23 10:00:00,000 WARNING opentabs_py.stderr: "
+    assert log.message_of(f"{begin}error: Cannot listen on x: y") == "error: Cannot listen on x: y"
+    assert log.message_of("    at line 3") == "    at line 3"
+
+
 def test_the_last_lines_reach_back_into_rotated_files(tmp_path: Path) -> None:
     file = tmp_path / "server.log"
     (tmp_path / "server.log.2").write_text("1\n2\n")
