@@ -47,6 +47,7 @@ from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.config.settings import Settings
     from opentabs_py.daemon.state import Claim
 
 
@@ -225,6 +226,10 @@ def serve(
     log_file: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Log to a file that rotates.")
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", hidden=True, help="Check the options and settings; serve nothing."),
+    ] = False,
     metrics: Metrics = None,
     nats: Nats = None,
     label: Labels = None,
@@ -249,12 +254,10 @@ def serve(
     worker`), and launches no browser.
     """
     from opentabs_py.browser.endpoints import Attach, check_cdp
-    from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
     from opentabs_py.config.paths import absolute
     from opentabs_py.config.settings import DEFAULT_PORT
-    from opentabs_py.daemon.log import log_to_file
 
     source: Literal["launch", "none"] | Attach
     source, profiles = read_browsers(browser or [])
@@ -297,10 +300,7 @@ def serve(
     address = read_address(metrics)
     if stdio:
         _check_pipes()
-    if log_file is None:
-        log_to_stderr()
-    else:
-        log_to_file(log_file)
+    _log_to(log_file)
     # Output printed while tools are imported and created must not reach the client.
     with redirect_stdout(sys.stderr) if stdio else nullcontext():
         tools = gather_tools(tools_)
@@ -338,6 +338,10 @@ def serve(
     settings = read_settings().with_audit_default()
     if "port" not in settings.model_fields_set and not (stdio and source == "launch"):
         settings = settings.model_copy(update={"port": DEFAULT_PORT})
+
+    if check:
+        _check_plugins(settings)
+        return
 
     async def forever(claim: "Claim | None") -> int:
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
@@ -451,6 +455,25 @@ def _check_hands(*, hands: bool, drives: bool) -> None:
             "--hands needs a browser that serve launches or attaches to; it cannot be combined "
             "with --browser none or --nats."
         )
+
+
+def _log_to(file: Path | None) -> None:
+    from opentabs_py.cli.log import log_to_stderr
+    from opentabs_py.daemon.log import log_to_file
+
+    if file is None:
+        log_to_stderr()
+    else:
+        log_to_file(file)
+
+
+def _check_plugins(settings: "Settings") -> None:
+    from opentabs_py.plugins.folders import Sources
+    from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
+
+    sources = Sources(settings.plugins, settings.plugin_folders)
+    loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
+    refuse_unknown_plugins(settings.settings, loaded, quarantined)
 
 
 def _check_pipes() -> None:

@@ -1,6 +1,7 @@
 """`opentabs start`, `stop` and `restart`: a server that stays."""
 
 import inspect
+import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -9,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.serve import serve
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
+    from opentabs_py.daemon.spawn import StartFailedError
     from opentabs_py.daemon.state import ServerState
 
 LOOK_AGAIN = 0.3  # s
@@ -33,7 +36,7 @@ class StartCommand(TyperCommand):
 
 
 # Of the options of `serve`, those that make no sense for a server without a terminal.
-_NOT_IN_BACKGROUND = {"stdio", "exit_with_browser", "name", "log_file"}
+_NOT_IN_BACKGROUND = {"stdio", "exit_with_browser", "name", "log_file", "check"}
 
 
 def _with_options_of_serve(command: Callable[..., None]) -> Callable[..., None]:
@@ -71,6 +74,7 @@ def start(
 
     [dim]opentabs start --plugin DIR --headed --profile ~/.opentabs-profile[/]
     """
+    from opentabs_py.cli.signals import exit_at_signals
     from opentabs_py.cli.terminal import write_result
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon.state import (
@@ -88,6 +92,7 @@ def start(
         return
     if is_claimed(name):
         raise AlreadyRunningError(name, read_state(name))
+    exit_at_signals()
     _report_started(_start(name, arguments, Path.cwd()))
 
 
@@ -116,17 +121,47 @@ def restart(name: Name = "default") -> None:
     The options include the OPENTABS_* environment variables with which it was started; those of
     this shell do not count.
     """
-    from opentabs_py.daemon.spawn import stop_server
+    from opentabs_py.cli.signals import exit_at_signals
+    from opentabs_py.cli.terminal import err
+    from opentabs_py.daemon.spawn import StartFailedError, check_start, stop_server
     from opentabs_py.daemon.state import require_state
 
     state = require_state(name)
+    who = f"The server {name!r} (pid {state.pid})"
     if state.log is None:
-        raise ConfigError(
-            f"The server {name!r} (pid {state.pid}) runs in a terminal; restart it there."
-        )
-    stop_server(state)
+        raise ConfigError(f"{who} runs in a terminal; restart it there.")
     directory = Path(state.directory)
-    _report_started(_start(name, _for_serve(state.arguments), directory, state.environment))
+    if not directory.is_dir():
+        raise ConfigError(
+            f"{who} was started in {directory}, which does not exist any more. Create it again. Or "
+            f"stop the server, and start it elsewhere:\n  {_start_line(state)}"
+        )
+    again = (name, _for_serve(state.arguments), directory, state.environment)
+    try:
+        check_start(*again)
+    except StartFailedError as error:
+        _show(error)
+        err.print(f"{who} would not start again, so it continues to run.")
+        raise typer.Exit(_exit_code(error)) from None
+    exit_at_signals()
+    try:
+        stop_server(state)
+        started = _start(*again)
+    except BaseException:
+        names = ", ".join(state.environment or ())
+        needed = f", with the variables {names}" if names else ""
+        text = f"To start it again as it was{needed}:\n  cd {shlex.quote(state.directory)}"
+        err.print(f"{text}\n  {_start_line(state)}", markup=False, soft_wrap=True)
+        raise
+    _report_started(started)
+
+
+def _start_line(state: "ServerState") -> str:
+    """Return the command that starts a server as it was started."""
+    from opentabs_py.daemon.state import name_flag
+
+    arguments = shlex.join(_for_serve(state.arguments))
+    return f"opentabs start{name_flag(state.name)} {arguments}".rstrip()
 
 
 def _for_serve(arguments: Sequence[str]) -> list[str]:
@@ -147,12 +182,9 @@ def _start(
     directory: Path,
     environment: Mapping[str, str] | None = None,
 ) -> "ServerState":
-    from opentabs_py.cli.signals import exit_at_signals
-    from opentabs_py.cli.terminal import err, spinner
-    from opentabs_py.daemon.log import message_of
+    from opentabs_py.cli.terminal import spinner
     from opentabs_py.daemon.spawn import StartFailedError, start_server
 
-    exit_at_signals()
     try:
         with spinner("Starting"):
             return start_server(name, arguments, directory, environment)
@@ -162,11 +194,23 @@ def _start(
             "home directory for its log; `opentabs serve` needs none."
         ) from error
     except StartFailedError as error:
-        if not error.log:
-            raise
-        for line in error.log:
-            err.out(message_of(line))
-        raise typer.Exit(error.code if error.code > 0 else 3) from None
+        _show(error)
+        raise typer.Exit(_exit_code(error)) from None
+
+
+def _show(error: "StartFailedError") -> None:
+    """Show why a server did not start: what it said itself, if it could."""
+    from opentabs_py.cli.terminal import err, print_error
+    from opentabs_py.daemon.log import message_of
+
+    for line in error.log:
+        err.out(message_of(line))
+    if not error.log:
+        print_error(error)
+
+
+def _exit_code(error: "StartFailedError") -> int:
+    return error.code if error.log and error.code > 0 else CHAIN_FAILED
 
 
 def _wait_attached(state: "ServerState") -> dict[str, Any]:

@@ -29,17 +29,17 @@ GONE_WITHIN: Final = 15.0  # s; a server ends its calls, its browser and itself 
 
 
 class StartFailedError(BrowserError):
-    """A server exited before it was up.
+    """A server exited before it was up, or would.
 
     Attributes:
         code: Its exit code.
-        log: What it wrote to its log.
+        log: What it said, line by line.
     """
 
     def __init__(self, code: int, log: Sequence[str], file: Path) -> None:
         super().__init__(
-            f"The server exited with code {code} before it was up, and wrote nothing to its log "
-            f"{file}. Is there space on the disk?"
+            f"The server exited with code {code} before it was up, and did not say why. Its log is "
+            f"{file}; is there space on that disk?"
         )
         self.code = code
         self.log = log
@@ -68,12 +68,11 @@ def start_server(
     log = log_file(name)
     log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     begun = log.stat().st_size if log.exists() else 0
-    command = [sys.executable, "-m", "opentabs_py", "serve", *arguments]
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "ab") as out:
         # What is written before the log is set up, or by a library that knows no logging.
         process = subprocess.Popen(
-            [*command, "--log-file", str(log), "--name", name],
+            [*_serve(arguments), "--log-file", str(log), "--name", name],
             cwd=directory,
             env=_with_variables(environment),
             stdin=subprocess.DEVNULL,
@@ -87,6 +86,42 @@ def start_server(
         # Also after Ctrl-C: a server that no command waits for is not left behind.
         _end(process)
         raise
+
+
+def check_start(
+    name: str,
+    arguments: Sequence[str],
+    directory: Path,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """Check what a server would refuse to start with: its options, its settings, its tools.
+
+    The arguments are those of `start_server`.
+
+    Raises:
+        StartFailedError: It would not start.
+        BrowserError: That is not known after a minute.
+    """
+    try:
+        done = subprocess.run(
+            [*_serve(arguments), "--check"],
+            cwd=directory,
+            env=_with_variables(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=UP_WITHIN,
+        )
+    except subprocess.TimeoutExpired:
+        raise BrowserError(f"Checking the settings took longer than {UP_WITHIN:g} s.") from None
+    if done.returncode:
+        raise StartFailedError(done.returncode, done.stdout.splitlines(), log_file(name))
+
+
+def _serve(arguments: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "opentabs_py", "serve", *arguments]
 
 
 def _with_variables(variables: Mapping[str, str] | None) -> dict[str, str] | None:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -12,29 +13,61 @@ from opentabs_py.config.paths import state_dir
 from tests.cli.in_process import opentabs_here
 
 SERVER = """
-import os, time
+import os, sys, time
 from opentabs_py.daemon.state import ServerState, claim
+directory, *arguments = sys.argv[1:]
 with claim("work") as claimed:
-    claimed.publish(ServerState("work", os.getpid(), "1", 1.0, "u", None, 2, "t", (), "/", None))
+    claimed.publish(
+        ServerState(
+            name="work",
+            pid=os.getpid(),
+            version="1",
+            started=1.0,
+            mcp_url="http://127.0.0.1:1/mcp",
+            mcp_token=None,
+            local_port=2,
+            local_token="t",
+            arguments=tuple(arguments),
+            directory=directory,
+            log="work.log",
+            environment={"OPENTABS_TOKEN": "t" * 16},
+        )
+    )
     print("up", flush=True)
     time.sleep(60)
 """
 
 
-@pytest.fixture
-def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator["subprocess.Popen[bytes]"]:
-    """A process that is the server `work` and answers nothing."""
+@pytest.fixture(autouse=True)
+def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as process:
+
+
+@contextmanager
+def serving(directory: Path, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
+    """Run a process that is the server `work` and answers nothing."""
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, directory, *arguments], stdout=subprocess.PIPE
+    ) as process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"up\n"
+        try:
+            assert process.stdout.readline() == b"up\n"
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Generator["subprocess.Popen[bytes]"]:
+    """A process that is the server `work` and answers nothing."""
+    with serving(tmp_path) as process:
         yield process
-        process.kill()
 
 
+# Passes every check, and then fails without a word.
 SILENT = f"""#!{sys.executable}
 import sys
-sys.exit(1)
+sys.exit("--check" not in sys.argv)
 """
 WITH_PROGRAM = """
 import sys
@@ -59,9 +92,8 @@ def with_program(text: str, *arguments: str, cwd: Path) -> "subprocess.Completed
 
 
 def test_a_server_that_exits_and_logs_nothing_is_an_error_with_the_place_of_its_log(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     run = with_program(SILENT, "start", cwd=tmp_path)
     assert run.returncode == 3
     assert run.stderr.startswith("error: The server exited with code 1 before it was up")
@@ -128,3 +160,42 @@ def test_a_server_without_a_record_of_use_is_not_called_missing(
     run = opentabs_here("ui", "--name", "work", cwd=tmp_path)
     assert f"'work' (pid {server.pid}) is just starting" in run.stderr
     assert "Stop it: opentabs stop --name work" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--port", "http"], "error: A setting is not valid. port: write a whole number"),
+        (["--set", "nobody.key=1"], "error: --set names a plugin that is not loaded: 'nobody'"),
+        (["--tools", "gone.py"], "There is no file"),
+        (["--gone"], "No such option: --gone"),
+    ],
+)
+def test_a_server_that_would_not_start_again_is_not_stopped_by_a_restart(
+    arguments: list[str], said: str, tmp_path: Path
+) -> None:
+    with serving(tmp_path, *arguments) as server:
+        run = opentabs_here("restart", "--name", "work", cwd=tmp_path)
+        assert run.returncode == 2
+        assert said in run.stderr
+        assert "would not start again, so it continues to run" in run.stderr
+        assert server.poll() is None
+
+
+def test_a_server_whose_directory_was_deleted_is_not_stopped_by_a_restart(tmp_path: Path) -> None:
+    with serving(tmp_path / "gone", "--plugin", "a b") as server:
+        run = opentabs_here("restart", "--name", "work", cwd=tmp_path)
+        assert run.returncode == 2
+        assert f"{tmp_path / 'gone'}, which does not exist any more" in run.stderr
+        assert "opentabs start --name work --plugin 'a b'" in run.stderr
+        assert server.poll() is None
+
+
+def test_a_restart_that_fails_in_the_end_says_how_to_start_the_server_again(tmp_path: Path) -> None:
+    with serving(tmp_path, "--plugin", "a b"):
+        run = with_program(SILENT, "restart", "--name", "work", cwd=tmp_path)
+    assert run.returncode == 3
+    *_, how, directory, start = run.stderr.splitlines()
+    assert how == "To start it again as it was, with the variables OPENTABS_TOKEN:"
+    assert directory == f"  cd {tmp_path}"
+    assert start == "  opentabs start --name work --plugin 'a b'"
