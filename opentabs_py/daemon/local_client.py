@@ -49,7 +49,7 @@ class LocalClient:
         Raises:
             ChainError: It does not answer.
         """
-        with self._request("POST", "/console", timeout=ANSWER_WITHIN) as response:
+        with self._request("POST", "/console") as response:
             return str(json.loads(response.read())["url"])
 
     def stop(self) -> None:
@@ -58,7 +58,7 @@ class LocalClient:
         Raises:
             ChainError: It does not answer.
         """
-        with self._request("POST", "/stop", timeout=ANSWER_WITHIN) as response:
+        with self._request("POST", "/stop") as response:
             response.read()
 
     def answer(self, question_id: str, answer: str) -> None:
@@ -68,7 +68,7 @@ class LocalClient:
             ChainError: The server does not answer.
         """
         body = {"id": question_id, "answer": answer}
-        with self._request("POST", "/answer", body=body, timeout=ANSWER_WITHIN) as response:
+        with self._request("POST", "/answer", body=body) as response:
             response.read()
 
     def call(self, request: Mapping[str, Any]) -> Generator[Document]:
@@ -82,20 +82,19 @@ class LocalClient:
         Raises:
             ChainError: The server does not answer, or stopped before the call ended.
         """
-        # No timeout: the server ends the call, and its death closes the connection.
-        with self._request("POST", "/call", body=request, timeout=None) as response:
+        with self._request("POST", "/call", body=request, lasts=True) as response:
             for line in _lines(response):
                 yield cast(Document, json.loads(line))
 
     def _get(self, path: str) -> object:
-        with self._request("GET", path, timeout=ANSWER_WITHIN) as response:
+        with self._request("GET", path) as response:
             return json.loads(response.read())
 
     @contextmanager
     def _request(
-        self, method: str, path: str, *, body: object = None, timeout: float | None
+        self, method: str, path: str, *, body: object = None, lasts: bool = False
     ) -> Generator[HTTPResponse]:
-        connection = HTTPConnection("127.0.0.1", self._state.local_port, timeout=timeout)
+        connection = HTTPConnection("127.0.0.1", self._state.local_port, timeout=ANSWER_WITHIN)
         headers = {"Authorization": f"Bearer {self._state.local_token}"}
         content = None
         if body is not None:
@@ -104,7 +103,10 @@ class LocalClient:
         try:
             try:
                 connection.request(method, path, body=content, headers=headers)
+                socket = connection.sock
                 response = connection.getresponse()
+                if lasts:  # the server ends the call, and its death closes the connection
+                    socket.settimeout(None)
                 if response.status >= 400:
                     raise self._failure(f"it answered {response.status}")
                 yield response

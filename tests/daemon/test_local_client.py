@@ -1,0 +1,68 @@
+"""How commands talk to a server, with a socket in its place."""
+
+import os
+import socket
+import threading
+from collections.abc import Generator
+
+import pytest
+
+from opentabs_py.daemon import local_client
+from opentabs_py.daemon.local_client import LocalClient
+from opentabs_py.daemon.state import ServerState
+from opentabs_py.errors import ChainError
+
+LIMIT = 0.1  # s
+BEGINNING = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n"
+
+
+@pytest.fixture
+def listener(monkeypatch: pytest.MonkeyPatch) -> Generator[socket.socket]:
+    """A socket that accepts no connection, as that of a process that is stopped."""
+    monkeypatch.setattr(local_client, "ANSWER_WITHIN", LIMIT)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening
+
+
+def client_of(listener: socket.socket) -> LocalClient:
+    return LocalClient(
+        ServerState(
+            name="work",
+            pid=os.getpid(),
+            version="1",
+            started=1.0,
+            mcp_url="http://127.0.0.1:1/mcp",
+            mcp_token=None,
+            local_port=listener.getsockname()[1],
+            local_token="t",
+            arguments=(),
+            directory="/",
+            log=None,
+        )
+    )
+
+
+def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket.socket) -> None:
+    with pytest.raises(ChainError, match=r"'work' .* did not answer: timed out"):
+        next(client_of(listener).call({}))
+
+
+def test_a_call_may_be_silent_for_long_once_the_server_has_begun_to_answer(
+    listener: socket.socket,
+) -> None:
+    def answer() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            received = b""
+            while not received.endswith(b"{}"):
+                received += connection.recv(1 << 16)
+            connection.sendall(BEGINNING)
+            threading.Event().wait(3 * LIMIT)
+            connection.sendall(b'{"say": "hello"}\n')
+
+    server = threading.Thread(target=answer)
+    server.start()
+    try:
+        assert [*client_of(listener).call({})] == [{"say": "hello"}]
+    finally:
+        server.join()
