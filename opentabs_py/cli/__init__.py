@@ -30,6 +30,7 @@ _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 def main() -> None:
     """Run the command line and exit with its code."""
+    _open_closed_streams()
     # Until an event loop handles signals, there is nothing to clean up. A KeyboardInterrupt would
     # not work: raised in a callback during an import, it is ignored, and the command continues.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignores it instead
@@ -50,6 +51,21 @@ def main() -> None:
         collector.settle()
 
 
+def _open_closed_streams() -> None:
+    """Open the null device as each standard stream that is closed, as by `opentabs call X <&-`.
+
+    Otherwise the next file that is opened gets its number: libuv refuses to run then, and so do
+    programs that we start.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
+            os.set_inheritable(opened, True)
+            setattr(sys, name, os.fdopen(opened, mode, closefd=False))
+
+
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:
     os._exit(INTERRUPTED)
 
@@ -58,8 +74,7 @@ def _write_all() -> None:
     try:
         _run()
     finally:
-        if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] (when closed)
-            sys.stdout.flush()  # a failure here is handled; one at process exit is not
+        sys.stdout.flush()  # a failure here is handled; one at process exit is not
 
 
 def _of_system(failure: OSError | ExceptionGroup[Exception]) -> OSError | None:

@@ -12,7 +12,7 @@ _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
 
 def is_someone_there() -> bool:
     """Return whether the user can read what we write to stderr, and type an answer."""
-    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()  # pyright: ignore[reportUnnecessaryComparison]
+    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(question: Question) -> Answer:

@@ -478,12 +478,9 @@ def _check_plugins(settings: "Settings") -> None:
 
 def _check_pipes() -> None:
     for stream, number in (("stdin", 0), ("stdout", 1)):
-        try:
-            mode = os.fstat(number).st_mode
-        except OSError:
-            raise ConfigError(f"--stdio needs {stream}, which is closed.") from None
+        mode = os.fstat(number).st_mode
         if stat.S_ISREG(mode) or (stat.S_ISCHR(mode) and not os.isatty(number)):
             raise ConfigError(
-                f"--stdio talks to an MCP client through pipes, but {stream} is a file. Let the "
-                "client start this command."
+                f"--stdio talks to an MCP client through pipes, but {stream} is a file, or "
+                "closed. Let the client start this command."
             )

@@ -55,6 +55,32 @@ def test_ctrl_c_ends_a_command_that_is_loading_where_an_exception_would_be_ignor
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
 
 
+TWO = """
+from opentabs_py import tool
+
+
+@tool
+def two() -> int:
+    return 2
+"""
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_call_succeeds_while_standard_streams_are_closed(closed: str, tmp_path: Path) -> None:
+    (tmp_path / "tools.py").write_text(TWO)
+    opentabs = Path(sys.executable).with_name("opentabs")
+    run = subprocess.run(
+        ["sh", "-c", f"exec {opentabs} call two --tools tools.py {closed}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout == ("" if ">&-" in closed.split() else "2\n")
+
+
 @pytest.mark.parametrize("command", ["tools", "start", "build"])
 def test_a_command_in_a_directory_that_was_deleted_says_so(command: str, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
