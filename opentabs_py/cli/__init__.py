@@ -122,6 +122,11 @@ def _run() -> None:
 def _run_app(app: Callable[..., Any]) -> None:
     try:
         sys.exit(app(standalone_mode=True))
+    except SystemExit as ending:
+        # Typer exits with 1 when the reader of our stdout is gone, before `main` sees the error.
+        if isinstance(ending.__context__, BrokenPipeError):
+            raise ending.__context__ from None
+        raise
     except (OSError, ExceptionGroup) as failure:
         if isinstance(_of_system(failure), FileNotFoundError):
             from opentabs_py.config.paths import working_dir

@@ -1,5 +1,6 @@
 """The command line before and after its commands."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,26 @@ def test_a_call_succeeds_while_standard_streams_are_closed(closed: str, tmp_path
     )
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout == ("" if ">&-" in closed.split() else "2\n")
+
+
+@pytest.mark.parametrize("command", ["--help", "tools --tools tools.py"])
+def test_a_command_whose_output_nobody_reads_any_more_ends_with_success(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "tools.py").write_text(TWO)
+    opentabs = Path(sys.executable).with_name("opentabs")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        run = subprocess.run(
+            [opentabs, *command.split()],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            cwd=tmp_path,
+        )
+    assert (run.returncode, run.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("command", ["tools", "start", "build"])
