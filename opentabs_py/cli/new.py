@@ -96,11 +96,13 @@ def _generate(name: str, directory: Path, language: "Language", site: "KnownSite
     from opentabs_py.cli.terminal import err, warn
     from opentabs_py.core.plugin_names import mcp_name
     from opentabs_py.generate.plugin import RECORDING, write_plugin
+    from opentabs_py.plugins.scaffold import whole_or_nothing
     from opentabs_py.recording.files import write_recording
 
     made = write_plugin(site, name, language)
-    _create(name, directory, language, files=made.files, dropped=made.dropped)
-    write_recording(made.recording, directory / "tests" / RECORDING, version=__version__)
+    with whole_or_nothing(directory):
+        _create(name, directory, language, files=made.files, dropped=made.dropped)
+        write_recording(made.recording, directory / "tests" / RECORDING, version=__version__)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for column in ("tool", "", "request", "tested by"):
         table.add_column(column, overflow="fold")

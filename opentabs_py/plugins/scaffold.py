@@ -1,7 +1,9 @@
 """Create a new plugin, complete with tests."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+import shutil
+from collections.abc import Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -38,16 +40,40 @@ def scaffold(
     texts |= {Path(file): text for file, text in files.items()}
     texts = {file: text for file, text in texts.items() if file.as_posix() not in dropped}
     try:
-        into.mkdir(parents=True, exist_ok=True)
-        if any(into.iterdir()):
-            raise ConfigError(f"{into} is not empty. Choose another name, or another directory.")
-        for path, text in texts.items():
-            file = into / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+        with whole_or_nothing(into):
+            into.mkdir(parents=True, exist_ok=True)
+            if any(into.iterdir()):
+                raise ConfigError(
+                    f"{into} is not empty. Choose another name, or another directory."
+                )
+            for path, text in texts.items():
+                file = into / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
     except OSError as error:
         raise ConfigError(f"Cannot write {into}: {error.strerror}.") from error
     return sorted(texts)
+
+
+@contextmanager
+def whole_or_nothing(directory: Path) -> Generator[None]:
+    """Remove what the context has created in a new or empty directory, if the context fails.
+
+    Args:
+        directory: The directory; one that is not empty is left as it is.
+    """
+    is_new = not directory.exists()
+    if not is_new and not (directory.is_dir() and not any(directory.iterdir())):
+        yield
+        return
+    try:
+        yield
+    except BaseException:
+        for each in directory.glob("*"):
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        if is_new and directory.is_dir():
+            directory.rmdir()
+        raise
 
 
 def check_name(name: str) -> dict[str, str]:

@@ -14,8 +14,11 @@ import pytest
 
 from e2e.on_disk import change
 from opentabs_py.config.assets import adapter_js_dir
+from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.plugins.toolchain import find_node
+from opentabs_py.recording.files import write_recording
 from tests.cli.in_process import opentabs_here
+from tests.generate.recorded import HOME, ask
 
 ENVIRONMENT = {
     **os.environ,
@@ -75,6 +78,22 @@ def test_new_without_node_says_what_is_missing_and_writes_the_plugin(tmp_path: P
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "my-chat" / "src" / "index.ts").is_file()
     assert "pip install 'opentabs-py[build]'" in made.stderr
+
+
+def test_new_on_a_full_disk_leaves_nothing_so_that_it_can_be_run_again(tmp_path: Path) -> None:
+    items = [{"id": number, "title": "Tea" * 100} for number in range(1000)]
+    recording = Recording(HOME, [ask("GET /api/items", items)])
+    write_recording(recording, tmp_path / "shop.har", version="1")
+
+    # No file may be as large as the copy of the recording, which is written last.
+    full = ["sh", "-c", "ulimit -f 200; exec opentabs new shop --from shop.har"]
+    run = subprocess.run(
+        full, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+
+    assert run.returncode == 2, run.stderr
+    assert "error: Cannot write the recording" in run.stderr
+    assert not (tmp_path / "shop").exists()
 
 
 @pytest.mark.parametrize("name", ["My", "mcp"])

@@ -98,3 +98,16 @@ def test_a_directory_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError, match="Cannot write"):
         scaffold("x", tmp_path / "file" / "x", language="ts")
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_what_was_written_before_a_failure_is_removed(exists: bool, tmp_path: Path) -> None:
+    into = tmp_path / "x"
+    if exists:
+        into.mkdir()
+
+    with pytest.raises(ConfigError, match="Cannot write"):
+        scaffold("x", into, language="ts", files={"package.json/no-directory": "text"})
+
+    assert into.exists() == exists
+    assert [*tmp_path.rglob("x/*")] == []
