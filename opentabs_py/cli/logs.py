@@ -22,6 +22,7 @@ def logs(
     ] = None,
 ) -> None:
     """Print the log of a server, even if it has stopped."""
+    from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon import log
     from opentabs_py.daemon.state import read_state
@@ -31,8 +32,11 @@ def logs(
     file = log.log_file(name)
     if state is not None and state.log is None:
         raise ConfigError(f"The server {name!r} (pid {state.pid}) logs to its terminal.")
-    if not follow and not file.exists():
-        raise ConfigError(f"There is no log of a server named {name!r} at {file}.")
+    if not file.exists():
+        none = f"There is no log of a server named {name!r} at {file}"
+        if not follow:
+            raise ConfigError(f"{none}.")
+        err.print(f"{none} yet; waiting for one.", soft_wrap=True)
     # Opened before the last lines are read, so that none is missed in between.
     following = log.follow(file)
     if follow:

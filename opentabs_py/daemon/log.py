@@ -23,7 +23,15 @@ _LINE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ (?P<logg
 class _File(RotatingFileHandler):
     """A rotating log file that only its owner can read."""
 
+    def shouldRollover(self, record: logging.LogRecord) -> int:  # noqa: N802 (logging's name)
+        """Return whether the file is full, after opening it again if it was deleted or replaced."""
+        if self.stream is not None and _is_replaced(Path(self.baseFilename), self.stream):
+            replaced, self.stream = self.stream, self._open()
+            replaced.close()
+        return super().shouldRollover(record)
+
     def _open(self) -> io.TextIOWrapper:
+        Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         file = super()._open()
         Path(self.baseFilename).chmod(0o600)
         return file
@@ -60,7 +68,6 @@ def log_file(name: str) -> Path:
 
 def log_to_file(file: Path) -> None:
     """Write this process's log, and what it prints, to a file."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handler = _File(file, maxBytes=LARGEST, backupCount=KEPT, encoding="utf-8", errors="replace")
     handler.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)

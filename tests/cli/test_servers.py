@@ -199,3 +199,20 @@ def test_a_restart_that_fails_in_the_end_says_how_to_start_the_server_again(tmp_
     assert how == "To start it again as it was, with the variables OPENTABS_TOKEN:"
     assert directory == f"  cd {tmp_path}"
     assert start == "  opentabs start --name work --plugin 'a b'"
+
+
+def test_a_log_that_does_not_exist_yet_can_be_followed_and_that_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "state" / "opentabs" / "log" / "work.log"
+    command = [sys.executable, "-m", "opentabs_py", "logs", "-f", "--name", "work"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as following:
+        assert following.stdout is not None
+        assert following.stderr is not None
+        said = following.stderr.readline()
+        file.parent.mkdir(parents=True)
+        file.write_text("hello\n")
+        line = following.stdout.readline()
+        following.kill()
+    assert said == f"There is no log of a server named 'work' at {file} yet; waiting for one.\n"
+    assert line == "hello\n"

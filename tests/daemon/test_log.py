@@ -1,4 +1,5 @@
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,23 @@ def test_a_followed_log_continues_after_it_has_rotated(
     following.close()  # type: ignore[attr-defined]
     assert (tmp_path / "server.log.3").exists()
     assert seen == [f"line {number}" for number in range(20)]
+
+
+def test_a_log_that_is_deleted_continues_in_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "log" / "server.log"
+    handler = log._File(file, maxBytes=200, backupCount=3, encoding="utf-8")
+    logger = logging.getLogger("opentabs_py.test_log")
+    monkeypatch.setattr(logger, "propagate", False)
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    logger.info("before")
+    shutil.rmtree(file.parent)
+    logger.info("after")
+    logger.removeHandler(handler)
+    handler.close()
+    assert file.read_text() == "after\n"
 
 
 def test_a_line_is_followed_only_when_it_is_whole(
