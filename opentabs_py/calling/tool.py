@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.core.consent import Answer, Question
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.questions import Answer, Question
 from opentabs_py.core.trace.recorder import CallRecording
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping
 from typing import Final
 
-from opentabs_py.core.consent import ANSWERS, Answer, Question, answer_texts, ask_text
+from opentabs_py.core.questions import ANSWERS, Answer, Question, answer_texts, ask_text
 
 _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
 

@@ -16,8 +16,8 @@ from opentabs_py.cli.asking import ask, is_someone_there
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
 from opentabs_py.cli.signals import exit_at_signals
-from opentabs_py.core.consent import Place, Question
 from opentabs_py.core.plugin_files import PACKAGE
+from opentabs_py.core.questions import Place, Question
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.state import ServerState
 from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError

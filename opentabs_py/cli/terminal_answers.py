@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from opentabs_py.cli.asking import prompt, read_line, show
-from opentabs_py.core.consent import Question
+from opentabs_py.core.questions import Question
 
 if TYPE_CHECKING:
     from opentabs_py.consent.questions import Questions

@@ -13,16 +13,15 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Asker, CallClient
 from opentabs_py.consent.questions import Questions
 from opentabs_py.core import consent, failures
-from opentabs_py.core.consent import (
+from opentabs_py.core.consent import Decision, GatedTool, GivenRules, Permission
+from opentabs_py.core.questions import (
+    ANSWERS,
     NOWHERE,
     About,
     Answer,
-    Decision,
-    GatedTool,
-    GivenRules,
-    Permission,
     Place,
     Question,
+    arguments_text,
 )
 from opentabs_py.errors import ConfigError
 
@@ -216,7 +215,7 @@ class Gate:
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
         answers: tuple[Answer, ...] = tuple(
-            each for each in consent.ANSWERS if each != "session" or owner is not None
+            each for each in ANSWERS if each != "session" or owner is not None
         )
         question = self._question(request, asker, answers)
         if asker is not None and asker.is_immediate:
@@ -242,7 +241,7 @@ class Gate:
             request.title,
             tool.plugin,
             tool.rule,
-            consent.arguments_text(request.arguments),
+            arguments_text(request.arguments),
             client=request.client_name,
             place=request.find_place(),
             answers=answers,

@@ -8,7 +8,7 @@ import anyio
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.core.consent import ASK_FOR, Answer, Question
+from opentabs_py.core.questions import ASK_FOR, Answer, Question
 
 
 @dataclass(slots=True)

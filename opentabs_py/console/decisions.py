@@ -12,7 +12,8 @@ from starlette.routing import BaseRoute, Route
 
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
-from opentabs_py.core.consent import Answer, Permission, parse_rules
+from opentabs_py.core.consent import Permission, parse_rules
+from opentabs_py.core.questions import Answer
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build_content import content_digest, content_files, find_changes

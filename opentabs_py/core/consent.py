@@ -1,17 +1,12 @@
 """Decide whether a call may run: at once, after the user has allowed it, or not at all."""
 
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
-from urllib.parse import urlsplit
+from typing import Any, Final, Literal, cast, get_args
 
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.text import one_line, shorten
-
-if TYPE_CHECKING:  # it imports pydantic, which takes longer than a command that asks
-    from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.text import shorten
 
 Permission = Literal["off", "ask", "auto"]
 Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
@@ -23,14 +18,9 @@ Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 - `unreviewed`: it is installed, and no build of it was ever approved.
 - `page`: it is not a plugin; the page registered the tool, and its description is not verified.
 """
-Answer = Literal["once", "session", "always", "no"]
-About = Literal["permission", "sign_in"]
 
 PERMISSIONS: Final[tuple[Permission, ...]] = get_args(Permission)
-ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
 DEFAULT: Final = "default"  # the rule for whatever no other rule names; no plugin may be named so
-ASK_FOR: Final = 120.0  # s; then an unanswered question counts as refused
-LONGEST_ARGUMENTS: Final = 4000  # characters of JSON in a question
 _RULE: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_]+)?")
 
 
@@ -179,127 +169,3 @@ def parse_rule(text: str) -> tuple[str, Permission]:
         )
     [(rule, permission)] = parse_rules({name.strip(): said.strip()}).items()
     return rule, permission
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a call would run, as far as that is known.
-
-    Attributes:
-        site: The host, with its port if it has one.
-        title: The title of the tab.
-        tab_id: The tab. A call that the user allows runs in this one, or not at all.
-    """
-
-    site: str | None = None
-    title: str | None = None
-    tab_id: int | None = None
-
-
-NOWHERE: Final = Place()
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question to the user about one call.
-
-    Attributes:
-        id: The question's id.
-        tool: The tool's MCP name.
-        title: The tool's name for users.
-        plugin: The plugin that the tool belongs to.
-        rule: The rule that `always` adds to the settings.
-        arguments: The call's arguments, as JSON, perhaps cut.
-        client: The client that makes the call, if it gave its name.
-        place: Where the call would run. The title of the tab usually shows whose account it is.
-        answers: The possible answers.
-        about: Whether the call may run, or whether the user has signed in on its page.
-        by_client: Whether the client that makes the call asks its user itself.
-        at: When it was asked, in seconds on the clock of calls.
-    """
-
-    id: str
-    tool: str
-    title: str
-    plugin: str
-    rule: str
-    arguments: str
-    client: str | None = None
-    place: Place = NOWHERE
-    answers: tuple[Answer, ...] = ANSWERS
-    about: About = "permission"
-    by_client: bool = False
-    at: float = 0.0
-
-
-def ask_text(question: Question) -> str:
-    """Return a question as one line for the user, without the arguments."""
-    who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
-    place = question.place
-    where = "" if place.site is None else f" on {one_line(shorten(place.site, 100))}"
-    if place.title is not None:
-        title = one_line(shorten(place.title, 60))
-        where += f" (tab {json.dumps(title, ensure_ascii=False)})"
-    title = one_line(shorten(question.title, 60))
-    wants = f"{who} wants to use {question.tool}, “{title}”{where}"
-    if question.about == "sign_in":
-        return f"{wants}, but the page is not ready. Sign in there; then the call continues."
-    return f"{wants}. Allow it?"
-
-
-def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | None) -> Place:
-    """Return where a call would run.
-
-    Args:
-        documents: The documents of which it would be one.
-        plugin: The tool's plugin.
-        tab_id: The tab that the caller has chosen, if any.
-    """
-    fitting = [each for each in documents if plugin in each.plugins]
-    if tab_id is not None:
-        fitting = [each for each in fitting if each.tab_id == tab_id]
-    sites = {urlsplit(each.url).netloc for each in fitting}
-    site = sites.pop() if len(sites) == 1 else None
-    only = fitting[0] if len(fitting) == 1 else None
-    return Place(
-        site or None,
-        None if only is None else only.title,
-        None if only is None else only.tab_id,
-    )
-
-
-def arguments_text(arguments: Mapping[str, Any]) -> str:
-    """Return a call's arguments as JSON for the user; says so if some of it is cut off.
-
-    Of large arguments, only the beginning is written: with line breaks, json needs 0.3 s per MB.
-    """
-    parts: list[str] = []
-    left = LONGEST_ARGUMENTS
-    encoder = json.JSONEncoder(ensure_ascii=False, indent=2, default=repr)
-    for part in encoder.iterencode(arguments):
-        parts.append(part[:left])
-        left -= len(part)
-        if left < 0:
-            parts.append("\n… and more, which is cut off")
-            break
-    return "".join(parts)
-
-
-_ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
-    "once": "Yes, once",
-    "session": "Yes, for this session",
-    "always": "Yes, always",
-    "no": "No",
-}
-_SIGN_IN_TEXTS: Final[Mapping[Answer, str]] = {"once": "Yes, signed in", "no": "Not now"}
-
-
-def answer_texts(questions: Sequence[Question]) -> Mapping[Answer, str]:
-    """Return the answers that all of these questions have, each with its text for the user."""
-    about_signing_in = all(each.about == "sign_in" for each in questions)
-    texts = _SIGN_IN_TEXTS if about_signing_in else _ANSWER_TEXTS
-    return {
-        answer: text
-        for answer, text in texts.items()
-        if all(answer in each.answers for each in questions)
-    }

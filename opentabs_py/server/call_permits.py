@@ -8,8 +8,9 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
-from opentabs_py.core.consent import NOWHERE, Decision, GatedTool, Place, find_place
+from opentabs_py.core.consent import Decision, GatedTool
 from opentabs_py.core.page_arguments import read_tab_id
+from opentabs_py.core.questions import NOWHERE, Place, find_place
 from opentabs_py.errors import ChainError
 
 

@@ -19,7 +19,7 @@ from mcp.types.methods import is_input_required
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.tool import Asker
-from opentabs_py.core.consent import ASK_FOR, About, Answer, Question
+from opentabs_py.core.questions import ASK_FOR, About, Answer, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail
 from opentabs_py.server.connections import ClientConnection
 from opentabs_py.server.forms import Forms, make_form, read_answers

@@ -7,7 +7,7 @@ from typing import Any, Final
 import anyio
 from mcp import types
 
-from opentabs_py.core.consent import ANSWERS, Answer, Question, answer_texts, ask_text
+from opentabs_py.core.questions import ANSWERS, Answer, Question, answer_texts, ask_text
 
 logger = logging.getLogger(__name__)
 

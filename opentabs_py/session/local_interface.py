@@ -23,9 +23,9 @@ from starlette.types import Receive, Scope, Send
 
 from opentabs_py import __version__
 from opentabs_py.calling.tool import Asker, Followed
-from opentabs_py.core.consent import Answer, Question
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
+from opentabs_py.core.questions import Answer, Question
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import is_stale

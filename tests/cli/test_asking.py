@@ -4,7 +4,7 @@ import pytest
 
 from opentabs_py.cli.asking import read_line
 from opentabs_py.cli.terminal_answers import _Numbers
-from opentabs_py.core.consent import Question
+from opentabs_py.core.questions import Question
 
 
 def a_question(question_id: str) -> Question:

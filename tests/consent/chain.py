@@ -12,14 +12,10 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Followed
 from opentabs_py.consent.gate import Gate
-from opentabs_py.core.consent import (
-    Answer,
-    Permission,
-    Question,
-    Standing,
-)
+from opentabs_py.core.consent import Permission, Standing
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.questions import Answer, Question
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.server.registry import ToolRegistry

@@ -8,15 +8,9 @@ import pytest
 
 from opentabs_py import tool
 from opentabs_py.consent.gate import REMIND_AFTER
-from opentabs_py.core.consent import (
-    ASK_FOR,
-    NOWHERE,
-    Answer,
-    Permission,
-    Place,
-    Question,
-)
+from opentabs_py.core.consent import Permission
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.questions import ASK_FOR, NOWHERE, Answer, Place, Question
 from opentabs_py.errors import CallError, CallRefusedError, ChainError, ConfigError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress

@@ -6,7 +6,7 @@ import pytest
 
 from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core import failures
-from opentabs_py.core.consent import ASK_FOR, ask_text
+from opentabs_py.core.questions import ASK_FOR, ask_text
 from opentabs_py.errors import ChainError, ErrorDetail
 from tests.consent.chain import Chain, Client
 from tests.fakes import FakeBridge, SignedOut
