@@ -1,7 +1,7 @@
 """Generate what follows from other files.
 
-From `opentabs_py/core/protocol.py`: `extension/protocol.js` (types and checks) and the tables of
-`docs/protocol.md`. From the public docstrings: `docs/api.md`. From the SDK's JSDoc:
+From `opentabs_py/core/protocol.py` and `wire.py`: `extension/protocol.js` (types and checks) and
+the tables of `docs/protocol.md`. From the public docstrings: `docs/api.md`. From the SDK's JSDoc:
 `adapter_js/sdk/types/`.
 
 Usage: python .ci/generate.py [--check]
@@ -20,7 +20,7 @@ from typing import Any, get_args
 from api_page import api_page
 from pydantic import TypeAdapter
 
-from opentabs_py.core import protocol
+from opentabs_py.core import protocol, wire
 
 ROOT = Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- generated: begin -->", "<!-- generated: end -->"
@@ -275,12 +275,12 @@ function join(path, name) {{
 
 def protocol_js() -> str:
     """Return the text of `extension/protocol.js`."""
-    roots, definitions = schemas(protocol.CHECKED)
+    roots, definitions = schemas(wire.CHECKED)
     unknown = set().union(*map(keywords, [*roots.values(), *definitions.values()])) - INTERPRETED
     if unknown:
         raise ValueError(f"check() in JavaScript does not interpret {', '.join(sorted(unknown))}")
     sync = {"SyncResult": TypeAdapter(protocol.SyncResult)}  # the result in an answer
-    sent, sent_definitions = schemas({**protocol.SENT, **sync})
+    sent, sent_definitions = schemas({**wire.SENT, **sync})
     types = {**sent_definitions, **definitions, **sent, **roots}
     typedefs = "\n".join(f"/** @typedef {{{js_type(s)}}} {name} */" for name, s in types.items())
     return JS.format(
@@ -311,7 +311,7 @@ def protocol_tables() -> str:
             lines.append(f"| `{method}` | {kind} | {inspect.getdoc(model)} | `{params.__name__}` |")
         lines.append("")
     lines += ["### Params, results and their parts", ""]
-    _, definitions = schemas({**protocol.CHECKED, **protocol.SENT})
+    _, definitions = schemas({**wire.CHECKED, **wire.SENT})
     models = {
         name: model
         for name, model in vars(protocol).items()

@@ -19,6 +19,7 @@ from opentabs_py.calling.clock import MS, wall_clock
 from opentabs_py.core import protocol
 from opentabs_py.core.chunks import Assembler, split
 from opentabs_py.core.trace.hops import clock_offset
+from opentabs_py.core.wire import parse_from_extension, to_json
 from opentabs_py.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -97,12 +98,12 @@ class Connection:
         """Queue a message; it is sent when the socket accepts it."""
         document_id = getattr(getattr(message, "params", None), "document_id", _NO_DOCUMENT)
         self._stream += 1
-        frames = [*split(protocol.to_json(message), document_id, self._stream)]
+        frames = [*split(to_json(message), document_id, self._stream)]
         if len(frames) > 1 and isinstance(message, protocol.ToolDispatch):
             announced = protocol.AnnounceParams(
                 document_id=document_id, call_id=message.params.call_id
             )
-            self._outbox.append(protocol.to_json(protocol.ToolAnnounce(params=announced)))
+            self._outbox.append(to_json(protocol.ToolAnnounce(params=announced)))
         self._outbox.extend(frames)
         self._filled.set()
 
@@ -243,7 +244,7 @@ class Connection:
             self._has_received = True
             try:
                 text = self._assembler.feed(frame)
-                message = None if text is None else protocol.parse_from_extension(text)
+                message = None if text is None else parse_from_extension(text)
                 del frame, text  # or long ones would be kept until the next arrives
             except ProtocolError as error:
                 where = f" at {error.path}" if error.path else ""

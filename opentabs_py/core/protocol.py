@@ -1,25 +1,20 @@
-"""The wire between server and extension: JSON-RPC 2.0 over one WebSocket.
+"""The messages between server and extension: JSON-RPC 2.0 over one WebSocket.
 
-Every message is a model here. `extension/protocol.js` (types and checks) and the
-tables of `docs/protocol.md` are generated from this file by `make generate`.
+Every message is a model here; `core/wire.py` parses and writes them. `extension/protocol.js` (types
+and checks) and the tables of `docs/protocol.md` are generated from both by `make generate`.
 
 Models are strict, frozen and forbid unknown fields: pydantic's lax mode would take
 `true` and `"1"` for numbers. Times are milliseconds since the epoch on the sender's
 clock. A message too long for one frame travels in chunks, see `core/chunks.py`.
 """
 
-import re
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.match_patterns import LONGEST_PATTERN
 from opentabs_py.core.progress import MAX_SAFE_INTEGER, ProgressReport
-from opentabs_py.core.text import path_text
-from opentabs_py.errors import ProtocolError
-
-T = TypeVar("T")
 
 PROTOCOL_VERSION = 3
 
@@ -621,79 +616,3 @@ FromExtension = (
     | Ping
     | Pong
 )
-
-_TO_EXTENSION: TypeAdapter[ToExtension] = TypeAdapter(
-    Annotated[ToExtension, Field(discriminator="method")]
-)
-_FROM_EXTENSION: TypeAdapter[FromExtension] = TypeAdapter(
-    Annotated[FromExtension, Field(discriminator="method")]
-)
-_FINAL = re.compile(
-    r'\{"jsonrpc":"2\.0","method":"tool\.(?:result|error)","params":\{'
-    r'"documentId":"([0-9a-f]{32})","callId":"([0-9a-f]{32})","seq":(\d{1,15}),'
-)
-_ANSWER: TypeAdapter[Response | Failure] = TypeAdapter(Response | Failure)
-_HELLO_ANSWER: TypeAdapter[HelloResponse | Failure] = TypeAdapter(HelloResponse | Failure)
-
-# What the extension checks, and what it sends.
-CHECKED: dict[str, TypeAdapter[Any]] = {"ToExtension": _TO_EXTENSION, "HelloAnswer": _HELLO_ANSWER}
-SENT: dict[str, TypeAdapter[Any]] = {"FromExtension": _FROM_EXTENSION, "Answer": _ANSWER}
-
-
-def validate(adapter: TypeAdapter[T], text: str) -> T:
-    """Parse JSON with an adapter; only our own code may use the fields' Python names.
-
-    Raises:
-        ValidationError: The text is not valid.
-    """
-    return adapter.validate_json(text, by_alias=True, by_name=False)
-
-
-def parse_from_extension(text: str) -> FromExtension | Response | Failure:
-    """Parse one message from the extension.
-
-    A tool's result is in the message as its page wrote it. If that makes it another message than
-    the relay has begun, or none, the result is an error of its own call, and nothing else.
-
-    Raises:
-        ProtocolError: The message is not valid; `path` says where.
-    """
-    # Only requests have a `method`, which every sender writes near the start.
-    try:
-        if '"method"' not in text[:200]:
-            return validate(_ANSWER, text)
-        message = validate(_FROM_EXTENSION, text)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        begun = _FINAL.match(text)
-        if begun is None:
-            # The first part of `loc` names the model that was tried, not a place in the text.
-            raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
-        # A page can return a value we cannot parse, such as arrays nested a thousand deep.
-        return _unreadable(begun, f" ({first['msg']})")
-    begun = _FINAL.match(text)
-    if begun is not None and not _is_final(message, *begun.groups()):
-        return _unreadable(begun, "")
-    return message
-
-
-def _is_final(message: FromExtension, document_id: str, call_id: str, seq: str) -> bool:
-    """Return whether a message ends a call, and the one that its text began with."""
-    if not isinstance(message, ToolResult | ToolErrored):
-        return False
-    params = message.params
-    return (params.document_id, params.call_id, params.seq) == (document_id, call_id, int(seq))
-
-
-def _unreadable(begun: re.Match[str], why: str) -> ToolErrored:
-    document_id, call_id, seq = begun.groups()
-    message = f"Cannot read the tool's result{why}. Return a simpler value."
-    failure = WireError(code="RESULT_NOT_SERIALIZABLE", message=message)
-    params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=failure)
-    return ToolErrored(params=params)
-
-
-def to_json(message: Message) -> str:
-    """Return a message as JSON, without the fields that are None."""
-    # JSON-RPC 2.0, section 5: a response keeps its `result` or `id` even when that is null.
-    return message.model_dump_json(exclude_none=not isinstance(message, Response | Failure))

@@ -17,12 +17,12 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from opentabs_py.core import protocol
+from opentabs_py.core import wire
 
 ROOT = Path(__file__).parents[2]
 NODE = Path(sys.executable).with_name("node")
 
-ADAPTERS = {**protocol.CHECKED, **protocol.SENT}
+ADAPTERS = {**wire.CHECKED, **wire.SENT}
 Judge = Callable[[list[tuple[str, str]]], list[str | None]]
 
 
@@ -55,7 +55,7 @@ def judge_in_javascript() -> Iterator[Judge]:
 
 def is_sound_in_python(kind: str, text: str) -> bool:
     try:
-        protocol.validate(ADAPTERS[kind], text)
+        wire.validate(ADAPTERS[kind], text)
     except ValidationError:
         return False
     return True
@@ -122,7 +122,7 @@ def sound_messages(kind: str) -> st.SearchStrategy[tuple[str, Any]]:
     return st.tuples(st.just(kind), sound(schema, schema["$defs"]))
 
 
-MESSAGES = st.one_of([sound_messages(kind) for kind in protocol.CHECKED])
+MESSAGES = st.one_of([sound_messages(kind) for kind in wire.CHECKED])
 
 # Values of every type, at and past every bound. An integer is written as one: 1.0 is an
 # integer in JavaScript and none in Python.
