@@ -32,7 +32,7 @@ from e2e.chain import (
     wait_for_document,
     wait_for_receipts,
 )
-from opentabs_py.bridge import bridge
+from opentabs_py.bridge import tab_requests
 from opentabs_py.bridge.link import Socket
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import LATE
@@ -178,7 +178,7 @@ class Heard:
 async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_that_asked(
     site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bridge, "QUERY_WITHIN", 0.1)
+    monkeypatch.setattr(tab_requests, "QUERY_WITHIN", 0.1)
     links: list[Heard] = []
 
     def listen(socket: Socket) -> Socket:
@@ -204,7 +204,7 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
                 await tabs.bridge.changed().wait()
         await page.evaluate("probe.late.resolve(true)")
         monkeypatch.undo()
-        await tabs.bridge.ask("probe")
+        await tabs.bridge.tab_requests.query("probe")
 
     answers = [message for message in links[1].said if "documents" in message.get("result", {})]
     assert [answer["id"] for answer in answers] == [2]  # 1 was the question about the plugins

@@ -15,7 +15,7 @@ from playwright.async_api import Page
 
 from e2e.chain import PATIENT
 from e2e.on_disk import BUILT, PLAIN, delete_plugin, write_plugin
-from opentabs_py.bridge import bridge
+from opentabs_py.bridge import plugin_sync
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.core.progress import ProgressReport
@@ -307,7 +307,7 @@ async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_served_to
     tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A loaded machine may take longer than this, but the reload for a new site is waited for.
-    monkeypatch.setattr(bridge, "SYNC_WITHIN", 0)
+    monkeypatch.setattr(plugin_sync, "SYNC_WITHIN", 0)
     plugin = write_plugin(tmp_path / "chat", "1")
     async with serving(plugin) as tabs:
         await tabs.open(f"{site}/page")

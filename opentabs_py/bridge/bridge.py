@@ -1,6 +1,5 @@
 """The link to one browser's extension: its connection, tabs, plugins and calls."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from math import inf
@@ -10,9 +9,10 @@ import anyio
 
 from opentabs_py.bridge.activity import Activity
 from opentabs_py.bridge.calls import PageCalls
-from opentabs_py.bridge.link import AnyResult, Connection, Incoming, Socket
+from opentabs_py.bridge.link import Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.bridge.reception import equal, offers, serve_connection
+from opentabs_py.bridge.tab_requests import TabRequests
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import ToolCall
@@ -21,17 +21,14 @@ from opentabs_py.core.browsers import renumbered
 from opentabs_py.core.match_patterns import serves
 from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.placement import Ask, Placement
-from opentabs_py.core.tab_numbers import numbers_of, own_number
+from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.core.text import one_line
 from opentabs_py.errors import ChainError
 
 logger = logging.getLogger(__name__)
 
-QUERY_WITHIN = 2.0  # s; an answer takes a few ms
-OPEN_WITHIN = 5.0  # s; an answer takes tens of ms
 REMOVED_WITHIN = 1.0  # s; takes tens of ms
-SYNC_WITHIN = 2.0  # s; an answer takes tens of ms, but a hanging page prevents it
 RELOAD_WITHIN = 15.0  # s; a reload of the extension takes 0.3 s, on a loaded machine several
 
 
@@ -54,6 +51,7 @@ class Bridge:
         activity: Counts them for the extension's icon, and those that wait for the user.
         browser_id: Identifies the browser's profile, as its extension says; None before that.
         tabs: The state of its tabs.
+        tab_requests: Asks the extension to open, close or report tabs.
         page_tools: What its pages have registered themselves; None if that is not served.
         bring_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
@@ -94,6 +92,13 @@ class Bridge:
         self._sync = PluginSync(self._notify)
         self._connection: Connection | None = None
         self._changed = anyio.Event()
+        self.tab_requests = TabRequests(
+            self.tabs,
+            self._numbers,
+            self._sync,
+            connection=lambda: self._connection,
+            wait_linked=self.wait_linked,
+        )
 
     # --- for callers ---
 
@@ -214,7 +219,7 @@ class Bridge:
                     await self._changed.wait()
                 await self.wait_connected()
         else:
-            await self._sync.wait(SYNC_WITHIN)
+            await self._sync.wait()
 
     def hold_calls(self, seconds: float) -> None:
         """Send the browser no new call for some seconds, or until `release_calls`."""
@@ -245,38 +250,6 @@ class Bridge:
         """Handle a new browser, whose extension will connect."""
         self.tabs.has_browser = True
         self.bring_browser = None
-
-    # --- client-owned tabs ---
-
-    async def open_tab(self, url: str) -> int | None:
-        """Open a tab and return its number; None if the browser does not open it.
-
-        No call uses the tab without naming it. If this is cancelled, or takes too long, it is
-        closed as soon as it is open.
-        """
-        await self.wait_linked()
-        params = protocol.OpenParams(url=url)
-        opened = await self._ask(
-            lambda number: protocol.TabsOpen(id=number, params=params),
-            protocol.OpenedTab,
-            OPEN_WITHIN,
-            late=self._close_late,
-        )
-        return None if opened is None else self._numbers[opened.tab_id]
-
-    def _close_late(self, answer: "asyncio.Future[protocol.OpenedTab | None]") -> None:
-        opened = None if answer.cancelled() else answer.result()
-        if opened is not None:
-            self.close_tab(self._numbers[opened.tab_id])
-
-    def close_tab(self, tab_id: int) -> None:
-        """Close a tab, which no call uses any more; at the next hello, if there is none now."""
-        self.tabs.owners.abandon(tab_id)
-        if self._connection is not None:
-            params = protocol.CloseParams(tab_id=own_number(tab_id))
-            self._connection.request(
-                lambda number: protocol.TabsClose(id=number, params=params), protocol.ClosedTab
-            )
 
     def disconnect(self, code: int, reason: str) -> None:
         """Close the extension's connection; it reconnects by itself."""
@@ -350,7 +323,7 @@ class Bridge:
         connection.send(protocol.Response(id=hello.id, result=result.model_dump()))
         self._sync.send(connection)
         for tab_id in self.tabs.owners.reconnected(self._numbers, params.tab_ids):
-            self.close_tab(tab_id)
+            self.tab_requests.close(tab_id)
         self.tabs.connection_changed(connected=True, now=now)
         self._handle_tabs(params)
         self.calls.handle_connected(connection, params)
@@ -408,57 +381,10 @@ class Bridge:
                 case protocol.DocumentState() as document:
                     return document
                 case Ask(plugin=plugin):
-                    await self.ask(plugin)
+                    await self.tab_requests.query(plugin)
                 case Wait(until=until):
                     with anyio.CancelScope(deadline=until):
                         await changed.wait()
-
-    async def targets(self) -> Sequence[protocol.TabTarget]:
-        """Return which tab, by its number, is which target of Chrome's debugging protocol.
-
-        None is known if the extension lacks the permission to ask.
-
-        Raises:
-            ChainError: It is not connected.
-        """
-        await self.wait_linked()
-        params = protocol.TargetsParams()
-        found = await self._ask(
-            lambda number: protocol.TabsTargets(id=number, params=params),
-            protocol.Targets,
-            QUERY_WITHIN,
-        )
-        return [
-            each.model_copy(update={"tab_id": self._numbers[each.tab_id]})
-            for each in (() if found is None else found.tabs)
-        ]
-
-    async def ask(self, plugin: str | None) -> None:
-        """Wait for the extension to report its tabs, which `tabs` then shows.
-
-        Args:
-            plugin: First this plugin's pages are asked whether it is ready.
-        """
-        # A worker that has just started knows no plugins, so it would know no tabs of them either.
-        await self._sync.wait(SYNC_WITHIN)
-        query = protocol.QueryParams(plugin=plugin)
-        await self._ask(
-            lambda number: protocol.TabsQuery(id=number, params=query),
-            protocol.TabsParams,
-            QUERY_WITHIN,
-        )
-
-    async def _ask(
-        self,
-        make: Callable[[int], protocol.Message],
-        result: type[AnyResult],
-        within: float,
-        late: "Callable[[asyncio.Future[AnyResult | None]], None] | None" = None,
-    ) -> AnyResult | None:
-        """As `Connection.ask`; None without a connection."""
-        if self._connection is None:
-            return None
-        return await self._connection.ask(make, result, within=within, late=late)
 
 
 def _log_plugin(params: protocol.LogParams) -> None:

@@ -42,7 +42,7 @@ class OwnTabs:
             raise index
         bridge = self._pages.bridges[index]
         await bridge.bring()
-        tab = await bridge.open_tab(url)
+        tab = await bridge.tab_requests.open(url)
         if tab is None:
             raise failures.tab_not_opened(url)
         self._pages.tabs.owners.add(tab, client)
@@ -61,7 +61,7 @@ class OwnTabs:
 
     def discard(self, tab: int) -> None:
         """Close a tab without waiting for it."""
-        self._pages.bridges[self._pages.index_of(tab)].close_tab(tab)
+        self._pages.bridges[self._pages.index_of(tab)].tab_requests.close(tab)
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client: close its tabs, unless they are kept."""

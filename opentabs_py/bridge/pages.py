@@ -231,7 +231,7 @@ class Pages:
                     await bring_any(self.bridges)
                 async with anyio.create_task_group() as tasks:
                     for bridge in self.bridges:
-                        tasks.start_soon(bridge.ask, target.plugin)
+                        tasks.start_soon(bridge.tab_requests.query, target.plugin)
             elif isinstance(choice, Wait):
                 with anyio.CancelScope(deadline=choice.until):
                     await changed.wait()

@@ -9,6 +9,8 @@ from opentabs_py.core import protocol
 
 logger = logging.getLogger(__name__)
 
+SYNC_WITHIN = 2.0  # s; an answer takes tens of ms, but a hanging page prevents it
+
 
 class PluginSync:
     """The plugins that an extension must have, and whether it has them.
@@ -40,10 +42,10 @@ class PluginSync:
         )
         self._answer.add_done_callback(self._handle)
 
-    async def wait(self, within: float) -> None:
-        """Wait until the extension has answered, or is gone, for some seconds."""
+    async def wait(self) -> None:
+        """Wait until the extension has answered, or is gone, for `SYNC_WITHIN` seconds."""
         if self._answer is not None:
-            await asyncio.wait([self._answer], timeout=within)
+            await asyncio.wait([self._answer], timeout=SYNC_WITHIN)
 
     def _handle(self, answer: "asyncio.Future[protocol.SyncResult | None]") -> None:
         if answer is not self._answer or answer.cancelled():

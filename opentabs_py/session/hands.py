@@ -83,7 +83,7 @@ async def find_targets(bridges: Sequence[Bridge]) -> Sequence[TabTarget]:
 
     async def ask(bridge: Bridge) -> None:
         try:
-            found.extend(await bridge.targets())
+            found.extend(await bridge.tab_requests.targets())
         except ChainError as error:
             errors.append(error)
 

@@ -151,7 +151,7 @@ async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost() -> 
 async def test_a_new_list_of_plugins_does_not_wait_for_ever_for_a_page_that_hangs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.bridge.bridge.SYNC_WITHIN", 0.01)
+    monkeypatch.setattr("opentabs_py.bridge.plugin_sync.SYNC_WITHIN", 0.01)
     bridge = a_bridge()
     async with running(bridge) as connect:
         await greeted(connect)
@@ -472,24 +472,6 @@ async def test_a_tab_that_the_extension_names_when_asked_is_used() -> None:
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
         socket.say(about_call("tool.result", call_id, seq=0, value=1))
         assert await caller.outcome() == 1
-
-
-async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("opentabs_py.bridge.bridge.QUERY_WITHIN", 0.01)
-    bridge = a_bridge()
-    async with running(bridge) as connect:
-        socket = await greeted(connect)
-        sync = await socket.hear("plugins.sync")
-        socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
-        with anyio.fail_after(5):
-            await bridge.ask("chat")
-        query = await socket.hear("tabs.query")
-        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": [a_document()]}})
-        socket.say({"method": "ping", "params": {"time": 1}})
-        await socket.hear("pong")
-        assert list(bridge.tabs.documents) == []
 
 
 async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs() -> None:

@@ -237,7 +237,7 @@ async def test_a_call_that_is_cancelled_as_the_tab_opens_leaves_no_tab_behind() 
     async with own_tabs() as own:
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(own.bridge.open_tab, URL)
+                tasks.start_soon(own.bridge.tab_requests.open, URL)
                 asked = await own.extension.hear("tabs.open")
                 own.extension.say({"id": asked["id"], "result": {"tabId": NEW}})
                 while not own.bridge.tabs.owners:

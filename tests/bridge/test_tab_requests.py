@@ -1,4 +1,4 @@
-"""Which tab is which target of Chrome's debugging protocol, as the extensions say."""
+"""What extensions are asked about tabs, and what they answer."""
 
 import anyio
 import pytest
@@ -8,7 +8,7 @@ from opentabs_py.core.protocol import TabTarget
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import ChainError
 from opentabs_py.session.hands import find_targets
-from tests.fakes import FakeSocket, Json, a_bridge, greeted, running
+from tests.fakes import TAB, FakeSocket, Json, a_bridge, a_document, greeted, running
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def test_the_extension_is_asked_and_may_not_know(said: Json, known: list[s
         async with running(bridge) as connect, anyio.create_task_group() as tasks:
             extension = await greeted(connect)
             tasks.start_soon(lambda: answer(extension, **said))
-            assert [each.target_id for each in await bridge.targets()] == known
+            assert [each.target_id for each in await bridge.tab_requests.targets()] == known
 
 
 async def test_tabs_are_numbered_among_those_of_all_browsers() -> None:
@@ -57,3 +57,21 @@ async def test_without_any_extension_the_error_says_so() -> None:
     with pytest.raises(ChainError) as caught:
         await find_targets([a_bridge(), a_bridge()])
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.tab_requests.QUERY_WITHIN", 0.01)
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect)
+        sync = await socket.hear("plugins.sync")
+        socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
+        with anyio.fail_after(5):
+            await bridge.tab_requests.query("chat")
+        query = await socket.hear("tabs.query")
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": [a_document()]}})
+        socket.say({"method": "ping", "params": {"time": 1}})
+        await socket.hear("pong")
+        assert list(bridge.tabs.documents) == []
