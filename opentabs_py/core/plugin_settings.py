@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from opentabs_py.core.instances import find_namesakes
+from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
-from opentabs_py.core.progress import MAX_SAFE_INTEGER
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.text import did_you_mean, nearest, shorten, show_value
 from opentabs_py.errors import PluginError

@@ -12,15 +12,12 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-MAX_SAFE_INTEGER: Final = 2**53 - 1  # the largest integer JavaScript represents exactly
+from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
+
 # Values are clamped here, far below the largest double, so a larger one can always be sent.
 _LARGEST: Final = 1e300
 
 MESSAGE_MAX: Final = 4096  # characters of a report's message; a longer one is cut
-
-# For a client that does not read what it is sent:
-HUNG_CLIENT: Final = 1.0  # s; how long what must not be lost may wait for it
-WAITING_LOGS: Final = 1000  # log entries that wait for it; beyond that, the oldest are dropped
 
 
 @dataclass(frozen=True, slots=True)

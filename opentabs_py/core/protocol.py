@@ -13,8 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
+from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.core.match_patterns import LONGEST_PATTERN
-from opentabs_py.core.progress import MAX_SAFE_INTEGER, ProgressReport
+from opentabs_py.core.progress import ProgressReport
 
 PROTOCOL_VERSION = 3
 

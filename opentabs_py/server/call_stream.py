@@ -15,9 +15,10 @@ from starlette.types import Receive, Send
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.progress import WAITING_LOGS, Pace, ProgressFilter, ProgressReport
+from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Question
+from opentabs_py.server.hung_clients import WAITING_LOGS
 from opentabs_py.server.mcp_side import load
 from opentabs_py.server.registry import ToolRegistry
 

@@ -15,17 +15,11 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Asker, Followed
-from opentabs_py.core.progress import (
-    HUNG_CLIENT,
-    WAITING_LOGS,
-    Pace,
-    ProgressFilter,
-    ProgressNotification,
-    ProgressReport,
-)
+from opentabs_py.core.progress import Pace, ProgressFilter, ProgressNotification, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.server.clients import client_name, reads_links
 from opentabs_py.server.connections import ClientConnection, ClientConnections, find_http_headers
+from opentabs_py.server.hung_clients import HUNG_CLIENT, WAITING_LOGS
 from opentabs_py.server.stream_sender import Feed, UpdateSender
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from opentabs_py.core.progress import MAX_SAFE_INTEGER
+from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.testing.fuzz.merging import Schema, without
 
 

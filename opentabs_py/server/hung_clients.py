@@ -1,0 +1,6 @@
+"""What is done for a client that does not read what it is sent during a call."""
+
+from typing import Final
+
+HUNG_CLIENT: Final = 1.0  # s; how long what must not be lost may wait for it
+WAITING_LOGS: Final = 1000  # log entries that wait for it; beyond that, the oldest are dropped
