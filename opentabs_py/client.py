@@ -23,6 +23,7 @@ from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 
 from opentabs_py import stacks
+from opentabs_py.core import codes
 from opentabs_py.errors import CallTimeoutError, ErrorDetail
 
 logger = logging.getLogger(__name__)
@@ -284,7 +285,8 @@ def _timed_out(name: str, which: Literal["idle", "ceiling"], seconds: float) -> 
         f"The client gave up on {name}: {what} {seconds:g} s. The server was notified, but the "
         "tool may already have finished; check before retrying."
     )
-    detail = ErrorDetail(f"TIMEOUT_{which.upper()}", message, category="timeout")
+    code = codes.TIMEOUT_IDLE if which == "idle" else codes.TIMEOUT_CEILING
+    detail = ErrorDetail(code, message, category="timeout")
     return CallTimeoutError(detail, timer=which)
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final, Literal, Protocol
 
+from opentabs_py.core import codes
 from opentabs_py.errors import (
     BrokenResultError,
     CallError,
@@ -18,7 +19,10 @@ ErrorKind = Literal["tool", "broken", "refused", "chain", "idle", "ceiling", "ot
 Side = Literal["tool", "caller", "chain"]
 """The side that failed, as in results for MCP clients."""
 
-_TIMEOUTS: Final[dict[str, ErrorKind]] = {"TIMEOUT_IDLE": "idle", "TIMEOUT_CEILING": "ceiling"}
+_TIMEOUTS: Final[dict[str, ErrorKind]] = {
+    codes.TIMEOUT_IDLE: "idle",
+    codes.TIMEOUT_CEILING: "ceiling",
+}
 
 
 class ErrorFields(Protocol):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from opentabs_py.core import codes
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
@@ -36,7 +37,7 @@ _LOST = {
         f"The extension reloaded or the browser restarted mid-call. {MAY_HAVE_RUN}",
     ),
     "not_delivered": (
-        "NOT_DELIVERED",
+        codes.NOT_DELIVERED,
         "The page navigated away before the call reached it, so the tool did not run. Call again.",
     ),
 }
@@ -62,12 +63,12 @@ def lost(
 
 def cancelled_by(who: str) -> CallError:
     """Return the error for a call that was ended by someone other than its caller."""
-    return CallError(ErrorDetail("CANCELLED", f"The call was cancelled by {who}."))
+    return CallError(ErrorDetail(codes.CANCELLED, f"The call was cancelled by {who}."))
 
 
 def cancelled(reason: str) -> CallError:
     """Return the error for a call whose caller no longer waits."""
-    return CallError(ErrorDetail("CANCELLED", f"The call was cancelled: {reason}."))
+    return CallError(ErrorDetail(codes.CANCELLED, f"The call was cancelled: {reason}."))
 
 
 def server_stopped(name: str, *, has_begun: bool) -> ChainError:
@@ -92,7 +93,7 @@ def turned_off(name: str, rule: str, decision: Decision) -> CallRefusedError:
     else:
         remedy = f"Only the user can change that: {_how_to_allow(rule)}"
     message = f"{name} is turned off, because {decision.because}. {remedy}."
-    return CallRefusedError(ErrorDetail("CONSENT_NEEDED", message, category="permission"))
+    return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
 
 
 def nobody_to_ask(name: str, rule: str) -> CallRefusedError:
@@ -102,7 +103,7 @@ def nobody_to_ask(name: str, rule: str) -> CallRefusedError:
         f"They can open the console (opentabs ui) and answer there, or allow it for good: "
         f"{_how_to_allow(rule)}."
     )
-    return CallRefusedError(ErrorDetail("CONSENT_NEEDED", message, category="permission"))
+    return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
 
 
 def nobody_answered(name: str, rule: str) -> CallRefusedError:
@@ -112,14 +113,14 @@ def nobody_answered(name: str, rule: str) -> CallRefusedError:
         f"again when they are there, or have them allow it for good: {_how_to_allow(rule)}."
     )
     return CallRefusedError(
-        ErrorDetail("CONSENT_NEEDED", message, category="permission", retryable=True)
+        ErrorDetail(codes.CONSENT_NEEDED, message, category="permission", retryable=True)
     )
 
 
 def not_allowed(name: str) -> CallRefusedError:
     """Return the error for a call that the user did not allow."""
     message = f"The user did not allow {name}, so it did not run. Call it again only if they ask."
-    return CallRefusedError(ErrorDetail("CONSENT_REFUSED", message, category="permission"))
+    return CallRefusedError(ErrorDetail(codes.CONSENT_REFUSED, message, category="permission"))
 
 
 def allowed_tab_gone(name: str) -> ChainError:
@@ -128,7 +129,7 @@ def allowed_tab_gone(name: str) -> ChainError:
         f"The tab in which the user allowed {name} was closed, so it did not run. Call again: they "
         "will be asked about the tab that is open now."
     )
-    return ChainError(ErrorDetail("NOT_DELIVERED", message, category="lost", retryable=True))
+    return ChainError(ErrorDetail(codes.NOT_DELIVERED, message, category="lost", retryable=True))
 
 
 def _how_to_allow(rule: str) -> str:
@@ -168,11 +169,11 @@ def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
     idle, ceiling = timers.limits.idle, timers.limits.ceiling
     which = timers.next()[1]
     if which == "idle":
-        code = "TIMEOUT_IDLE"
+        code = codes.TIMEOUT_IDLE
         what = f"Timed out (idle): no progress for {idle:g} s"
         advice = f"Have the tool {remedy}, or raise the idle timeout (--idle)"
     else:
-        code = "TIMEOUT_CEILING"
+        code = codes.TIMEOUT_CEILING
         what = f"Timed out (ceiling): no result after {ceiling:g} s, the longest a call may take"
         advice = "Have the tool do less per call, or raise the ceiling (--ceiling)"
     detail = ErrorDetail(code, f"{what}; {_heard(timers)}{happened} {advice}.", category="timeout")
@@ -193,7 +194,7 @@ def not_connected(user_action: str = "") -> ChainError:
     )
     return ChainError(
         ErrorDetail(
-            "EXTENSION_NOT_CONNECTED",
+            codes.EXTENSION_NOT_CONNECTED,
             f"The browser extension is not connected. {remedy}",
             category="connection",
             retryable=True,
@@ -204,7 +205,7 @@ def not_connected(user_action: str = "") -> ChainError:
 def no_browser(why: str) -> ChainError:
     """Return the error for a call after the browser closed and could not be restarted."""
     return ChainError(
-        ErrorDetail("EXTENSION_NOT_CONNECTED", why, category="connection", retryable=True)
+        ErrorDetail(codes.EXTENSION_NOT_CONNECTED, why, category="connection", retryable=True)
     )
 
 
@@ -214,7 +215,7 @@ def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) ->
     of = "" if instance is None else f" and its instance {instance!r}"
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_FOUND",
+            codes.TAB_NOT_FOUND,
             f"No open tab matches the plugin {plugin!r}{of}. Open {where}, sign in if needed, "
             "and call again.",
             category="tab",
@@ -245,7 +246,7 @@ def several_browsers(what: str, places: Mapping[str, Mapping[int, str]]) -> Chai
     )
     return ChainError(
         ErrorDetail(
-            "SEVERAL_BROWSERS",
+            codes.SEVERAL_BROWSERS,
             f"The {what} has tabs in {len(places)} browsers, which may be signed in as "
             f"different people. Choose a tab with tabId. {where}.",
             category="tab",
@@ -265,7 +266,7 @@ def wrong_tab(what: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
     have = f"Its tabs: {named}." if named else "It has no tab open."
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_FOUND",
+            codes.TAB_NOT_FOUND,
             f"Tab {tab_id} does not match the {what}. {have} Leave out tabId to use "
             "the active one.",
             category="tab",
@@ -277,7 +278,7 @@ def others_tab(what: str, tab_id: int) -> ChainError:
     """Return the error for a `tabId` whose tab another client opened for itself."""
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_YOURS",
+            codes.TAB_NOT_YOURS,
             f"Tab {tab_id} belongs to another client. Leave out tabId, or open a tab of your own "
             f"for the {what} with {TABS_OPEN}.",
             category="tab",
@@ -289,7 +290,7 @@ def not_own_tab(tab_id: int) -> CallRefusedError:
     """Return the error for closing a tab that the client did not open."""
     return CallRefusedError(
         ErrorDetail(
-            "TAB_NOT_YOURS",
+            codes.TAB_NOT_YOURS,
             f"Tab {tab_id} is not one that you opened with {TABS_OPEN}, or it is closed already. "
             "Only such tabs can be closed.",
             category="tab",
@@ -325,7 +326,7 @@ def which_browser(browsers: Sequence[str], named: str | None = None) -> CallRefu
     )
     return CallRefusedError(
         ErrorDetail(
-            "SEVERAL_BROWSERS" if named is None else "INVALID_ARGUMENTS",
+            codes.SEVERAL_BROWSERS if named is None else codes.INVALID_ARGUMENTS,
             f"{why} Pass one of these as `browser`: {names}.",
             category="tab" if named is None else "validation",
         )
@@ -337,7 +338,7 @@ def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) ->
     shows = "no instance" if theirs is None else f"the instance {theirs!r}"
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_FOUND",
+            codes.TAB_NOT_FOUND,
             f"Tab {tab_id} shows {shows} of the plugin {plugin!r}, not {wanted!r}. Leave out "
             f"tabId to use a tab of {wanted!r}, or name the instance of that tab.",
             category="tab",
@@ -352,7 +353,7 @@ def not_ready_yet(plugin: str, url: str, reason: str) -> ChainError:
     """Return the error for a tab in which the plugin is not ready, whatever its user does."""
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_READY",
+            codes.TAB_NOT_READY,
             f"The plugin {plugin!r} is not ready in {url}: {reason}. Call again when it is.",
             category="tab",
             retryable=True,
@@ -367,7 +368,7 @@ def not_ready(plugin: str, url: str, reason: str) -> ChainError:
     """
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_READY",
+            codes.TAB_NOT_READY,
             f"The plugin {plugin!r} is not ready in {url}: {reason}. "
             "Ask the user to sign in there, and call again when they have.",
             category="tab",
@@ -377,7 +378,7 @@ def not_ready(plugin: str, url: str, reason: str) -> ChainError:
 
 def needs_sign_in(error: ChainError) -> bool:
     """Return whether a call failed before its tool started, because its user has to sign in."""
-    return error.detail.code == "TAB_NOT_READY" and not error.detail.retryable
+    return error.detail.code == codes.TAB_NOT_READY and not error.detail.retryable
 
 
 def not_signed_in(error: ChainError) -> ChainError:
@@ -402,13 +403,15 @@ def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
     """Return the error for a tool name that does not exist."""
     hint = did_you_mean(near) or "list the tools to see their names."
     text = f"There is no tool {shorten(name)!r}; {hint}"
-    return CallRefusedError(ErrorDetail("UNKNOWN_TOOL", text))
+    return CallRefusedError(ErrorDetail(codes.UNKNOWN_TOOL, text))
 
 
 def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
     """Return the error for a tool called by name while only the gateway serves it."""
     return CallRefusedError(
-        ErrorDetail("UNKNOWN_TOOL", f"Call {name!r} with {gateway}: pass its name and arguments.")
+        ErrorDetail(
+            codes.UNKNOWN_TOOL, f"Call {name!r} with {gateway}: pass its name and arguments."
+        )
     )
 
 
@@ -419,7 +422,7 @@ def invalid_arguments(tool: str, violations: Sequence[tuple[str, str]]) -> CallR
     """
     return CallRefusedError(
         ErrorDetail(
-            "INVALID_ARGUMENTS",
+            codes.INVALID_ARGUMENTS,
             f"The arguments of {tool} do not match its schema: {_lines(violations)}. "
             "Correct them and call again.",
             category="validation",
@@ -430,14 +433,14 @@ def invalid_arguments(tool: str, violations: Sequence[tuple[str, str]]) -> CallR
 def id_in_use(call_id: str) -> CallRefusedError:
     """Return the error for a call whose id a running call has."""
     message = f"A call with the id {shorten(call_id)!r} is still running. Use another call_id."
-    return CallRefusedError(ErrorDetail("INVALID_ARGUMENTS", message, category="validation"))
+    return CallRefusedError(ErrorDetail(codes.INVALID_ARGUMENTS, message, category="validation"))
 
 
 def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
     """Return the error for arguments larger than the message limit."""
     return CallRefusedError(
         ErrorDetail(
-            "INPUT_TOO_LARGE",
+            codes.INPUT_TOO_LARGE,
             f"The arguments of {tool} take {size:,} characters as JSON; {limit:,} is the limit. "
             "Send less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
             category="validation",
@@ -458,7 +461,7 @@ def result_breaks_schema(
     message = (
         f"{schema_violation_text(tool, violations)} The result follows. This is a bug in the tool."
     )
-    detail = ErrorDetail("RESULT_BREAKS_SCHEMA", message, category="validation")
+    detail = ErrorDetail(codes.RESULT_BREAKS_SCHEMA, message, category="validation")
     return BrokenResultError(detail, value=value)
 
 
@@ -472,7 +475,7 @@ def schema_violation_text(tool: str, violations: Sequence[tuple[str, str]]) -> s
 def tool_raised(tool: str, kind: str, stack: str) -> ToolFailedError:
     """Return the error for an unexpected exception in a Python tool; its text is only logged."""
     message = f"{tool} failed: {kind}. See the server's log for details."
-    return ToolFailedError(ErrorDetail("INTERNAL_ERROR", message, stack=stack))
+    return ToolFailedError(ErrorDetail(codes.INTERNAL_ERROR, message, stack=stack))
 
 
 def result_not_serializable(tool: str, why: str) -> ToolFailedError:
@@ -490,7 +493,7 @@ def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
     """Return the error for a Python tool's value that is larger than the message limit."""
     return ToolFailedError(
         ErrorDetail(
-            "RESULT_TOO_LARGE",
+            codes.RESULT_TOO_LARGE,
             f"{tool} ran, but its result takes {size:,} characters as JSON; "
             f"{limit:,} is the limit. "
             "Ask for less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
@@ -512,7 +515,9 @@ def no_stream(stream_id: str) -> CallRefusedError:
 def internal(tool: str) -> CallError:
     """Return the error for a bug in the server; its text is only logged."""
     return CallError(
-        ErrorDetail("INTERNAL_ERROR", f"{tool} failed inside the server. See its log for details.")
+        ErrorDetail(
+            codes.INTERNAL_ERROR, f"{tool} failed inside the server. See its log for details."
+        )
     )
 
 

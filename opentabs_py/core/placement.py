@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from typing import Final
 
-from opentabs_py.core import failures
+from opentabs_py.core import codes, failures
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import CallError
 
 # Only these mean that the tool was not started, so that it may be started elsewhere.
-NOT_STARTED: Final = frozenset({"NOT_DELIVERED", "TAB_NOT_READY"})
+NOT_STARTED: Final = frozenset({codes.NOT_DELIVERED, codes.TAB_NOT_READY})
 # A page that was just opened, or a user who just signed in, may not have been reported yet.
-_WORTH_ASKING: Final = frozenset({"TAB_NOT_FOUND", "TAB_NOT_READY"})
+_WORTH_ASKING: Final = frozenset({codes.TAB_NOT_FOUND, codes.TAB_NOT_READY})
 
 LONGEST: Final = 20.0  # s; a page that reloads again and again would be waited for without end
 REDIRECTS: Final = 3  # pages that may navigate away, one after another, before a call gives up

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urljoin
 
+from opentabs_py.core import codes
 from opentabs_py.core.recording.matching import comparable
 from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, PlannedTool
@@ -83,7 +84,7 @@ def _error(tool: PlannedTool, known: Mapping[str, AnsweredCall]) -> Iterator[Ans
             and (tool.pagination is None or tool.pagination.is_first(sample))
         ):
             yield AnsweredCall(
-                tool.name, arguments, code=_CODES.get(sample.status, "INTERNAL_ERROR")
+                tool.name, arguments, code=_CODES.get(sample.status, codes.INTERNAL_ERROR)
             )
             return
 

@@ -11,6 +11,7 @@ import anyio
 from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request
 
 from opentabs_py.browser.driver import FAILURES
+from opentabs_py.core import codes
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
@@ -134,7 +135,10 @@ class HandPages:
         browsers = await self._browsers()
         if not browsers:
             raise ToolError(
-                self._missing(), "EXTENSION_NOT_CONNECTED", category="connection", retryable=True
+                self._missing(),
+                codes.EXTENSION_NOT_CONNECTED,
+                category="connection",
+                retryable=True,
             )
         while True:
             came = self._came

@@ -11,6 +11,7 @@ from playwright.async_api import TimeoutError as LateError
 from pydantic import BaseModel, Field
 
 from opentabs_py.browser.urls import web_address
+from opentabs_py.core import codes
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import Tab
@@ -88,11 +89,11 @@ class Hands(PageUser):
         """Open a URL in a tab, go back or forward, or reload its page."""
         page = (await self.find_tab(tabId)).page
         if (url is None) == (action == "goto"):
-            raise ToolError("Pass `url`, or an `action` other than goto.", "INVALID_ARGUMENTS")
+            raise ToolError("Pass `url`, or an `action` other than goto.", codes.INVALID_ARGUMENTS)
         try:
             address = "" if url is None else web_address(url)
         except ValueError as error:
-            raise ToolError(f"Cannot use `url`: {error}.", "INVALID_ARGUMENTS") from None
+            raise ToolError(f"Cannot use `url`: {error}.", codes.INVALID_ARGUMENTS) from None
 
         async def go() -> None:
             match action:
@@ -249,7 +250,7 @@ class Hands(PageUser):
         """Wait until a page shows something; return what has changed since the call began."""
         page = (await self.find_tab(tabId)).page
         if (text, gone, url).count(None) != 2:
-            raise ToolError("Pass one of `text`, `gone` and `url`.", "INVALID_ARGUMENTS")
+            raise ToolError("Pass one of `text`, `gone` and `url`.", codes.INVALID_ARGUMENTS)
         waited_for = text or gone or url or ""
 
         async def wait() -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import anyio
 from playwright.async_api import Dialog, Error, Locator, Page, Request
 
+from opentabs_py.core import codes
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
@@ -70,20 +71,20 @@ class PageUser:
             found = next((each for each in tabs if each.number == number), None)
             if found is None:
                 raise ToolError(
-                    f"There is no tab {number}. tabs_list lists the tabs.", "TAB_NOT_FOUND",
+                    f"There is no tab {number}. tabs_list lists the tabs.", codes.TAB_NOT_FOUND,
                     category="tab",
                 )  # fmt: skip
             if not owners.may_name(client, number):
                 raise ToolError(
                     f"Tab {number} belongs to another client. Leave out tabId, or open your own "
-                    "with tabs_open.", "TAB_NOT_YOURS", category="tab",
+                    "with tabs_open.", codes.TAB_NOT_YOURS, category="tab",
                 )  # fmt: skip
             return found
         usable = set(owners.usable(client, [each.number for each in tabs]))
         mine = [each for each in tabs if each.number in usable]
         if not mine:
             raise ToolError(
-                "No tab is open. Open one with tabs_open.", "TAB_NOT_FOUND", category="tab"
+                "No tab is open. Open one with tabs_open.", codes.TAB_NOT_FOUND, category="tab"
             )
         return max(mine, key=lambda each: (each.active, each.used))
 

@@ -5,6 +5,7 @@ import threading
 from typing import Any, ClassVar, Self
 from weakref import WeakValueDictionary
 
+from opentabs_py.core import codes
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
@@ -18,7 +19,7 @@ class StreamOpenError(ToolError, RuntimeError):
     """A stream of that name is already open; the caller reads this text."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, code="STREAM_OPEN", retryable=True)
+        super().__init__(message, code=codes.STREAM_OPEN, retryable=True)
 
 
 class ToolStream:

@@ -15,7 +15,7 @@ from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorde
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
 from opentabs_py.consent.gate import Gate
-from opentabs_py.core import failures
+from opentabs_py.core import codes, failures
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
@@ -317,5 +317,5 @@ class ToolRegistry(ServedTools):
             stack = await self.read_stack(tool.owner, stack)
             error.detail = replace(error.detail, stack=stack)
         # With a code, the tool raised the error deliberately, for its caller to read.
-        level = logging.WARNING if error.detail.code == "INTERNAL_ERROR" else logging.DEBUG
+        level = logging.WARNING if error.detail.code == codes.INTERNAL_ERROR else logging.DEBUG
         plugin_logger(tool.owner).log(level, "%s threw %s", tool.name, visible(stack))

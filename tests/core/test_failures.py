@@ -29,6 +29,7 @@ SOURCES = [
     *(each.relative_to(REPOSITORY) for each in (REPOSITORY / PACKAGE / "hands").glob("*.py")),
     PACKAGE / "cli" / "call_over_mcp.py",
     PACKAGE / "cli" / "call_outcome.py",
+    PACKAGE / "core" / "codes.py",
     PACKAGE / "core" / "failures.py",
     PACKAGE / "core" / "fleet" / "failures.py",
     PACKAGE / "daemon" / "local_client.py",

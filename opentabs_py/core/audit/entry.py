@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic.alias_generators import to_camel
 
+from opentabs_py.core import codes
 from opentabs_py.core.trace.record import CallRecord, Outcome
 
 _HOST: Final = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]+)")
@@ -60,7 +61,7 @@ def entry_of(record: CallRecord, *, with_values: bool = False) -> AuditEntry:
     error = record.error
     code = None if error is None else error.code
     if record.outcome == "cancelled":
-        code = "CANCELLED"
+        code = codes.CANCELLED
     # It may quote what the page or the caller wrote.
     message = None if error is None else error.message
     return AuditEntry(

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
+from opentabs_py.core import codes
 from opentabs_py.core.drift.live import LiveRun, Outcome
 from opentabs_py.core.drift.obstacles import why_unknown
 from opentabs_py.core.drift.report import CallVerdict, Finding, Severity
@@ -14,7 +15,6 @@ from opentabs_py.core.shapes.changes import changed_values, changes
 from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.core.text import shorten
 
-BROKEN: Final = "RESULT_BREAKS_SCHEMA"
 LACKING: Final = frozenset({"went", "renamed", "moved", "type", "null", "optional", "empty"})
 _LONGEST: Final = 300  # characters of an error
 
@@ -54,7 +54,7 @@ def judge_call(
     if expected is not None:
         how = f"fails with {code}" if code else "succeeds"
         return verdict.drift("harmless", [Finding("error", f"failed with {expected}, and {how}")])
-    if code and code != BROKEN:
+    if code and code != codes.RESULT_BREAKS_SCHEMA:
         text = f"fails with {code}: {shorten(message, _LONGEST)}"
         return verdict.drift("tool", [Finding("error", text)])
     earlier = [

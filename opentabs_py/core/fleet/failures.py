@@ -1,5 +1,6 @@
 """The errors that a call can end with in a fleet, besides those of one machine."""
 
+from opentabs_py.core import codes
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.errors import ChainError, ErrorDetail
@@ -9,7 +10,7 @@ def no_worker(owner: str) -> ChainError:
     """Return the error for a call of a tool that no worker serves any more."""
     return ChainError(
         ErrorDetail(
-            "NO_WORKER",
+            codes.NO_WORKER,
             f"No worker of the fleet serves {owner} now. See `opentabs fleet status`, and start "
             "one with `opentabs worker`.",
             category="connection",
@@ -22,7 +23,7 @@ def no_such_tab(tab_id: int) -> ChainError:
     """Return the error for a `tabId` that no worker has."""
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_FOUND",
+            codes.TAB_NOT_FOUND,
             f"No worker of the fleet has a tab {tab_id}. {TABS_LIST} lists the tabs. Leave out "
             "tabId to use any.",
             category="tab",

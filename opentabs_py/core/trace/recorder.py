@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Generic, Literal, TypeVar
 
+from opentabs_py.core import codes
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
@@ -44,8 +45,9 @@ _EXCERPTS: Final = Excerpts()
 
 # What takes the place of an error that quotes values, in a record without them.
 _WITH_VALUES: Final = {
-    "INVALID_ARGUMENTS": "The arguments do not match the tool's schema. They were not recorded.",
-    "RESULT_BREAKS_SCHEMA": "The result does not match the tool's output schema. It was not "
+    codes.INVALID_ARGUMENTS: "The arguments do not match the tool's schema. They were not "
+    "recorded.",
+    codes.RESULT_BREAKS_SCHEMA: "The result does not match the tool's output schema. It was not "
     "recorded. This is a bug in the tool.",
 }
 _USER = re.compile(r"^([a-z][a-z0-9+.-]*://)[^/@]*@")
@@ -233,7 +235,7 @@ class CallRecording:
         if not isinstance(error, Exception):
             return self.so_far(now)
         if not isinstance(error, CallError):
-            detail = ErrorDetail("INTERNAL_ERROR", f"The server failed: {type(error).__name__}")
+            detail = ErrorDetail(codes.INTERNAL_ERROR, f"The server failed: {type(error).__name__}")
             return replace(self._record("failed", now), error=detail)
         detail = error.detail
         outcome: Outcome
@@ -248,7 +250,7 @@ class CallRecording:
             case ToolFailedError() | ChainError():
                 outcome = "failed"
             case _:
-                outcome = "cancelled" if detail.code == "CANCELLED" else "failed"
+                outcome = "cancelled" if detail.code == codes.CANCELLED else "failed"
         record = self._record(outcome, now)
         return replace(record, timer=timer, error=self._clean(detail))
 

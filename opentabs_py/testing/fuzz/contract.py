@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from opentabs_py.core import match_patterns
+from opentabs_py.core import codes, match_patterns
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.match_patterns import MatchPattern
 from opentabs_py.core.text import shorten
@@ -22,7 +22,7 @@ TOOL_CODES: Final = frozenset(
         "AUTH_ERROR",
         "NOT_FOUND",
         "RATE_LIMITED",
-        "STREAM_OPEN",
+        codes.STREAM_OPEN,
         "TIMEOUT",
         "TOOL_ERROR",
         "UNEXPECTED_RESPONSE",
@@ -30,21 +30,21 @@ TOOL_CODES: Final = frozenset(
     }
 )
 # What the chain answers for arguments or a result that are too large: that is no fault of the tool.
-_LIMITS: Final = frozenset({"INPUT_TOO_LARGE", "RESULT_TOO_LARGE"})
+_LIMITS: Final = frozenset({codes.INPUT_TOO_LARGE, codes.RESULT_TOO_LARGE})
 # Without a page that can take calls there is nothing to check.
 _SETUP: Final = frozenset(
     {
-        "CONSENT_NEEDED",
-        "CONSENT_REFUSED",
-        "EXTENSION_NOT_CONNECTED",
-        "NO_WORKER",
+        codes.CONSENT_NEEDED,
+        codes.CONSENT_REFUSED,
+        codes.EXTENSION_NOT_CONNECTED,
+        codes.NO_WORKER,
         "PAGE_UNREACHABLE",
         "PLUGIN_NOT_LOADED",
-        "SEVERAL_BROWSERS",
-        "TAB_NOT_FOUND",
-        "TAB_NOT_READY",
-        "TAB_NOT_YOURS",
-        "UNKNOWN_TOOL",
+        codes.SEVERAL_BROWSERS,
+        codes.TAB_NOT_FOUND,
+        codes.TAB_NOT_READY,
+        codes.TAB_NOT_YOURS,
+        codes.UNKNOWN_TOOL,
     }
 )
 
@@ -152,15 +152,15 @@ def documented_codes(description: str, given: Collection[str]) -> frozenset[str]
     """Return the codes of a tool's own errors: those given, and those its description names."""
     words = {word.strip("`'\".,;:()[]") for word in description.split()}
     named = {word for word in words if "_" in word and word.isupper() and word.isascii()}
-    return TOOL_CODES | frozenset(given) | (named - {"INTERNAL_ERROR"})
+    return TOOL_CODES | frozenset(given) | (named - {codes.INTERNAL_ERROR})
 
 
 def _find_wrong_code(error: CallError, documented: Collection[str]) -> Breach | None:
     detail = error.detail
     said = f"{detail.code}: {detail.message}"
-    if detail.code == "RESULT_BREAKS_SCHEMA":
+    if detail.code == codes.RESULT_BREAKS_SCHEMA:
         return Breach("schema", f"ended with {said}")
-    if detail.code == "INTERNAL_ERROR":
+    if detail.code == codes.INTERNAL_ERROR:
         return Breach("code", f"ended with {said}", detail.code)
     if detail.category == "lost" and not isinstance(error, ToolFailedError):
         return Breach("page", f"lost its page: {said}")
