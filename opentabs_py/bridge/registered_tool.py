@@ -17,7 +17,7 @@ from opentabs_py.errors import CallError
 
 META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
 
-Place = tuple[DocumentState, RegisteredTool]
+Registration = tuple[DocumentState, RegisteredTool]
 
 
 class RegisteredPageTool(PageTool):
@@ -68,7 +68,7 @@ class RegisteredPageTool(PageTool):
         )
         return target, wire_name(registered), read
 
-    def _choose(self, tab_id: int | None, client: str | None) -> Place:
+    def _choose(self, tab_id: int | None, client: str | None) -> Registration:
         """Return the page that a call runs in, and its registration of the tool."""
         found = {
             document.tab_id: (document, registered)

@@ -202,7 +202,7 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
     from rich import box
     from rich.table import Table
 
-    from opentabs_py.cli.status import duration
+    from opentabs_py.cli.status import uptime
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("worker", style="bold", no_wrap=True)
@@ -219,7 +219,7 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
             str(each.calls),
             f"[red]{each.failures}[/]" if each.failures else "0",
             f"{each.memory / 2**20:.0f} MiB" if each.memory else "",
-            duration(time.time() - each.started),
+            uptime(time.time() - each.started),
             _ready(each),
         )
     running = sum(each.total_running for each in workers)

@@ -72,7 +72,7 @@ def _print(report: dict[str, Any]) -> None:
     if report["error"] is not None:
         out.print(f"[red]●[/] [bold]{report['name']}[/]: {escape(report['error'])}")
         return
-    up = duration(time.time() - report["started"])
+    up = uptime(time.time() - report["started"])
     connected = [each["name"] for each in report["browsers"] if each["connected"]]
     fleet = report["fleet"]
     if fleet is None:
@@ -118,8 +118,8 @@ def _browsers(connected: Sequence[str], *, of: int) -> str:
     return "its browser is connected" if of == 1 else f"connected: {', '.join(connected)}"
 
 
-def duration(seconds: float) -> str:
-    """Return a duration as users write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
+def uptime(seconds: float) -> str:
+    """Return a time since a start, as users write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if minutes < 1:
         return f"{seconds:.0f} s"

@@ -104,40 +104,40 @@ class WorkerSession:
     """A running session, as a worker sees it.
 
     Args:
-        tabs: The session.
+        session: The session.
     """
 
-    def __init__(self, tabs: "OpenTabs") -> None:
-        self._tabs = tabs
+    def __init__(self, session: "OpenTabs") -> None:
+        self._session = session
 
     @property
     def caller(self) -> SessionTools:
         """Calls the tools."""
-        return self._tabs.registry
+        return self._session.registry
 
     @property
     def browsers(self) -> Sequence[str]:
         """The names of its browsers."""
-        return [*self._tabs.browsers] if self._tabs.launches_browser else []
+        return [*self._session.browsers] if self._session.launches_browser else []
 
     @property
     def restarts(self) -> int:
         """How often its browsers were relaunched."""
-        return sum(browser.restarts for browser in self._tabs.browsers.values())
+        return sum(browser.restarts for browser in self._session.browsers.values())
 
     def ready(self) -> Mapping[str, int]:
         """Return in how many tabs each plugin works now."""
-        return ready_by_plugin(self._tabs.pages.tabs.documents)
+        return ready_by_plugin(self._session.pages.tabs.documents)
 
     def patterns(self, owner: str) -> Sequence[str]:
         """Return the URL patterns of a plugin's pages."""
-        of_owner = (each.manifest for each in self._tabs.plugins if each.manifest.name == owner)
+        of_owner = (each.manifest for each in self._session.plugins if each.manifest.name == owner)
         return [pattern for manifest in of_owner for pattern in manifest.url_patterns]
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of the tabs."""
-        return self._tabs.pages.changed()
+        return self._session.pages.changed()
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client, which may have opened tabs."""
-        self._tabs.handle_client_gone(client)
+        self._session.handle_client_gone(client)

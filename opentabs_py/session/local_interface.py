@@ -87,12 +87,12 @@ class LocalInterface:
     """What the command line may ask of a session.
 
     Args:
-        tabs: The session.
+        session: The session.
         pace: How often a call's progress is sent.
         stop: Begins to stop the server.
     """
 
-    tabs: OpenTabs
+    session: OpenTabs
     pace: Pace
     stop: Callable[[], None]
 
@@ -102,7 +102,7 @@ class LocalInterface:
             routes=[
                 Route("/status", self._report_status),
                 Route("/tools", self._list_tools),
-                Route("/call", _CallEndpoint(self.tabs, self.pace), methods=["POST"]),
+                Route("/call", _CallEndpoint(self.session, self.pace), methods=["POST"]),
                 Route("/answer", self._answer, methods=["POST"]),
                 Route("/console", self._invite, methods=["POST"]),
                 Route("/stop", self._stop, methods=["POST"]),
@@ -111,10 +111,10 @@ class LocalInterface:
         )
 
     async def _report_status(self, _request: Request) -> Response:
-        return JSONResponse(status(self.tabs))
+        return JSONResponse(status(self.session))
 
     async def _list_tools(self, _request: Request) -> Response:
-        registry = self.tabs.registry
+        registry = self.session.registry
         tools = [
             {
                 "listing": asdict(each.listing),
@@ -129,24 +129,24 @@ class LocalInterface:
             given = AnswerRequest.model_validate_json(await request.body())
         except ValidationError as error:
             return JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
-        questions = self.tabs.registry.gate.questions
+        questions = self.session.registry.gate.questions
         return JSONResponse({"counts": questions.answer(given.id, given.answer, by="terminal")})
 
     async def _invite(self, _request: Request) -> Response:
-        return JSONResponse({"url": self.tabs.console_url()})
+        return JSONResponse({"url": self.session.console_url()})
 
     async def _stop(self, _request: Request) -> Response:
         self.stop()
         return JSONResponse({}, status_code=HTTPStatus.ACCEPTED)
 
 
-def status(tabs: OpenTabs) -> dict[str, Any]:
+def status(session: OpenTabs) -> dict[str, Any]:
     """Return what a server serves, where, and what it is doing."""
-    pages, fleet = tabs.pages, tabs.fleet if tabs.is_endpoint else None
-    running = sum(each.bridge.calls.running for each in tabs.browsers.values())
+    pages, fleet = session.pages, session.fleet if session.is_endpoint else None
+    running = sum(each.bridge.calls.running for each in session.browsers.values())
     return {
         "version": __version__,
-        "mcpUrl": tabs.mcp_url,
+        "mcpUrl": session.mcp_url,
         "extension": pages.connected,
         "plugins": [
             {
@@ -156,10 +156,10 @@ def status(tabs: OpenTabs) -> dict[str, Any]:
                 "tools": len(each.manifest.tools),
                 "status": pages.tabs.status(each.manifest.name),
             }
-            for each in tabs.plugins
+            for each in session.plugins
         ],
-        "leftOut": [each.reason for each in tabs.quarantined],
-        "tools": len(tabs.tools),
+        "leftOut": [each.reason for each in session.quarantined],
+        "tools": len(session.tools),
         "tabs": [
             {"id": each.tab_id, "title": each.title, "url": each.url, "plugins": [*each.plugins]}
             for each in pages.tabs.documents
@@ -171,7 +171,7 @@ def status(tabs: OpenTabs) -> dict[str, Any]:
                 "attached": each.attach is not None,
                 "userAction": each.user_action,
             }
-            for name, each in tabs.browsers.items()
+            for name, each in session.browsers.items()
             if fleet is None
         ],
         "fleet": None if fleet is None else _fleet_status(fleet),
@@ -195,8 +195,8 @@ def _fleet_status(fleet: "Fleet") -> dict[str, Any]:
 class _CallEndpoint:
     """Answers a call with what happens, until it ends. A class, because it streams by itself."""
 
-    def __init__(self, tabs: OpenTabs, pace: Pace) -> None:
-        self._tabs = tabs
+    def __init__(self, session: OpenTabs, pace: Pace) -> None:
+        self._session = session
         self._pace = pace
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -230,10 +230,10 @@ class _CallEndpoint:
         self, request: CallRequest, stream: CallStream, stack: AsyncExitStack
     ) -> None:
         """Serve the plugins that the call needs, and open its pages."""
-        tabs = self._tabs
+        session = self._session
         sources = Sources([*map(Path, request.plugins)], [*map(Path, request.plugin_folders)])
         wanted = sources.plugins()
-        left_out = await stack.enter_async_context(tabs.added_plugins(wanted))
+        left_out = await stack.enter_async_context(session.added_plugins(wanted))
         for each in left_out:
             stream.warn(f"left out: {each.reason}")
         for directory in wanted:
@@ -242,29 +242,29 @@ class _CallEndpoint:
                     f"{directory.name} has changed since it was built: run `opentabs build "
                     f"{directory}`."
                 )
-        refuse_left_out(request.tool, tabs.registry, left_out)
+        refuse_left_out(request.tool, session.registry, left_out)
         for url in request.open:
             stream.say(f"Opening {url}")
-            await tabs.browser.reopen()
-            page = await tabs.open(url)
+            await session.browser.reopen()
+            page = await session.open(url)
             stack.push_async_callback(close_page, page)
-        found = tabs.registry.get(request.tool)
-        decision = tabs.registry.decision(request.tool)
+        found = session.registry.get(request.tool)
+        decision = session.registry.decision(request.tool)
         if found is not None and not request.open and decision and decision.permission != "off":
             owner = found.listing.owner
-            if tabs.registry.status(owner) == "closed" and tabs.launches_browser:
+            if session.registry.status(owner) == "closed" and session.launches_browser:
                 stream.say(f"Opening the start page of {owner}")
-                await tabs.browser.reopen()
-                await tabs.open_start_page(owner)  # it stays open, for the next call
+                await session.browser.reopen()
+                await session.open_start_page(owner)  # it stays open, for the next call
 
     async def _call(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
-        usual = self._tabs.registry.limits
+        usual = self._session.registry.limits
         limits = None
         if request.idle is not None or request.ceiling is not None:
             limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)
         stream.say(request.tool)
         return await stream.call(
-            self._tabs.registry,
+            self._session.registry,
             request.tool,
             request.arguments,
             limits=limits,

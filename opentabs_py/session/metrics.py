@@ -26,11 +26,11 @@ logger = logging.getLogger(__name__)
 class AttachMetrics(Protocol):
     """Attaches to a session."""
 
-    def __call__(self, tabs: OpenTabs, worker: "FleetWorker | None" = None) -> None:
+    def __call__(self, session: OpenTabs, worker: "FleetWorker | None" = None, /) -> None:
         """Export the metrics of a session, once it has started.
 
         Args:
-            tabs: The session.
+            session: The session.
             worker: What makes the fleet's calls with it, if it is a worker's.
         """
         ...
@@ -52,8 +52,8 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
     """
     exporter = Exporter()
 
-    def attach(tabs: OpenTabs, worker: "FleetWorker | None" = None) -> None:
-        exporter.attach(tabs.registry, _source(tabs, worker))
+    def attach(session: OpenTabs, worker: "FleetWorker | None" = None) -> None:
+        exporter.attach(session.registry, _source(session, worker))
 
     with bind(host, port, option="--metrics") as listener:
         async with serve_http(exporter.app(), listener):
@@ -62,33 +62,33 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
             yield attach
 
 
-def _source(tabs: OpenTabs, worker: "FleetWorker | None") -> MeasuredProcess:
+def _source(session: OpenTabs, worker: "FleetWorker | None") -> MeasuredProcess:
     if worker is not None:
-        return WorkerSource(tabs, worker)
-    return EndpointSource(tabs.fleet) if tabs.is_endpoint else ServerSource(tabs)
+        return WorkerSource(session, worker)
+    return EndpointSource(session.fleet) if session.is_endpoint else ServerSource(session)
 
 
 class ServerSource:
     """What a server knows of itself.
 
     Args:
-        tabs: Its session.
+        session: Its session.
     """
 
     role: Role = "server"
 
-    def __init__(self, tabs: OpenTabs) -> None:
-        self._tabs = tabs
+    def __init__(self, session: OpenTabs) -> None:
+        self._session = session
 
     def readiness(self) -> Readiness:
         """Return whether it can take calls now."""
         return readiness.of_server(
-            needs_browser=self._tabs.needs_browser, connected=self._tabs.pages.connected
+            needs_browser=self._session.needs_browser, connected=self._session.pages.connected
         )
 
     def read(self) -> Values:
         """Return what it has and does now."""
-        return {metrics.RUNNING: self._tabs.registry.running, **_read_browsers(self._tabs)}
+        return {metrics.RUNNING: self._session.registry.running, **_read_browsers(self._session)}
 
 
 class EndpointSource:
@@ -136,19 +136,19 @@ class WorkerSource:
     """What a worker of a fleet knows of itself.
 
     Args:
-        tabs: Its session.
+        session: Its session.
         worker: Makes the fleet's calls.
     """
 
     role: Role = "worker"
 
-    def __init__(self, tabs: OpenTabs, worker: "FleetWorker") -> None:
-        self._tabs = tabs
+    def __init__(self, session: OpenTabs, worker: "FleetWorker") -> None:
+        self._session = session
         self._worker = worker
 
     def readiness(self) -> Readiness:
         """Return whether it can take calls now."""
-        connected = {each.name: each.bridge.connected for each in _browsers(self._tabs)}
+        connected = {each.name: each.bridge.connected for each in _browsers(self._session)}
         return readiness.of_worker(
             linked=self._worker.connected, state=self._worker.state, browsers=connected
         )
@@ -159,23 +159,23 @@ class WorkerSource:
             metrics.RUNNING: self._worker.running,
             metrics.RUNNING_MOST: self._worker.identity.max_calls,
             metrics.MEMORY: self._worker.memory,
-            **_read_browsers(self._tabs),
+            **_read_browsers(self._session),
         }
 
 
-def _browsers(tabs: OpenTabs) -> Iterable[SessionBrowser]:
-    return tabs.browsers.values() if tabs.needs_browser else ()
+def _browsers(session: OpenTabs) -> Iterable[SessionBrowser]:
+    return session.browsers.values() if session.needs_browser else ()
 
 
-def _read_browsers(tabs: OpenTabs) -> Values:
-    browsers = [*_browsers(tabs)]
+def _read_browsers(session: OpenTabs) -> Values:
+    browsers = [*_browsers(session)]
     calls = [each.bridge.calls.dispatch for each in browsers]
-    none_ready = dict.fromkeys(tabs.pages.plugins, 0)
+    none_ready = dict.fromkeys(session.pages.plugins, 0)
     return {
         metrics.BROWSERS: len(browsers),
         metrics.CONNECTED: sum(each.bridge.connected for each in browsers),
         metrics.RESTARTS: sum(each.restarts for each in browsers),
         metrics.DROPPED_REPORTS: sum(each.dropped_reports for each in calls),
         metrics.LATE_MESSAGES: sum(each.late_messages for each in calls),
-        metrics.TABS_READY: none_ready | ready_by_plugin(tabs.pages.tabs.documents),
+        metrics.TABS_READY: none_ready | ready_by_plugin(session.pages.tabs.documents),
     }

@@ -19,33 +19,33 @@ if TYPE_CHECKING:
 class SessionRecorder:
     """A recording that is being made; see `start`."""
 
-    def __init__(self, tabs: "OpenTabs", url: str, state: Mapping[str, Any]) -> None:
-        self._context = tabs.context
+    def __init__(self, session: "OpenTabs", url: str, state: Mapping[str, Any]) -> None:
+        self._context = session.context
         self._url = url
         self._state = state
         self._notes = CallNotes()
-        self._end_keeping = tabs.registry.keep_values(WholeValues())
-        self._end_observing = tabs.registry.observe(self._notes.note, traced=False)
-        ours = urlsplit(tabs.mcp_url).netloc
+        self._end_keeping = session.registry.keep_values(WholeValues())
+        self._end_observing = session.registry.observe(self._notes.note, traced=False)
+        ours = urlsplit(session.mcp_url).netloc
         self._changed = anyio.Event()
         self._driver = AsyncDriver()
         self._traffic = TrafficRecorder(
-            tabs.context,
+            session.context,
             self._driver,
             ignores=lambda url: urlsplit(url).netloc == ours,
             on_ended=self._handle_ended,
         )
 
     @classmethod
-    async def start(cls, tabs: "OpenTabs", url: str) -> "SessionRecorder":
+    async def start(cls, session: "OpenTabs", url: str) -> "SessionRecorder":
         """Record from now on.
 
         Args:
-            tabs: The session.
+            session: The session.
             url: The page that will be opened first.
         """
-        state = await tabs.context.storage_state()
-        return cls(tabs, url, dict(state))
+        state = await session.context.storage_state()
+        return cls(session, url, dict(state))
 
     @property
     def summary(self) -> str:

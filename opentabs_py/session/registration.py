@@ -18,7 +18,7 @@ from opentabs_py.session.session import OpenTabs
 
 @asynccontextmanager
 async def registered(
-    tabs: OpenTabs,
+    session: OpenTabs,
     claim: Claim,
     settings: Settings,
     *,
@@ -30,7 +30,7 @@ async def registered(
     """Serve a session's local interface while the context is open, and say where it is.
 
     Args:
-        tabs: The session, which has started.
+        session: The session, which has started.
         claim: The name under which it is found.
         settings: Its settings.
         arguments: The arguments that start the same server again.
@@ -38,10 +38,10 @@ async def registered(
         log: Its log file.
         stop: Begins to stop the server.
     """
-    tabs.console.server_name = claim.name
+    session.console.server_name = claim.name
     listener = bind("127.0.0.1", 0)
     local_token = secrets.token_hex(32)
-    app = LocalInterface(tabs, settings.pace, stop).app(local_token)
+    app = LocalInterface(session, settings.pace, stop).app(local_token)
     token = settings.token
     async with serve_http(app, listener):
         claim.publish(
@@ -50,7 +50,7 @@ async def registered(
                 pid=os.getpid(),
                 version=__version__,
                 started=time.time(),
-                mcp_url=tabs.mcp_url,
+                mcp_url=session.mcp_url,
                 mcp_token=None if token is None else token.get_secret_value(),
                 local_port=listener.getsockname()[1],
                 local_token=local_token,

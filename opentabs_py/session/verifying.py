@@ -25,7 +25,7 @@ _NO_TOOL: Final = "No tool of this name is served: it was renamed, or its plugin
 
 
 async def run_again(
-    tabs: "OpenTabs",
+    session: "OpenTabs",
     recorded: Recording,
     *,
     site: str | None = None,
@@ -35,7 +35,7 @@ async def run_again(
     """Make the calls of a recording again, and record what the site answers.
 
     Args:
-        tabs: The session, whose tools check their results strictly.
+        session: The session, whose tools check their results strictly.
         recorded: The recording.
         site: The URL of the same site elsewhere; by default, the recorded one.
         writes: Also call tools that may change something.
@@ -43,12 +43,12 @@ async def run_again(
     """
     steps = steps_of(recorded, site)
     home = rebased(recorded.url, recorded.url, site)
-    is_anonymous = tabs.settings.signed_in is None and tabs.settings.profile is None
-    recorder = await SessionRecorder.start(tabs, home)
-    run = _Run(tabs, recorder, writes=writes)
+    is_anonymous = session.settings.signed_in is None and session.settings.profile is None
+    recorder = await SessionRecorder.start(session, home)
+    run = _Run(session, recorder, writes=writes)
     page, failure, outcomes = None, "", [Outcome()] * len(steps)
     try:
-        page = await tabs.open(home)
+        page = await session.open(home)
         for index, step in enumerate(steps):
             outcomes[index] = await run.make(step, page)
             on_call()
@@ -70,18 +70,18 @@ class _Run:
         unready: The plugins that did not get ready, and tools that the page did not register.
     """
 
-    def __init__(self, tabs: "OpenTabs", recorder: SessionRecorder, *, writes: bool) -> None:
+    def __init__(self, session: "OpenTabs", recorder: SessionRecorder, *, writes: bool) -> None:
         self.unready: set[str] = set()
-        self._tabs = tabs
+        self._session = session
         self._recorder = recorder
         self._writes = writes
 
     async def make(self, step: Step, page: "Page") -> Outcome:
         """Make a call, in the page in which it was made."""
         tool = step.call.tool
-        found = self._tabs.registry.get(tool)
+        found = self._session.registry.get(tool)
         if found is None or found.listing.is_of_page:
-            if not self._tabs.settings.webmcp:
+            if not self._session.settings.webmcp:
                 return Outcome(barred=_NO_TOOL)
             await self._open(page, step.url)
             found = await self._wait_registered(tool)
@@ -112,9 +112,9 @@ class _Run:
         if tool not in self.unready:
             with anyio.move_on_after(READY_WITHIN):
                 while True:
-                    changed = self._tabs.bridge.changed()
-                    self._tabs.refresh_page_tools()
-                    if (found := self._tabs.registry.get(tool)) is not None:
+                    changed = self._session.bridge.changed()
+                    self._session.refresh_page_tools()
+                    if (found := self._session.registry.get(tool)) is not None:
                         return found
                     await changed.wait()
         return None
@@ -123,7 +123,7 @@ class _Run:
         if plugin in self.unready:
             return False  # it was waited for once
         with anyio.move_on_after(READY_WITHIN):
-            await self._tabs.bridge.wait_ready(plugin)
+            await self._session.bridge.wait_ready(plugin)
             return True
         return False
 
@@ -131,7 +131,7 @@ class _Run:
         started, began = time.time(), time.monotonic()
         value, error, category = None, None, None
         try:
-            value = await self._tabs.call(recorded.tool, recorded.arguments)
+            value = await self._session.call(recorded.tool, recorded.arguments)
         except CallError as failed:
             value = failed.value if isinstance(failed, BrokenResultError) else None
             error = {"code": failed.detail.code, "message": failed.detail.message}

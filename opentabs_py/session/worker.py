@@ -37,7 +37,7 @@ async def run_worker(
     max_calls: int,
     recycle_after: RecycleAfter = NEVER,
     on_ready: Callable[[OpenTabs, FleetWorker], Any],
-    **session: Any,
+    **arguments: Any,
 ) -> None:
     """Run a worker until it is drained or cancelled.
 
@@ -49,7 +49,7 @@ async def run_worker(
         max_calls: How many calls may run in it at once.
         recycle_after: When a browser is replaced.
         on_ready: Called, and awaited, before it takes calls.
-        session: More arguments of `OpenTabs`.
+        arguments: More arguments of `OpenTabs`.
 
     Raises:
         FleetError: NATS cannot be reached, or another worker has the name.
@@ -63,28 +63,28 @@ async def run_worker(
         # Endpoints know the tools of plugins, but not of pages, which come and go.
         own = settings.model_copy(update={"webmcp": (), "hands": False})
         async with OpenTabs(
-            settings=own, browsers=browsers, _first_number=identity.number, **session
-        ) as tabs:
+            settings=own, browsers=browsers, _first_number=identity.number, **arguments
+        ) as session:
             most = longest_body(settings.message_limit)
-            worker = FleetWorker(link, identity, WorkerSession(tabs), most=most)
-            await on_ready(tabs, worker)
+            worker = FleetWorker(link, identity, WorkerSession(session), most=most)
+            await on_ready(session, worker)
             async with anyio.create_task_group() as tasks:
-                if tabs.launches_browser:
-                    for browser in tabs.browsers.values():
+                if session.launches_browser:
+                    for browser in session.browsers.values():
                         tasks.start_soon(_keep_open, browser)
                     if recycle_after != NEVER:
-                        every = [*tabs.browsers.values()]
-                        tasks.start_soon(Recycling(every, tabs.pages, recycle_after).run)
-                tasks.start_soon(_measure, tabs, worker)
+                        every = [*session.browsers.values()]
+                        tasks.start_soon(Recycling(every, session.pages, recycle_after).run)
+                tasks.start_soon(_measure, session, worker)
                 await worker.run()
                 tasks.cancel_scope.cancel()
 
 
-async def _measure(tabs: OpenTabs, worker: FleetWorker) -> None:
+async def _measure(session: OpenTabs, worker: FleetWorker) -> None:
     """Announce how much memory the worker has, with its browsers, until cancelled."""
     while True:
         memory = proportional_memory(psutil.Process())
-        for browser in tabs.browsers.values():
+        for browser in session.browsers.values():
             if browser.launch is not None:
                 memory += await browser.launch.memory()
         worker.set_memory(memory)
