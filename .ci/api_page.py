@@ -188,7 +188,7 @@ def _defaults(found: Object) -> Mapping[str, str]:
         return {}
     attributes = {name: each for name, each in found.members.items() if isinstance(each, Attribute)}
     return {
-        name: re.sub(r"^Field\(default=(.*?), .*\)$", r"\1", str(each.value))
+        name: re.sub(r"^Field\(default=(.*?), .*\)$", r"\1", _value(each.value))
         for name, each in attributes.items()
         if each.value is not None and not name.startswith(("_", "model_"))
     }

@@ -18,6 +18,7 @@ from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.browsers import renumbered
+from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.match_patterns import serves
 from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.placement import Ask, Placement
@@ -64,7 +65,7 @@ class Bridge:
         secret: str,
         origin: str,
         version: str,
-        message_limit: int = 64 * 1024 * 1024,
+        message_limit: int = MESSAGE_LIMIT,
         clock: Clock | None = None,
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
         name: str = "default",

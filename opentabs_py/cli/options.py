@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opentabs_py.core.limits import CEILING, IDLE
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -82,13 +83,15 @@ WebMcpPolyfill = Annotated[
 Idle = Annotated[
     str | None,
     typer.Option(
-        metavar="SECONDS", help="End a call after this long without progress.  \\[default: 30]"
+        metavar="SECONDS",
+        help=f"End a call after this long without progress.  \\[default: {IDLE:g}]",
     ),
 ]
 Ceiling = Annotated[
     str | None,
     typer.Option(
-        metavar="SECONDS", help="End a call after this long, even with progress.  \\[default: 300]"
+        metavar="SECONDS",
+        help=f"End a call after this long, even with progress.  \\[default: {CEILING:g}]",
     ),
 ]
 Permissions = Annotated[

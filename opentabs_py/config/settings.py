@@ -29,9 +29,9 @@ from pydantic_settings import (
 from opentabs_py.config.paths import absolute, user_file, working_dir
 from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
 from opentabs_py.core.consent import Permission, parse_rules
-from opentabs_py.core.limits import Limits
+from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
-from opentabs_py.core.progress import Pace
+from opentabs_py.core.progress import BURST, RATE, Pace
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.errors import ConfigError
 
@@ -169,8 +169,8 @@ class Settings(BaseSettings):
         pyproject_toml_table_header=("tool", "opentabs"),
     )
 
-    idle: Seconds = 30.0
-    ceiling: Seconds = 300.0
+    idle: Seconds = IDLE
+    ceiling: Seconds = CEILING
     host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
@@ -179,12 +179,12 @@ class Settings(BaseSettings):
     strict_output: bool = False
     output_schemas: bool = True
     debug: bool = False
-    progress_burst: Annotated[int, Field(ge=1)] = 20
-    progress_rate: Positive = 10.0
+    progress_burst: Annotated[int, Field(ge=1)] = BURST
+    progress_rate: Positive = RATE
     keepalive: Seconds | None = None
     late_progress: bool = True
     max_result: Annotated[int, Field(ge=500)] | None = None
-    message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = 64 * 1024 * 1024
+    message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = MESSAGE_LIMIT
     keep_tabs: bool = False
     chromium: Path | None = None
     profile: Place | None = None

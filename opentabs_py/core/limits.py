@@ -6,6 +6,11 @@ from typing import Final, Literal
 
 Timer = Literal["idle", "ceiling"]
 
+# What users get who set nothing.
+IDLE: Final = 30.0  # s
+CEILING: Final = 300.0  # s
+MESSAGE_LIMIT: Final = 64 * 1024 * 1024  # characters of JSON
+
 # If the process was suspended or busy past a deadline, what would postpone it may be waiting to be
 # read. A timer that fires more than LATE seconds late spares the call for CATCH_UP seconds: enough
 # to read it, and for an extension to reconnect and resend what was not acknowledged.
@@ -36,8 +41,8 @@ class Limits:
         ceiling: The longest a call may take, whatever it reports.
     """
 
-    idle: float = 30.0
-    ceiling: float = 300.0
+    idle: float = IDLE
+    ceiling: float = CEILING
 
     @property
     def client_timeout(self) -> float:

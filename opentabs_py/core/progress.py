@@ -19,6 +19,10 @@ _LARGEST: Final = 1e300
 
 MESSAGE_MAX: Final = 4096  # characters of a report's message; a longer one is cut
 
+# The pace for users who set none.
+BURST: Final = 20  # notifications
+RATE: Final = 10.0  # per second
+
 
 @dataclass(frozen=True, slots=True)
 class ProgressReport:
@@ -57,8 +61,8 @@ class Pace:
             that end a silent call sooner than this server does; None to never repeat.
     """
 
-    burst: int = 20
-    rate: float = 10.0
+    burst: int = BURST
+    rate: float = RATE
     keepalive: float | None = None
 
     def __post_init__(self) -> None:

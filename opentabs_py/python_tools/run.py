@@ -14,7 +14,7 @@ import anyio
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
-from opentabs_py.core.limits import Limits, Timer
+from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.loop import Mailbox
@@ -61,7 +61,7 @@ class ToolHost:
 
     clock: AlarmClock
     limits: Limits = field(default_factory=Limits)
-    message_limit: int = 64 * 1024 * 1024
+    message_limit: int = MESSAGE_LIMIT
     observers: Observers = field(default_factory=Observers)
     caller: ToolCaller | None = None
     streams: Streams = field(init=False)
