@@ -45,7 +45,8 @@ class Pages:
     """The pages of all browsers, in which tools run: a call finds the right one of them.
 
     Args:
-        bridges: The browsers' links, each at its index. None, if all tools are written in Python.
+        bridges: The browsers' links, each at its index. Empty only where there is no browser: for
+            calls of tools written in Python, outside of the session's context.
         clock: The clock of the calls' timers.
         join: For browsers in which the user has loaded the extension: creates the link to one
             more, with this name and index. Without it, each browser has a secret of its own.

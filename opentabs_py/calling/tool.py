@@ -273,9 +273,10 @@ class Tool(Protocol):
         ...
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
-        """Check a call, and return the function that makes it, to be called once at most.
+        """Check a call, and return the function that makes it.
 
-        That function returns the tool's value, JSON or an `Output`, or raises a `CallError`.
+        That function returns the tool's value, JSON or an `Output`, or raises a `CallError`. It may
+        be called again only if the tool did not start, because its user had to sign in.
 
         Raises:
             CallRefusedError: The arguments break its schema or the size limit.

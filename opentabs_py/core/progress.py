@@ -139,7 +139,7 @@ class ProgressFilter:
         return [self._repetition()]
 
     def next_time(self) -> float | None:
-        """Return the time at which `take` will have something; None if nothing is waiting."""
+        """Return when `drain` has something; None if nothing waits, or is to be repeated."""
         if self._waiting:
             return self._token_time()
         repeat = self._repeat_time()
