@@ -208,7 +208,9 @@ def test_a_name_that_is_taken_stays_that_tool_s() -> None:
 
 
 def test_a_page_of_no_site_has_no_tools() -> None:
-    assert listed(reports_of((a_document(url="file:///x"), a_tool()))) == []
+    reports = reports_of((a_document(url="file:///x"), a_tool()))
+    reports.add(a_report(a_tool()).model_copy(update={"left_out": 7}))
+    assert listed(reports) == []
 
 
 def test_more_tools_than_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
