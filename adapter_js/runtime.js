@@ -45,6 +45,7 @@
   const { slice: stringSlice } = realm.String.prototype;
   const { addEventListener, removeEventListener, dispatchEvent } = realm.EventTarget.prototype;
   const { preventDefault } = realm.Event.prototype;
+  const isPreventedOf = getter(realm.Event.prototype, "defaultPrevented");
   const EventConstructor = realm.CustomEvent;
   const detailOf = getter(realm.CustomEvent.prototype, "detail");
   const relatedTargetOf = getter(realm.FocusEvent.prototype, "relatedTarget");
@@ -156,6 +157,9 @@
 
   /** @param {CustomEvent} event */
   function handleDown(event) {
+    if (apply(isPreventedOf, event, [])) {
+      return; // by another runtime here: a page may get several, one after the other
+    }
     apply(preventDefault, event, []); // signals that it was received
     const detail = apply(detailOf, event, []);
     handleFrame(slice(detail, 0, 1), slice(detail, 1));

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import vm from "node:vm";
 import { settled } from "./fakes.js";
 
 const TAB = 7;
@@ -12,6 +13,8 @@ const NEXT = "e".repeat(32);
 const sent = [];
 /** @type {() => Promise<object[]>} what comes of a script in a page */
 let runInPage = async () => [];
+/** @type {any[]} the functions that were run in pages */
+const functions = [];
 
 class FakeSocket {
   static OPEN = 1;
@@ -40,7 +43,10 @@ Object.assign(globalThis, {
     runtime: { getURL: String, getManifest: () => ({ version: "1" }), lastError: undefined },
     permissions: { contains: async () => true },
     scripting: {
-      executeScript: () => runInPage(),
+      executeScript: (/** @type {{func?: Function}} */ { func }) => {
+        if (func !== undefined) functions.push(func);
+        return runInPage();
+      },
       getRegisteredContentScripts: async () => [],
       registerContentScripts: async () => {},
     },
@@ -186,6 +192,19 @@ test("a call that the page has and that is sent again may have run", async () =>
   take("tool.lost");
   await attach(NEXT);
   assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
+});
+
+test("a call that was cancelled before its page said it had it is not listed", async () => {
+  const relay = await attach(PAGE);
+  dispatch(SECOND);
+  const params = { documentId: PAGE, callId: SECOND, reason: "no longer needed" };
+  say({ method: "tool.cancel", params });
+  relay.say({ type: "received", callId: SECOND });
+  sent.splice(0);
+  say({ method: "tabs.query", id: 8, params: {} });
+  await settled();
+  const [state] = sent.splice(0).flatMap(({ id, result }) => (id === 8 ? [result] : []));
+  assert.deepEqual(state.documents[0].calls, []);
 });
 
 /** Returns the ids of the documents that the server receives. */
@@ -351,4 +370,20 @@ test("a change is sent although Chrome refused the first look at it", async (t) 
   t.mock.timers.tick(1000);
   await settled();
   assert.equal(take("tabs.changed").length, 1);
+});
+
+test("a setting that was removed leaves the page, unless another plugin has it", async () => {
+  registry.setPlugins([chat({ site: "a" })]);
+  const relay = await attach("9".repeat(32), "this", [], { plugins: [] });
+  relay.say({ type: "complete" });
+  await settled();
+  const page = vm.createContext({ console });
+  const replace = vm.runInContext(`(${functions.at(-1)})`, page);
+  const settings = () => ({ ...page.__openTabs.pluginConfig });
+  replace("chat", { key: "secret", shared: 1 });
+  replace("mail", { shared: 2 });
+  replace("chat", {});
+  assert.deepEqual(settings(), { shared: 2 });
+  replace("mail", null);
+  assert.deepEqual(settings(), {});
 });

@@ -70,7 +70,7 @@ export function makeNode() {
 function realmClasses() {
   return {
     EventTarget: ownCopy(EventTarget, ["addEventListener", "removeEventListener", "dispatchEvent"]),
-    Event: ownCopy(Event, ["preventDefault", "stopImmediatePropagation"]),
+    Event: ownCopy(Event, ["defaultPrevented", "preventDefault", "stopImmediatePropagation"]),
     CustomEvent: ownCopy(CustomEvent, ["detail"]),
     FocusEvent: ownCopy(FocusEvent, ["relatedTarget"]),
     AbortController,

@@ -107,6 +107,23 @@ test("a call of an earlier registration does not run the later one", async () =>
   assert.equal(await page.call("2 add"), "second");
 });
 
+test("a call of an earlier registration is gone before the list says so", async () => {
+  const page = await startPage({
+    early: `
+      globalThis.isHeld = false;
+      const { getTools } = ModelContext.prototype;
+      ModelContext.prototype.getTools = function () {
+        return isHeld ? new Promise(() => {}) : getTools.call(this);
+      }`,
+  });
+  await page.run(`
+    const off = new AbortController();
+    register("add", () => "first", {}, {signal: off.signal})`);
+  await page.run("isHeld = true; off.abort(); register('add', () => 'second')");
+  assert.deepEqual(page.names(), ["1 add"]);
+  assert.equal((await page.call("1 add")).code, "PAGE_TOOL_GONE");
+});
+
 test("a second registration that the browser refuses leaves the first", async () => {
   const page = await startPage();
   await page.run("register('add', () => 'first')");

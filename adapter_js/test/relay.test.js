@@ -719,6 +719,17 @@ test("readiness of a plugin that is not there is dropped", () => {
   assert.deepEqual(relay.drain(), []);
 });
 
+test("a hole in a page's log records is a record like any other", () => {
+  const relay = startRelay();
+  relay.adopt();
+  // biome-ignore lint/suspicious/noSparseArray: a page may send one
+  const entries = [, { level: "info", message: "kept" }];
+  relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
+  const { entries: sent } = relay.drain()[0].params;
+  assert.equal(sent.length, 2);
+  assert.ok(sent.every((/** @type {any} */ each) => typeof each?.message === "string"));
+});
+
 test("a reason with half a surrogate pair, or cut within a pair, is whole text", () => {
   for (const reason of ["\ud800", `${"x".repeat(999)}\u{1f600}`]) {
     const relay = startRelay();

@@ -113,6 +113,14 @@ test("a tool is run with its input and its value is the result", async () => {
   assert.deepEqual([kind, body], ["r", { n: 42 }]);
 });
 
+test("a call runs once in a page that got the runtime twice", async () => {
+  const tools = "{ once: () => { note('ran'); return 1; } }";
+  const { call, seen } = await startPlugin(tools, { before: RUNTIME, hasRealm: false });
+  assert.equal((await call("once")).body, 1);
+  await settled();
+  assert.equal(seen.length, 1);
+});
+
 for (const delivers of [true, false]) {
   const does = delivers ? "delivers its logs itself" : "may have posted logs";
   test(`the end of a call whose plugin ${does} is announced as such`, async () => {

@@ -131,7 +131,9 @@ function handleRelayMessage(doc, message) {
       plugins.inject(doc);
       break;
     case "received": // sent before the tool starts, so a call that was not received did not run
-      doc.calls.set(message.callId, true);
+      if (doc.calls.has(message.callId)) {
+        doc.calls.set(message.callId, true); // else it was cancelled meanwhile
+      }
       break;
     case "readiness": {
       const known = doc.plugins.get(message.plugin);

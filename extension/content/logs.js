@@ -36,7 +36,8 @@ var PluginLogs = class PluginLogs {
     }
     const dropped = this.#dropped;
     this.#dropped = 0;
-    return { entries: admitted.map((entry) => PluginLogs.#clean(entry, now)), dropped };
+    // Unlike map(), this visits the holes that a page may leave in its array.
+    return { entries: Array.from(admitted, (entry) => PluginLogs.#clean(entry, now)), dropped };
   }
 
   /**

@@ -158,7 +158,9 @@ var Outbox = class Outbox {
    */
   static wellFormed(json) {
     return json.includes("\\ud")
-      ? json.replace(/(?<=(?:^|[^\\])(?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, "\\ufffd")
+      ? json.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (escape) =>
+          escape.length > 2 ? "\\ufffd" : escape,
+        )
       : json;
   }
 };

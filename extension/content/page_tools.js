@@ -416,9 +416,10 @@
         if (found === undefined) {
           return undefined;
         }
-        // Between an unregistration and the next list; forms stay until that.
-        const isDeclared = apply(has, declared, [found.name]);
-        return isDeclared || findRegistered(found.name) !== undefined ? found : undefined;
+        // Between an unregistration and the next list, perhaps with another registration of the
+        // name; forms stay until that.
+        const now = findRegistered(found.name) ?? apply(get, declared, [found.name]);
+        return now !== undefined && `${now.id} ${found.name}` === tool ? found : undefined;
       },
 
       /** The page has loaded; the list is then sent, even if it is empty. */
