@@ -158,8 +158,8 @@ var Outbox = class Outbox {
    */
   static wellFormed(json) {
     return json.includes("\\ud")
-      ? json.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (escape) =>
-          escape.length > 2 ? "\\ufffd" : escape,
+      ? json.replace(/\\(?:ud[89a-f][0-9a-f]{2}|.)/g, (found) =>
+          found.length > 2 ? "\\ufffd" : found,
         )
       : json;
   }
