@@ -19,7 +19,7 @@ from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.core.plugin_files import PACKAGE
 from opentabs_py.core.questions import Place, Question
 from opentabs_py.daemon.local_client import LocalClient
-from opentabs_py.daemon.state import ServerState
+from opentabs_py.daemon.state import ServerState, name_flag
 from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError
 
 # Where plugins may be named besides the command line.
@@ -121,7 +121,7 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
                     return said
     message = (
         f"The server {state.name!r} stopped before the call ended; the tool may have run. See "
-        "`opentabs logs`."
+        f"`opentabs logs{name_flag(state.name)}`."
     )
     raise ChainError(ErrorDetail("SERVER_STOPPED", message, category="lost"))
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, cast
 
-from opentabs_py.daemon.state import ServerState
+from opentabs_py.daemon.state import ServerState, name_flag
 from opentabs_py.errors import ChainError, ErrorDetail
 
 ANSWER_WITHIN = 10.0  # s; a status takes a few ms, and a loaded machine a hundred times as long
@@ -116,10 +116,11 @@ class LocalClient:
             connection.close()
 
     def _failure(self, why: str) -> ChainError:
-        name = self._state.name
+        name, flag = self._state.name, name_flag(self._state.name)
         message = (
             f"The running server {name!r} (pid {self._state.pid}) did not answer: {why}. See "
-            "`opentabs status` and `opentabs logs`, or use a server of your own with --fresh."
+            f"`opentabs status{flag}` and `opentabs logs{flag}`, or use a server of your own with "
+            "--fresh."
         )
         return ChainError(ErrorDetail("SERVER_UNREACHABLE", message, category="chain"))
 

@@ -43,7 +43,8 @@ def client_of(listener: socket.socket) -> LocalClient:
 
 
 def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket.socket) -> None:
-    with pytest.raises(ChainError, match=r"'work' .* did not answer: timed out"):
+    said = "'work' .* did not answer: timed out. See `opentabs status --name work`"
+    with pytest.raises(ChainError, match=said):
         next(client_of(listener).call({}))
 
 
