@@ -1,4 +1,4 @@
-const LONGEST = 2 ** 31 - 1; // ms; timers treat a longer delay as 1 ms
+export const LONGEST = 2 ** 31 - 1; // ms; timers treat a longer delay as 1 ms
 
 /**
  * Creates a signal that fires when the time is up, or when another signal fires; its reason says

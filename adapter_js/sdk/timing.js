@@ -1,5 +1,5 @@
 import { ToolError } from "./errors.js";
-import { limit, unlessAborted } from "./limit.js";
+import { LONGEST, limit, unlessAborted } from "./limit.js";
 
 // In a hidden tab, timers run once a second, and after five minutes once a minute.
 
@@ -11,7 +11,7 @@ import { limit, unlessAborted } from "./limit.js";
 /**
  * Waits for some time.
  *
- * @param {number} ms
+ * @param {number} ms `Infinity` to wait for the signal alone
  * @param {SleepOptions} [options]
  * @returns {Promise<void>} rejects with the signal's reason if that fires
  */
@@ -20,7 +20,14 @@ export async function sleep(ms, { signal } = {}) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const elapsed = new Promise((resolve) => {
-    timer = setTimeout(resolve, ms);
+    /** @param {number} left */
+    const wait = (left) => {
+      const next = Math.min(left, LONGEST);
+      timer = setTimeout(() => (left > next ? wait(left - next) : resolve(undefined)), next);
+    };
+    if (ms !== Number.POSITIVE_INFINITY) {
+      wait(ms);
+    }
   });
   try {
     await unlessAborted(elapsed, signal);
@@ -89,14 +96,23 @@ export async function retry(run, options = {}) {
       return await unlessAborted(run(attempt), signal);
     } catch (error) {
       signal?.throwIfAborted();
-      const asked = /** @type {{retryAfterMs?: number} | undefined} */ (error)?.retryAfterMs;
-      const wait = asked ?? Math.min(delay * factor ** (attempt - 1), maxDelay);
+      const wait = askedWait(error) ?? Math.min(delay * factor ** (attempt - 1), maxDelay);
       if (attempt >= maxAttempts || wait > maxDelay || !shouldRetry(error, attempt)) {
         throw error;
       }
       await sleep(wait, { signal });
     }
   }
+}
+
+/**
+ * @param {unknown} error
+ * @returns {number | undefined} ms; undefined if what the error has is no time, as when it was
+ *   computed from a header that is not a number
+ */
+function askedWait(error) {
+  const asked = /** @type {{retryAfterMs?: unknown} | undefined} */ (error)?.retryAfterMs;
+  return typeof asked === "number" && asked >= 0 ? asked : undefined;
 }
 
 /** @param {unknown} error */

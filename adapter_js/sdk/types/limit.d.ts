@@ -1,3 +1,4 @@
+export declare const LONGEST: number;
 /**
  * Creates a signal that fires when the time is up, or when another signal fires; its reason says
  * which came first.

@@ -8,7 +8,7 @@ export type SleepOptions = {
 /**
  * Waits for some time.
  *
- * @param {number} ms
+ * @param {number} ms `Infinity` to wait for the signal alone
  * @param {SleepOptions} [options]
  * @returns {Promise<void>} rejects with the signal's reason if that fires
  */

@@ -17,6 +17,41 @@ test("sleep ends when its time has passed and not before", async (t) => {
   assert.deepEqual(await stateOf(asleep), { state: "fulfilled", value: undefined });
 });
 
+test("sleep waits longer than one timer can", async (t) => {
+  const timers = fakeTimers(t);
+  const most = 2 ** 31 - 1; // a timer of more ends after 1 ms
+  const asleep = sleep(2 * most + 5);
+  for (const left of [most, most, 5]) {
+    await timers.advance(0);
+    assert.deepEqual(timers.left(), [left]);
+    assert.equal((await stateOf(asleep)).state, "pending");
+    await timers.advance(left);
+  }
+  assert.equal((await stateOf(asleep)).state, "fulfilled");
+});
+
+test("sleep for a longer time than one timer can stops in a later timer too", async (t) => {
+  const timers = fakeTimers(t);
+  const controller = new AbortController();
+  const asleep = sleep(2 ** 32, { signal: controller.signal });
+  asleep.catch(() => {});
+  await timers.advance(2 ** 31);
+  controller.abort(REASON);
+  assert.deepEqual(await stateOf(asleep), { state: "rejected", value: REASON });
+  assert.equal(timers.count(), 0);
+});
+
+test("sleep without an end waits for the signal alone", async (t) => {
+  const timers = fakeTimers(t);
+  const controller = new AbortController();
+  const asleep = sleep(Number.POSITIVE_INFINITY, { signal: controller.signal });
+  asleep.catch(() => {});
+  await timers.advance(0);
+  assert.deepEqual([timers.count(), (await stateOf(asleep)).state], [0, "pending"]);
+  controller.abort(REASON);
+  assert.deepEqual(await stateOf(asleep), { state: "rejected", value: REASON });
+});
+
 test("sleep takes no listener of a signal that never fired along", async (t) => {
   const timers = fakeTimers(t);
   const { signal } = new AbortController();
@@ -247,6 +282,38 @@ test("retry throws an error that asks for a longer wait than maxDelay", async (t
   const { attempts, run } = failing(later);
   await assert.rejects(retry(run), later);
   assert.deepEqual([attempts.length, timers.count()], [1, 0]);
+});
+
+for (const retryAfterMs of [Number.NaN, -1, "soon"]) {
+  test(`retry waits as usual if an error asks for ${retryAfterMs} ms`, async (t) => {
+    const timers = fakeTimers(t);
+    const { attempts, run } = failing(Object.assign(new Error("later"), { retryAfterMs }));
+    retry(run);
+    await timers.advance(999);
+    assert.equal(attempts.length, 1);
+    await timers.advance(1);
+    assert.equal(attempts.length, 2);
+  });
+}
+
+test("retry throws an error that asks for an endless wait", async (t) => {
+  const timers = fakeTimers(t);
+  const never = ToolError.rateLimited("never", Number.POSITIVE_INFINITY);
+  const { attempts, run } = failing(never);
+  await assert.rejects(retry(run), never);
+  assert.deepEqual([attempts.length, timers.count()], [1, 0]);
+});
+
+test("retry waits longer than one timer can if it may", async (t) => {
+  const timers = fakeTimers(t);
+  const { attempts, run } = failing(ToolError.rateLimited("later", 2 ** 31));
+  retry(run, { maxDelay: Number.POSITIVE_INFINITY });
+  await timers.advance(0);
+  assert.deepEqual(timers.left(), [2 ** 31 - 1]);
+  await timers.advance(2 ** 31 - 1);
+  assert.equal(attempts.length, 1);
+  await timers.advance(1);
+  assert.equal(attempts.length, 2);
 });
 
 test("retry throws an error that is not retryable", async (t) => {
