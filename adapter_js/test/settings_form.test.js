@@ -28,11 +28,14 @@ const SIZE = {
   value: null,
 };
 
-/** @param {string} text that the user writes into the setting's field, and saves */
-async function save(text) {
+/**
+ * The form for a setting, and what it sends when it is saved.
+ * @param {object} setting
+ */
+async function formFor(setting) {
   /** @type {any[]} */
   const posted = [];
-  const described = { file: "settings.toml", isServed: true, settings: [SIZE] };
+  const described = { file: "settings.toml", isServed: true, settings: [setting] };
   const link = {
     get: async () => described,
     post: async (/** @type {string} */ _, /** @type {any} */ { values }) => {
@@ -49,11 +52,21 @@ async function save(text) {
     all.find(({ attributes }) => attributes.role === "status"),
   ];
   assert.ok(form !== undefined && input !== undefined && said !== undefined);
-  input.value = text;
-  input.fire("input");
-  form.fire("submit");
-  await settled();
-  return { posted, said: said.textContent };
+  const remove = all.find((each) => each.name === "button" && each.text() === "Remove");
+  const save = async () => {
+    form.fire("submit");
+    await settled();
+    return { posted, said: said.textContent };
+  };
+  return { input, remove, save };
+}
+
+/** @param {string} text that the user writes into the setting's field, and saves */
+async function save(text) {
+  const form = await formFor(SIZE);
+  form.input.value = text;
+  form.input.fire("input");
+  return form.save();
 }
 
 test("a number is saved as one", async () => {
@@ -65,5 +78,39 @@ for (const text of ["0x10", "Infinity", "1e999", "many"]) {
     const { posted, said } = await save(text);
     assert.deepEqual(posted, []);
     assert.match(said, /^Size: (write a number|this number is too large)/);
+  });
+}
+
+const WRITTEN = { ...SIZE, isSet: true, isWritten: true, value: 5 };
+const CHOSEN = { ...WRITTEN, type: "select", options: ["small", "large"], value: "small" };
+
+test("a setting is removed", async () => {
+  const { remove, save } = await formFor(WRITTEN);
+  remove?.fire("click");
+  assert.deepEqual((await save()).posted, [{ size: null }]);
+});
+
+for (const [setting, type, text, value] of /** @type {[object, string, string, unknown][]} */ ([
+  [WRITTEN, "input", "7", 7],
+  [CHOSEN, "change", "large", "large"],
+])) {
+  test(`${text} that is written after Remove is saved`, async () => {
+    const { input, remove, save } = await formFor(setting);
+    assert.ok(remove !== undefined);
+    remove.fire("click");
+    assert.equal(remove.textContent, "Removed when saved");
+    input.value = text;
+    input.fire(type);
+    assert.equal(remove.textContent, "Remove");
+    assert.equal(/** @type {any} */ (remove).disabled, false);
+    assert.deepEqual((await save()).posted, [{ size: value }]);
+  });
+
+  test(`${text} is removed if Remove comes last`, async () => {
+    const { input, remove, save } = await formFor(setting);
+    input.value = text;
+    input.fire(type);
+    remove?.fire("click");
+    assert.deepEqual((await save()).posted, [{ size: null }]);
   });
 }

@@ -104,15 +104,20 @@ function fieldOf(setting) {
   const input = inputOf(setting);
   let touched = false;
   let removed = false;
-  input.addEventListener("input", () => {
-    touched = true;
-  });
   const remove = h("button", { type: "button" }, "Remove");
-  remove.addEventListener("click", () => {
-    removed = true;
-    remove.disabled = true;
-    remove.textContent = "Removed when saved";
-  });
+  /** @param {boolean} isRemoved */
+  const showRemoved = (isRemoved) => {
+    removed = isRemoved;
+    remove.disabled = isRemoved;
+    remove.textContent = isRemoved ? "Removed when saved" : "Remove";
+  };
+  remove.addEventListener("click", () => showRemoved(true));
+  for (const type of ["input", "change"]) {
+    input.addEventListener(type, () => {
+      touched = true;
+      showRemoved(false); // whoever writes a value after that wants it saved
+    });
+  }
   const element = h(
     "div",
     { class: "field" },
