@@ -73,6 +73,18 @@ test("a number is saved as one", async () => {
   assert.deepEqual((await save("12.5")).posted, [{ size: 12.5 }]);
 });
 
+test("the largest integer that is exact is saved", async () => {
+  assert.deepEqual((await save("-9007199254740991")).posted, [{ size: -9007199254740991 }]);
+});
+
+for (const text of ["9007199254740993", "-9007199254740993"]) {
+  test(`${text} is not saved as another number`, async () => {
+    const { posted, said } = await save(text);
+    assert.deepEqual(posted, []);
+    assert.equal(said, "Size: this number is too large to be sent exactly.");
+  });
+}
+
 for (const text of ["0x10", "Infinity", "1e999", "many"]) {
   test(`${text} is not saved`, async () => {
     const { posted, said } = await save(text);

@@ -19,5 +19,7 @@ export function readNumber(text, label) {
     throw new FieldError(`${label}: write a number, for example 12, -0.5 or 1e3.`);
   const number = Number(trimmed);
   if (!Number.isFinite(number)) throw new FieldError(`${label}: this number is too large.`);
+  if (/^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number))
+    throw new FieldError(`${label}: this number is too large to be sent exactly.`); // 2^53 + 1 would be 2^53
   return number;
 }
