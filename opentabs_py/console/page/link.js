@@ -115,7 +115,11 @@ export class Link {
           const update = /** @type {Update} */ (JSON.parse(line.slice("data: ".length)));
           ({ boot, version } = update);
           delay = AGAIN_AFTER;
-          handle(update);
+          try {
+            handle(update);
+          } catch (error) {
+            reportError(error); // the page is broken, not the connection
+          }
           show("live");
         }
         show("gone");

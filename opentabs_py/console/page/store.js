@@ -161,6 +161,12 @@ export class Store {
       if (logs.size <= LOGS) break;
       logs.delete(key);
     }
-    for (const listener of this.#listeners) listener(changed);
+    for (const listener of this.#listeners) {
+      try {
+        listener(changed);
+      } catch (error) {
+        reportError(error); // the other listeners show other parts of the page
+      }
+    }
   }
 }

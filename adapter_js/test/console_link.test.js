@@ -1,0 +1,84 @@
+// The console's connection to the server, and the state it fills, while a view of the page throws.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { settled } from "./fakes.js";
+import { withGlobals } from "./sdk/fakes.js";
+
+// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+const page = new URL("../../opentabs_py/console/page/", import.meta.url);
+const { Link } = await import(`${page}link.js`);
+const { Store } = await import(`${page}store.js`);
+
+/** @import { TestContext } from "node:test" */
+
+const BROKEN = new Error("a view is broken");
+
+/** @param {number} version */
+function update(version) {
+  return { boot: "a", now: 0, version };
+}
+
+/**
+ * A server whose stream sends these updates and stays open.
+ * @param {TestContext} t
+ * @param {object[]} updates
+ */
+function serve(t, updates) {
+  /** @type {string[]} */
+  const requested = [];
+  /** @type {unknown[]} */
+  const reported = [];
+  withGlobals(t, {
+    reportError: (/** @type {unknown} */ error) => reported.push(error),
+    setTimeout: () => 0, // nothing connects again
+    fetch: async (/** @type {string} */ url) => {
+      requested.push(url);
+      const body = new ReadableStream({
+        start(stream) {
+          for (const each of updates) {
+            stream.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(each)}\n\n`));
+          }
+        },
+      });
+      return new Response(body);
+    },
+  });
+  return { requested, reported };
+}
+
+test("an update that cannot be shown is reported, and the connection stays", async (t) => {
+  const { requested, reported } = serve(t, [update(1), update(2)]);
+  /** @type {number[]} */
+  const handled = [];
+  /** @type {string[]} */
+  const shown = [];
+  new Link().follow(
+    (/** @type {{version: number}} */ { version }) => {
+      handled.push(version);
+      if (version === 1) throw BROKEN;
+    },
+    (/** @type {string} */ state) => shown.push(state),
+  );
+  for (let turn = 0; turn < 100 && handled.length < 2; turn++) await settled();
+  await settled();
+  assert.deepEqual(handled, [1, 2]);
+  assert.deepEqual(shown, ["live", "live"]);
+  assert.deepEqual(reported, [BROKEN]);
+  assert.equal(requested.length, 1);
+});
+
+test("a listener that throws does not stop the others", (t) => {
+  const { reported } = serve(t, []);
+  const store = new Store();
+  /** @type {string[]} */
+  const called = [];
+  store.subscribe(() => {
+    called.push("broken");
+    throw BROKEN;
+  });
+  store.subscribe(() => called.push("next"));
+  store.apply(update(1));
+  assert.deepEqual(called, ["broken", "next"]);
+  assert.deepEqual(reported, [BROKEN]);
+});
