@@ -325,8 +325,10 @@ def test_tests_record_what_is_missing_and_replay_it_without_the_site(tmp_path: P
             recording = read_recording(file)
             bodies = [e.request.body for e in recording.exchanges if e.request.method == "POST"]
             asked = [json.loads(body)["variables"]["id"] for body in bodies if b"variables" in body]
-            assert asked == [each.arguments["id"] for each in recording.calls]
-            assert sorted(asked) == [3, 4]
+            called = [each.arguments["id"] for each in recording.calls]
+            assert sorted(asked) == sorted(called) == [3, 4]
+            if workers == "-n0":  # of two processes, one may call first and ask last
+                assert asked == called
 
 
 # --- nothing leaves the machine ---
