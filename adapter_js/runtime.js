@@ -158,7 +158,7 @@
   /** @param {CustomEvent} event */
   function handleDown(event) {
     if (apply(isPreventedOf, event, [])) {
-      return; // by another runtime here: a page may get several, one after the other
+      return; // another runtime received it: overlapping lists of plugins may inject two
     }
     apply(preventDefault, event, []); // signals that it was received
     const detail = apply(detailOf, event, []);

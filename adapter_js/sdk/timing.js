@@ -107,8 +107,8 @@ export async function retry(run, options = {}) {
 
 /**
  * @param {unknown} error
- * @returns {number | undefined} ms; undefined if what the error has is no time, as when it was
- *   computed from a header that is not a number
+ * @returns {number | undefined} the error's `retryAfterMs`; undefined unless it is a valid time (a
+ *   header that is not a number gives NaN, for example)
  */
 function askedWait(error) {
   const asked = /** @type {{retryAfterMs?: unknown} | undefined} */ (error)?.retryAfterMs;

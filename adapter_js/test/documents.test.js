@@ -382,6 +382,9 @@ test("a setting that was removed leaves the page, unless another plugin has it",
   const settings = () => ({ ...page.__openTabs.pluginConfig });
   replace("chat", { key: "secret", shared: 1 });
   replace("mail", { shared: 2 });
+  replace("mail", {});
+  assert.deepEqual(settings(), { key: "secret", shared: 1 }); // the other plugin's is in force again
+  replace("mail", { shared: 2 });
   replace("chat", {});
   assert.deepEqual(settings(), { shared: 2 });
   replace("mail", null);

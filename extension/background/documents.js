@@ -131,8 +131,9 @@ function handleRelayMessage(doc, message) {
       plugins.inject(doc);
       break;
     case "received": // sent before the tool starts, so a call that was not received did not run
+      // A call that was cancelled meanwhile is no longer there.
       if (doc.calls.has(message.callId)) {
-        doc.calls.set(message.callId, true); // else it was cancelled meanwhile
+        doc.calls.set(message.callId, true);
       }
       break;
     case "readiness": {

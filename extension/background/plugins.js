@@ -249,8 +249,9 @@ function target(doc) {
 
 /**
  * Runs in the page, before an adapter or instead of one: tears down the old adapter, removes it,
- * and sets the settings where plugins look for them, without those that were removed since. A built
- * adapter has frozen its entry, so the object that holds the entries is replaced.
+ * and sets the settings where plugins look for them, without those that were removed since: those
+ * of each plugin are kept beside them. A built adapter has frozen its entry, so the object that holds
+ * the entries is replaced.
  * @param {string} name
  * @param {Record<string, unknown> | null} config
  */
@@ -267,18 +268,16 @@ function replaceAdapter(name, config) {
       const { [name]: _, ...adapters } = page.__openTabs.adapters;
       page.__openTabs = { ...page.__openTabs, adapters };
     }
-    const { [name]: before = [], ...others } = page.__openTabs?.configKeys ?? {};
-    const own = Object.keys(config ?? {});
-    if (before.length + own.length > 0) {
-      const kept = { ...page.__openTabs?.pluginConfig };
-      const shared = new Set(Object.values(others).flat());
-      for (const key of before) {
-        if (!shared.has(key)) {
-          delete kept[key];
-        }
+    const { [name]: before, ...others } = page.__openTabs?.configs ?? {};
+    const hasSettings = config !== null && Object.keys(config).length > 0;
+    if (before !== undefined || hasSettings) {
+      const pluginConfig = { ...page.__openTabs?.pluginConfig };
+      for (const key of Object.keys(before ?? {})) {
+        delete pluginConfig[key];
       }
-      const configKeys = own.length > 0 ? { ...others, [name]: own } : others;
-      page.__openTabs = { ...page.__openTabs, pluginConfig: { ...kept, ...config }, configKeys };
+      Object.assign(pluginConfig, ...Object.values(others), config);
+      const configs = hasSettings ? { ...others, [name]: config } : others;
+      page.__openTabs = { ...page.__openTabs, pluginConfig, configs };
     }
   } catch (error) {
     console.warn(`OpenTabs: the page keeps ${name} from being replaced:`, error);

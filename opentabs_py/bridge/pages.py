@@ -45,8 +45,8 @@ class Pages:
     """The pages of all browsers, in which tools run: a call finds the right one of them.
 
     Args:
-        bridges: The browsers' links, each at its index. Empty only where there is no browser: for
-            calls of tools written in Python, outside of the session's context.
+        bridges: The browsers' links, each at its index; empty when Python tools are called outside
+            a session.
         clock: The clock of the calls' timers.
         join: For browsers in which the user has loaded the extension: creates the link to one
             more, with this name and index. Without it, each browser has a secret of its own.

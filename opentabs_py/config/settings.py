@@ -37,7 +37,7 @@ from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
 STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
-Place = Annotated[Path, AfterValidator(absolute)]
+AbsolutePath = Annotated[Path, AfterValidator(absolute)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -187,14 +187,16 @@ class Settings(BaseSettings):
     message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = MESSAGE_LIMIT
     keep_tabs: bool = False
     chromium: Path | None = None
-    profile: Place | None = None
+    profile: AbsolutePath | None = None
     signed_in: str | None = None
     headed: bool = False
     no_sandbox: bool = False
-    plugins: Annotated[tuple[Place, ...], NoDecode, BeforeValidator(_directories)] = ()
-    plugin_folders: Annotated[tuple[Place, ...], NoDecode, BeforeValidator(_directories)] = ()
+    plugins: Annotated[tuple[AbsolutePath, ...], NoDecode, BeforeValidator(_directories)] = ()
+    plugin_folders: Annotated[
+        tuple[AbsolutePath, ...], NoDecode, BeforeValidator(_directories)
+    ] = ()
     permissions: Annotated[dict[str, Permission], BeforeValidator(parse_rules)] = {}
-    no_review: Annotated[tuple[Place, ...], NoDecode, BeforeValidator(_directories)] = ()
+    no_review: Annotated[tuple[AbsolutePath, ...], NoDecode, BeforeValidator(_directories)] = ()
     audit: bool | None = None
     audit_values: bool = False
     audit_days: Positive = 30.0

@@ -70,7 +70,10 @@ def whole_or_nothing(directory: Path) -> Generator[None]:
         yield
     except BaseException:
         for each in directory.glob("*"):
-            shutil.rmtree(each) if each.is_dir() else each.unlink()
+            if each.is_dir():
+                shutil.rmtree(each)
+            else:
+                each.unlink()
         if is_new and directory.is_dir():
             directory.rmdir()
         raise

@@ -177,22 +177,25 @@ def _too_long(limit: int) -> types.JSONRPCError:
 def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
     """Return the answer to a line that is not a message; None if its sender expects none.
 
-    Its id is read all the same, since a client waits for ever for an answer without the id.
+    Its id is read all the same, because the client waits for an answer with that id.
     """
     first = error.errors(include_url=False, include_input=False)[0]
     code, why = types.INVALID_REQUEST, "it is not a JSON-RPC message"
     if first["type"] == "json_invalid":
         code, why = types.PARSE_ERROR, first["msg"]
     try:
-        sent: object = json.loads(line)  # also half of a character, for one, and deeper nesting
+        sent: object = json.loads(line)  # which accepts more: half of a character, deeper nesting
     except (ValueError, RecursionError):
         sent = None
-    nothing: dict[str, object] = {"id": None, "method": None}
-    known = cast("dict[str, object]", sent) if isinstance(sent, dict) else nothing
-    if "id" not in known or "method" not in known:
-        logger.warning("The client sent something that is not valid: %s", why)
-        return None
-    number = known["id"] if isinstance(known["id"], int | str) else None
+    number: object = None
+    if isinstance(sent, dict):
+        known = cast("dict[str, object]", sent)
+        if not {"id", "method"} <= known.keys():
+            logger.warning("The client sent something that is not valid: %s", why)
+            return None
+        number = known["id"]
+    if isinstance(number, bool) or not isinstance(number, int | str):
+        number = None
     data = types.ErrorData(code=code, message=f"Cannot read the request: {why}.")
     return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
 

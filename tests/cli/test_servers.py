@@ -13,20 +13,13 @@ from opentabs_py.config.paths import state_dir
 from tests.cli.in_process import opentabs_here
 
 SERVER = """
-import os, sys, time
-from opentabs_py.daemon.state import ServerState, claim
+import sys, time
+from opentabs_py.daemon.state import claim
+from tests.daemon.servers import a_server
 directory, *arguments = sys.argv[1:]
 with claim("work") as claimed:
     claimed.publish(
-        ServerState(
-            name="work",
-            pid=os.getpid(),
-            version="1",
-            started=1.0,
-            mcp_url="http://127.0.0.1:1/mcp",
-            mcp_token=None,
-            local_port=2,
-            local_token="t",
+        a_server(
             arguments=tuple(arguments),
             directory=directory,
             log="work.log",

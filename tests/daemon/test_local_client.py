@@ -1,6 +1,5 @@
 """How commands talk to a server, with a socket in its place."""
 
-import os
 import socket
 import threading
 from collections.abc import Generator
@@ -9,8 +8,8 @@ import pytest
 
 from opentabs_py.daemon import local_client
 from opentabs_py.daemon.local_client import LocalClient
-from opentabs_py.daemon.state import ServerState
 from opentabs_py.errors import ChainError
+from tests.daemon.servers import a_server
 
 LIMIT = 0.1  # s
 BEGINNING = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n"
@@ -25,21 +24,7 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Generator[socket.socket]:
 
 
 def client_of(listener: socket.socket) -> LocalClient:
-    return LocalClient(
-        ServerState(
-            name="work",
-            pid=os.getpid(),
-            version="1",
-            started=1.0,
-            mcp_url="http://127.0.0.1:1/mcp",
-            mcp_token=None,
-            local_port=listener.getsockname()[1],
-            local_token="t",
-            arguments=(),
-            directory="/",
-            log=None,
-        )
-    )
+    return LocalClient(a_server(local_port=listener.getsockname()[1]))
 
 
 def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket.socket) -> None:

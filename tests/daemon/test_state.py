@@ -14,27 +14,15 @@ from opentabs_py.config.names import check_name
 from opentabs_py.config.paths import state_dir
 from opentabs_py.daemon.state import (
     AlreadyRunningError,
-    ServerState,
     claim,
     is_claimed,
     read_state,
     read_states,
 )
 from opentabs_py.errors import ConfigError
+from tests.daemon.servers import a_server
 
-STATE = ServerState(
-    name="work",
-    pid=os.getpid(),
-    version="1.2.3",
-    started=1.5,
-    mcp_url="http://127.0.0.1:1/mcp",
-    mcp_token=None,
-    local_port=2,
-    local_token="secret",
-    arguments=("--plugin", "a b"),
-    directory="/somewhere",
-    log=None,
-)
+STATE = a_server()
 SERVER = """
 import sys, time
 from opentabs_py.daemon.state import ServerState, claim

@@ -114,6 +114,7 @@ DEEP = b'{"deep": ' + b"[" * 300 + b"]" * 300 + b"}"
             -32700,
         ),
         (b'{"jsonrpc": "2.0", "id": 7, "method": 9}', 7, -32600),
+        (b'{"jsonrpc": "2.0", "id": true, "method": 9}', None, -32600),
         (b"garbage", None, -32700),
         (b"[]", None, -32600),
         (b"null", None, -32600),
