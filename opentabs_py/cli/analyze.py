@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.options import Headed, Json, Profile, SignedIn, gather_settings
+from opentabs_py.cli.option_groups import grouped
+from opentabs_py.cli.options import BrowserOptions, Json, gather_settings
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -16,19 +17,19 @@ if TYPE_CHECKING:
     from opentabs_py.generate.site import KnownSite
 
 
+@grouped
 def analyze(
     target: Annotated[
         str, typer.Argument(metavar="URL|FILE.har", help="A page of the site, or a recording.")
     ],
-    signed_in: SignedIn = None,
-    profile: Profile = None,
+    *,
+    browser: BrowserOptions,
     wait: Annotated[
         float,
         typer.Option(
             metavar="SECONDS", min=0, help="How long to wait for what the page does by itself."
         ),
     ] = 5.0,
-    headed: Headed = None,
     json_: Json = False,
 ) -> None:
     """Print what a site is built with, how it authenticates its users, and the tools it could have.
@@ -61,9 +62,7 @@ def analyze(
             )
         show(read_recording(file))
         return
-    settings = gather_settings(
-        None, None, None, headed=headed, signed_in=signed_in, profile=profile
-    ).for_own_use()
+    settings = gather_settings(browser).for_own_use()
     log_to_stderr()
 
     async def visit() -> int:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from opentabs_py import __version__
+from opentabs_py.cli.commands import App, Command
 
 _HELP: Final = (
     "Run tools inside real web pages and serve them over MCP.\n\n"
@@ -24,7 +25,7 @@ class _Command:
     Attributes:
         module: The module.
         name: Its function, or its Typer application if it has commands of its own.
-        cls: Its class of commands, if not Typer's.
+        cls: Its class of commands, if not `Command`.
         settings: Passed on to Click.
     """
 
@@ -76,10 +77,9 @@ def create_app(wanted: str | None) -> typer.Typer:
     Args:
         wanted: The name of the command that will run, if it is one.
     """
-    app = typer.Typer(
+    app = App(
         name="opentabs",
         help=_HELP,
-        no_args_is_help=True,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
         pretty_exceptions_show_locals=False,
@@ -92,7 +92,7 @@ def create_app(wanted: str | None) -> typer.Typer:
         if isinstance(entry, typer.Typer):
             app.add_typer(entry, name=name)
         else:
-            cls = None if command.cls is None else getattr(module, command.cls)
+            cls = Command if command.cls is None else getattr(module, command.cls)
             app.command(name, cls=cls, context_settings=command.settings)(entry)
     return app
 

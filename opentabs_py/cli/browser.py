@@ -4,7 +4,9 @@ import signal
 
 import typer
 
-app = typer.Typer(help="Find or install the Chromium that opentabs uses.", no_args_is_help=True)
+from opentabs_py.cli.commands import App
+
+app = App(help="Find or install the Chromium that opentabs uses.")
 
 
 @app.command()

@@ -7,39 +7,22 @@ from typing import Annotated, Any, Never, cast
 
 import typer
 
-from opentabs_py.cli.fleet_options import (
-    Ca,
-    Cert,
-    Creds,
-    FleetName,
-    Labels,
-    Nats,
-    check_no_fleet,
-    gather_fleet,
-)
+from opentabs_py.cli.fleet_options import SelectOptions
+from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
-    Ceiling,
+    ConsentOptions,
     Fresh,
-    Headed,
-    Idle,
     Json,
-    NoReview,
-    OpenUrls,
-    Permissions,
-    PluginDirs,
-    PluginFolders,
-    PluginSettings,
-    Profile,
+    PageOptions,
+    PluginOptions,
     ServerName,
-    SignedIn,
-    ToolSources,
+    TimerOptions,
     gather_settings,
 )
-from opentabs_py.errors import (
-    ConfigError,
-)
+from opentabs_py.errors import ConfigError
 
 
+@grouped
 def call(
     tool: Annotated[str, typer.Argument(help="The tool's name, as listed by `opentabs tools`.")],
     arguments: Annotated[
@@ -49,27 +32,15 @@ def call(
             help="The tool's arguments: a JSON object, @FILE to read a file, or - to read stdin.",
         ),
     ] = "{}",
-    plugin: PluginDirs = None,
-    plugins: PluginFolders = None,
-    tools_: ToolSources = None,
-    set_: PluginSettings = None,
-    permission: Permissions = None,
-    no_review: NoReview = None,
-    open_: OpenUrls = None,
-    idle: Idle = None,
-    ceiling: Ceiling = None,
-    headed: Headed = None,
-    profile: Profile = None,
-    signed_in: SignedIn = None,
+    *,
     server: ServerName = None,
     fresh: Fresh = False,
     json_: Json = False,
-    nats: Nats = None,
-    label: Labels = None,
-    fleet: FleetName = "default",
-    creds: Creds = None,
-    ca: Ca = None,
-    cert: Cert = None,
+    plugins: PluginOptions,
+    consent: ConsentOptions,
+    browser: PageOptions,
+    timers: TimerOptions,
+    fleet: SelectOptions,
 ) -> None:
     """Call one tool: progress goes to stderr, the result to stdout.
 
@@ -88,20 +59,23 @@ def call(
     timed out).
     """
     parsed = _read_arguments(arguments)
-    is_special = bool(
-        tools_ or set_ or permission or no_review or profile or signed_in or headed is not None
+    urls = browser.open_ or []
+    needs_own_server = bool(
+        plugins.tools_
+        or plugins.set_
+        or consent.permission
+        or consent.no_review
+        or browser.profile
+        or browser.signed_in
+        or browser.headed is not None
     )
-    endpoint = None
-    if nats is not None:
-        if plugin or plugins or open_ or is_special:
-            raise ConfigError(
-                "With --nats, the tools and the pages are those of the workers. Leave out the "
-                "options that name plugins, tools, pages or a browser."
-            )
-        endpoint = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
-    else:
-        check_no_fleet(label)
-    if not (fresh or is_special or endpoint):
+    endpoint = fleet.endpoint()
+    if endpoint and (plugins.plugin or plugins.plugins or urls or needs_own_server):
+        raise ConfigError(
+            "With --nats, the tools and the pages are those of the workers. Leave out the "
+            "options that name plugins, tools, pages or a browser."
+        )
+    if not (fresh or needs_own_server or endpoint):
         from opentabs_py.daemon.state import find_state
 
         if (state := find_state(server)) is not None:
@@ -111,35 +85,24 @@ def call(
                 state,
                 tool,
                 parsed,
-                plugins=plugin or [],
-                plugin_folders=plugins or [],
-                urls=open_ or [],
-                idle=idle,
-                ceiling=ceiling,
+                plugins=plugins.plugin or [],
+                plugin_folders=plugins.plugins or [],
+                urls=urls,
+                idle=timers.idle,
+                ceiling=timers.ceiling,
                 as_json=json_,
             )
             raise typer.Exit(code)
 
     from opentabs_py.cli.call_fresh import call_fresh
 
-    settings = gather_settings(
-        plugin,
-        plugins,
-        set_,
-        permission=permission,
-        no_review=no_review,
-        idle=idle,
-        ceiling=ceiling,
-        headed=headed,
-        profile=profile,
-        signed_in=signed_in,
-    ).with_audit_default()
+    settings = gather_settings(plugins, consent, browser, timers).with_audit_default()
     code = call_fresh(
         settings.for_own_use(audit=settings.audit),
         tool,
         parsed,
-        tool_sources=tools_ or [],
-        urls=open_ or [],
+        load_tools=plugins.load_tools,
+        urls=urls,
         endpoint=endpoint,
         as_json=json_,
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
 from opentabs_py.cli.codes import CHAIN_FAILED
-from opentabs_py.cli.options import gather_tools
 from opentabs_py.cli.run import run
 from opentabs_py.errors import OpenTabsError
 
@@ -25,7 +24,7 @@ def call_fresh(
     tool: str,
     arguments: dict[str, Any],
     *,
-    tool_sources: Sequence[str],
+    load_tools: Callable[[], Sequence[Any]],
     urls: Sequence[str],
     endpoint: "FleetOptions | None",
     as_json: bool,
@@ -36,7 +35,7 @@ def call_fresh(
         settings: The server's settings.
         tool: The tool's name.
         arguments: Its arguments.
-        tool_sources: Where tools written in Python are.
+        load_tools: Loads the tools written in Python.
         urls: Pages to open for the call.
         endpoint: The fleet whose tool is called.
         as_json: Print one JSON document.
@@ -54,7 +53,7 @@ def call_fresh(
         if not as_json:
             log_to_stderr(level=logging.WARNING)
         session = OpenTabs(
-            tools=gather_tools(tool_sources),  # which may import anything
+            tools=load_tools(),  # which may import anything
             settings=settings,
             nats=endpoint,
             while_launching=partial(load_soon, *CLIENT_MODULES),

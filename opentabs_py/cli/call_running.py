@@ -135,7 +135,7 @@ def _plugins(
     if _is_configured_here():
         from opentabs_py.cli.options import gather_settings
 
-        settings = gather_settings(None, None, None)
+        settings = gather_settings()
         return settings.plugins, settings.plugin_folders
     here = Path()
     return ([here] if (here / PACKAGE).is_file() and _is_plugin(here) else []), []

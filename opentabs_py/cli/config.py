@@ -11,16 +11,14 @@ import typer
 
 from opentabs_py.cli.client_blocks import RunningServer, Server, StartedServer
 from opentabs_py.cli.clients import CLIENTS, ClientName
+from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     Ceiling,
     Headed,
     OpenUrls,
-    PluginDirs,
-    PluginFolders,
-    PluginSettings,
+    PluginOptions,
     Profile,
     ServerName,
-    ToolSources,
     find_profile,
     gather_settings,
 )
@@ -30,8 +28,12 @@ if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
 
 
+@grouped
 def config(
-    client: Annotated[ClientName, typer.Option(help="The client to configure.")],
+    client: Annotated[
+        ClientName,
+        typer.Option(metavar="CLIENT", help=f"The client to configure: {', '.join(ClientName)}."),
+    ],
     http: Annotated[
         str | None,
         typer.Option(
@@ -58,10 +60,8 @@ def config(
         bool,
         typer.Option("--gateway", help="Expose two meta-tools (find, call) instead of every tool."),
     ] = False,
-    plugin: PluginDirs = None,
-    plugins: PluginFolders = None,
-    tools_: ToolSources = None,
-    set_: PluginSettings = None,
+    *,
+    plugins: PluginOptions,
     open_: OpenUrls = None,
     headed: Headed = None,
     profile: Profile = None,
@@ -82,10 +82,10 @@ def config(
         if http is not None:
             raise ConfigError("--running and --http cannot be combined: --running finds the URL.")
         http, token = _running(server)
-    settings = gather_settings(plugin, plugins, set_, ceiling=ceiling)
+    settings = gather_settings(plugins, ceiling=ceiling)
     target: Server
     if http is not None:
-        if plugin or plugins or tools_ or set_ or open_ or profile or headed is not None:
+        if plugins.is_given or open_ or profile or headed is not None:
             raise ConfigError(
                 "--plugin, --plugins, --tools, --set, --open, --profile and --headed cannot be "
                 "combined with --http or --running. Pass them to `opentabs serve` instead."
@@ -96,7 +96,7 @@ def config(
         if token:
             raise ConfigError("--token requires --http; a server on stdio needs no token.")
         arguments = ["serve", "--stdio", *(["--gateway"] if gateway else [])]
-        arguments += _sources(settings, tools_ or [], set_ or [])
+        arguments += _sources(settings, plugins.tools_ or [], plugins.set_ or [])
         arguments += [part for each in open_ or [] for part in ("--open", each)]
         if headed:
             arguments.append("--headed")

@@ -11,13 +11,15 @@ import typer
 from rich.markup import escape
 
 from opentabs_py.cli.options import (
+    BrowserOptions,
     Headed,
     OpenUrls,
     PluginDir,
+    PluginOptions,
     PluginSettings,
     ToolSources,
     gather_settings,
-    gather_tools,
+    load_tools,
 )
 from opentabs_py.errors import BuildError, ConfigError
 
@@ -65,15 +67,12 @@ def dev(
             "opentabs new NAME"
         )
     log_to_stderr()
-    tools = gather_tools(tools_)
+    tools = load_tools(tools_)
     read_settings = partial(
         gather_settings,
-        [directory] if is_plugin(directory) else None,
-        None,
-        set_,
+        PluginOptions(plugin=[directory] if is_plugin(directory) else None, set_=set_),
+        BrowserOptions(headed=has_screen() if headed is None else headed, profile=profile),
         port=port,
-        headed=has_screen() if headed is None else headed,
-        profile=profile,
     )
     settings = read_settings()
     if "port" not in settings.model_fields_set:

@@ -165,7 +165,7 @@ def _look_at_plugins() -> str:
     from opentabs_py.plugins.folders import Sources
     from opentabs_py.plugins.load import load_plugins
 
-    settings = gather_settings(None, None, None)
+    settings = gather_settings()
     sources = Sources(settings.plugins, settings.plugin_folders)
     plugins, quarantined = load_plugins(sources.plugins(), settings.settings)
     if quarantined:

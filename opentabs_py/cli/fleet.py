@@ -10,7 +10,9 @@ from rich.markup import escape
 
 from opentabs_py import __version__
 from opentabs_py.cli.codes import CHAIN_FAILED
-from opentabs_py.cli.fleet_options import Ca, Cert, Creds, FleetName, Nats, gather_fleet
+from opentabs_py.cli.commands import App
+from opentabs_py.cli.fleet_options import FleetName, NatsOptions
+from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.fleet.messages import Announcement
     from opentabs_py.fleet.observed import ObservedFleet
 
-app = typer.Typer(help="Inspect and drain the workers of a fleet.", no_args_is_help=True)
+app = App(help="Inspect and drain the workers of a fleet.")
 
 EVERY = 0.5  # s; how often `top` draws
 
@@ -33,13 +35,10 @@ class Role(StrEnum):
 
 
 @app.command()
+@grouped
 def status(
-    nats: Nats = None,
+    fleet: NatsOptions,
     json_: Json = False,
-    fleet: FleetName = "default",
-    creds: Creds = None,
-    ca: Ca = None,
-    cert: Cert = None,
 ) -> None:
     """Show the workers: their browsers, ready tabs and calls; and how many calls wait.
 
@@ -48,7 +47,7 @@ def status(
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import err, out, write_json
 
-    options = gather_fleet(nats, fleet, creds, ca, cert)
+    options = fleet.gather()
 
     async def show() -> int:
         from opentabs_py.fleet.observed import observe_fleet
@@ -73,7 +72,7 @@ def status(
             elif workers:
                 out.print(_table(workers, observed))
             else:
-                err.print(f"No worker is in the fleet {fleet!r} at {options.addresses}.")
+                err.print(f"No worker is in the fleet {options.fleet!r} at {options.addresses}.")
             for reason in sorted(set(observed.directory.refused.values())) if not json_ else ():
                 err.print(f"[yellow]refused:[/] {escape(reason)}")
         return 0 if workers else CHAIN_FAILED
@@ -82,18 +81,15 @@ def status(
 
 
 @app.command()
+@grouped
 def top(
-    nats: Nats = None,
-    fleet: FleetName = "default",
-    creds: Creds = None,
-    ca: Ca = None,
-    cert: Cert = None,
+    fleet: NatsOptions,
 ) -> None:
     """Show the workers, updated until Ctrl-C."""
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import out
 
-    options = gather_fleet(nats, fleet, creds, ca, cert)
+    options = fleet.gather()
 
     async def show() -> int:
         import anyio
@@ -112,15 +108,13 @@ def top(
 
 
 @app.command()
+@grouped
 def drain(
     worker: Annotated[
         str, typer.Argument(help="The worker's name, as in `opentabs fleet status`.")
     ],
-    nats: Nats = None,
-    fleet: FleetName = "default",
-    creds: Creds = None,
-    ca: Ca = None,
-    cert: Cert = None,
+    *,
+    fleet: NatsOptions,
 ) -> None:
     """Stop a worker once its running calls have ended; it takes no new ones.
 
@@ -129,7 +123,7 @@ def drain(
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import err
 
-    options = gather_fleet(nats, fleet, creds, ca, cert)
+    options = fleet.gather()
 
     async def ask() -> int:
         from opentabs_py.fleet.observed import observe_fleet

@@ -8,12 +8,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from opentabs_py.cli.commands import App
 from opentabs_py.errors import ConfigError
 
-profile_app = typer.Typer(
-    help="List, locate and remove browser profiles and saved sign-ins.",
-    no_args_is_help=True,
-)
+profile_app = App(help="List, locate and remove browser profiles and saved sign-ins.")
 
 
 def login(

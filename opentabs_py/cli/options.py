@@ -1,12 +1,13 @@
 """Options shared by several commands."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opentabs_py.cli.option_groups import OptionGroup
 from opentabs_py.core.limits import CEILING, IDLE
 from opentabs_py.errors import ConfigError
 
@@ -143,6 +144,79 @@ ServerName = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 
 
+class PluginOptions(OptionGroup):
+    """The plugins and the Python tools."""
+
+    panel = "Plugins and tools"
+
+    plugin: PluginDirs = None
+    plugins: PluginFolders = None
+    tools_: ToolSources = None
+    set_: PluginSettings = None
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings that name the plugins, and those of the plugins."""
+        return {
+            "plugins": tuple(self.plugin or ()) or None,
+            "plugin_folders": tuple(self.plugins or ()) or None,
+            "settings": _read_plugin_settings(self.set_),
+        }
+
+    def load_tools(self) -> list[Any]:
+        """Load the tools that --tools names.
+
+        Raises:
+            ConfigError: A tool cannot be loaded.
+        """
+        return load_tools(self.tools_)
+
+
+class ConsentOptions(OptionGroup):
+    """What may run."""
+
+    panel = "Permissions"
+
+    permission: Permissions = None
+    no_review: NoReview = None
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings about permissions and reviews."""
+        return {
+            "permissions": _read_permissions(self.permission),
+            "no_review": tuple(self.no_review or ()) or None,
+        }
+
+
+class BrowserOptions(OptionGroup):
+    """How the browser is launched."""
+
+    panel = "Browser"
+
+    headed: Headed = None
+    profile: Profile = None
+    signed_in: SignedIn = None
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings about the browser."""
+        profile = None if self.profile is None else find_profile(self.profile)
+        return {"headed": self.headed, "profile": profile, "signed_in": self.signed_in}
+
+
+class PageOptions(BrowserOptions):
+    """How the browser is launched, and what it opens."""
+
+    open_: OpenUrls = None
+
+
+class TimerOptions(OptionGroup):
+    """How long calls may take."""
+
+    panel = "Time limits"
+
+    idle: Idle = None
+    ceiling: Ceiling = None
+
+
 def find_profile(text: str) -> Path:
     """Return the directory of a profile that is given by its name, or as a directory.
 
@@ -159,18 +233,14 @@ def find_profile(text: str) -> Path:
         raise ConfigError(f"{error} To name a directory, write ./{text}.") from None
 
 
-def gather_settings(
-    plugin: Sequence[Path] | None,
-    folders: Sequence[Path] | None,
-    set_: Sequence[str] | None,
-    *,
-    permission: Sequence[str] | None = None,
-    no_review: Sequence[Path] | None = None,
-    **given: Any,
-) -> "Settings":
-    """Gather the settings of a command that has --plugin, --plugins and --set.
+def gather_settings(*groups: OptionGroup, **given: Any) -> "Settings":
+    """Gather the settings of a command from its options and all other sources.
 
     If no plugin is named anywhere, the current directory is used if it is a plugin.
+
+    Args:
+        groups: Groups of the command's options.
+        given: Settings that do not come from them, or take their place; None for none.
 
     Raises:
         ConfigError: A setting is not valid.
@@ -179,16 +249,10 @@ def gather_settings(
     from opentabs_py.config.settings import load_settings
     from opentabs_py.plugins.load import is_plugin
 
-    if (profile := given.get("profile")) is not None:
-        given["profile"] = find_profile(profile)
-    settings = load_settings(
-        plugins=tuple(plugin) if plugin else None,
-        plugin_folders=tuple(folders) if folders else None,
-        settings=_read_plugin_settings(set_),
-        permissions=_read_permissions(permission),
-        no_review=tuple(no_review) if no_review else None,
-        **given,
-    )
+    values: dict[str, Any] = {}
+    for group in groups:
+        values |= group.settings()
+    settings = load_settings(**(values | given))
     if settings.plugins or settings.plugin_folders or not is_plugin(Path()):
         return settings
     return settings.model_copy(update={"plugins": (working_dir(),)})
@@ -226,7 +290,7 @@ def _read_permissions(given: Sequence[str] | None) -> "dict[str, Permission] | N
         raise ConfigError(f"Cannot parse --permission: {error}.") from None
 
 
-def gather_tools(sources: Sequence[str] | None) -> list[Any]:
+def load_tools(sources: Sequence[str] | None) -> list[Any]:
     """Load the tools that --tools names.
 
     Raises:
@@ -234,6 +298,6 @@ def gather_tools(sources: Sequence[str] | None) -> list[Any]:
     """
     if not sources:
         return []
-    from opentabs_py.python_tools.load import load_tools
+    from opentabs_py.python_tools.load import load_tools as load
 
-    return load_tools(sources)
+    return load(sources)

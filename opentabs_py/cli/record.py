@@ -10,18 +10,8 @@ from urllib.parse import urlsplit
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.options import (
-    Headed,
-    NoReview,
-    PluginDirs,
-    PluginFolders,
-    PluginSettings,
-    Profile,
-    SignedIn,
-    ToolSources,
-    gather_settings,
-    gather_tools,
-)
+from opentabs_py.cli.option_groups import grouped
+from opentabs_py.cli.options import BrowserOptions, NoReview, PluginOptions, gather_settings
 from opentabs_py.errors import BrowserError, ConfigError, RecordingError
 
 if TYPE_CHECKING:
@@ -37,15 +27,13 @@ if TYPE_CHECKING:
 SHOWN = 4  # places in which something was found
 
 
+@grouped
 def record(
     url: Annotated[str, typer.Argument(help="The page to open first.")],
-    plugin: PluginDirs = None,
-    plugins: PluginFolders = None,
-    tools_: ToolSources = None,
-    set_: PluginSettings = None,
+    *,
+    plugins: PluginOptions,
+    browser: BrowserOptions,
     no_review: NoReview = None,
-    signed_in: SignedIn = None,
-    profile: Profile = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -63,7 +51,6 @@ def record(
             "`async def use(page, opentabs)`.",
         ),
     ] = None,
-    headed: Headed = None,
     secret: Annotated[
         list[str] | None,
         typer.Option(
@@ -96,13 +83,10 @@ def record(
     check_place(file)
     use = None if script is None else _load_script(script)
     settings = gather_settings(
-        plugin,
         plugins,
-        set_,
-        no_review=no_review,
-        headed=use is None if headed is None else headed,
-        signed_in=signed_in,
-        profile=profile,
+        browser,
+        no_review=tuple(no_review or ()) or None,
+        headed=use is None if browser.headed is None else browser.headed,
     ).for_own_use()
     if use is not None:  # what the script calls is what its author wants
         settings = settings.model_copy(update={"permissions": {"default": "auto"}})
@@ -111,7 +95,7 @@ def record(
         scrub = settings.scrub.model_copy(update={"texts": texts})
         settings = settings.model_copy(update={"scrub": scrub})
     log_to_stderr()
-    session = _Session(url, file, settings, gather_tools(tools_), use)
+    session = _Session(url, file, settings, plugins.load_tools(), use)
     raise typer.Exit(run(session.run, on_signal=session.stop))
 
 

@@ -6,7 +6,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(help="Merge reports of test runs.", no_args_is_help=True)
+from opentabs_py.cli.commands import App
+
+app = App(help="Merge reports of test runs.")
 
 
 @app.callback()

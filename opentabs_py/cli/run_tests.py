@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from typer.core import TyperCommand
 
 from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
+from opentabs_py.cli.commands import Command
 from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _given(option: str, value: object) -> list[str]:
     return [] if value is None else [f"{option}={value}"]
 
 
-class TestCommand(TyperCommand):
+class TestCommand(Command):
     """The command; `--fuzz` may have a number after it."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.commands import Command
 from opentabs_py.cli.serve import serve
 from opentabs_py.errors import ConfigError
 
@@ -26,7 +26,7 @@ Name = Annotated[
 ]
 
 
-class StartCommand(TyperCommand):
+class StartCommand(Command):
     """A command that keeps its arguments as they were typed, to pass them on to `serve`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -9,16 +9,13 @@ import typer
 from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     Fresh,
     Json,
-    PluginDirs,
-    PluginFolders,
-    PluginSettings,
+    PluginOptions,
     ServerName,
-    ToolSources,
     gather_settings,
-    gather_tools,
 )
 
 if TYPE_CHECKING:
@@ -44,11 +41,9 @@ class _Row:
         }
 
 
+@grouped
 def tools(
-    plugin: PluginDirs = None,
-    plugins: PluginFolders = None,
-    tools_: ToolSources = None,
-    set_: PluginSettings = None,
+    plugins: PluginOptions,
     search: Annotated[
         str | None,
         typer.Option(
@@ -81,16 +76,16 @@ def tools(
     from opentabs_py.plugins.folders import Sources
     from opentabs_py.plugins.load import is_plugin, load_plugins, refuse_unknown_plugins
 
-    is_given = bool(plugin or plugins or tools_ or set_ or is_plugin(Path()))
+    is_given = plugins.is_given or is_plugin(Path())
     rows = None if fresh or is_given else _of_server(server)
     is_broken = False
     if rows is None:
-        settings = gather_settings(plugin, plugins, set_)
+        settings = gather_settings(plugins)
         sources = Sources(settings.plugins, settings.plugin_folders)
         loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
         refuse_unknown_plugins(settings.settings, loaded, quarantined)
         print_quarantined(quarantined)
-        rows = [*_of_pages(_allowed(loaded, settings)), *_of_python(gather_tools(tools_))]
+        rows = [*_of_pages(_allowed(loaded, settings)), *_of_python(plugins.load_tools())]
         is_broken = bool(quarantined and not loaded)
     rows.sort(key=lambda row: row.listing.name)
     if search is not None:

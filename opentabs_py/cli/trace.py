@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from opentabs_py.cli.commands import App
 from opentabs_py.cli.options import Json
 from opentabs_py.errors import ConfigError
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 FEW = 10  # up to this many calls are drawn hop by hop; more are listed, one per line
 
-app = typer.Typer(help="Show the calls in a trace file.", no_args_is_help=True)
+app = App(help="Show the calls in a trace file.")
 
 
 @app.callback()

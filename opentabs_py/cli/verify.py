@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
-    Headed,
+    BrowserOptions,
     Json,
     PluginDirs,
+    PluginOptions,
     PluginSettings,
-    Profile,
-    SignedIn,
     gather_settings,
 )
 from opentabs_py.errors import ConfigError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _LEFT_OUT = frozenset({"node_modules", "dist", ".git", ".venv"})
 
 
+@grouped
 def verify(
     where: Annotated[
         list[Path] | None,
@@ -37,8 +38,8 @@ def verify(
     ] = None,
     plugin: PluginDirs = None,
     set_: PluginSettings = None,
-    signed_in: SignedIn = None,
-    profile: Profile = None,
+    *,
+    browser: BrowserOptions,
     site: Annotated[
         str | None,
         typer.Option(
@@ -60,7 +61,6 @@ def verify(
             "an output schema. Other drift is still reported.",
         ),
     ] = "harmless",
-    headed: Headed = None,
     junit: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Also write the report as JUnit XML."),
@@ -90,13 +90,9 @@ def verify(
             raise ConfigError(f"{each} does not exist. Name a plugin directory or a recording.")
     directories = [each for each in places if each.is_dir() and is_plugin(each)]
     settings = gather_settings(
-        [*(plugin or ()), *directories] or None,
-        None,
-        set_,
-        no_review=directories or None,
-        headed=headed,
-        signed_in=signed_in,
-        profile=profile,
+        PluginOptions(plugin=[*(plugin or ()), *directories], set_=set_),
+        browser,
+        no_review=tuple(directories) or None,
     ).for_own_use(permissions={"default": "auto"}, strict_output=True)
     if not (settings.plugins or settings.plugin_folders or settings.webmcp):
         raise ConfigError(

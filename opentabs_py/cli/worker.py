@@ -1,24 +1,21 @@
 """`opentabs worker`: lend this machine's browsers to a fleet."""
 
 import logging
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opentabs_py.cli.fleet_options import PANEL, Ca, Cert, Creds, FleetName, Nats, gather_fleet
+from opentabs_py.cli.fleet_options import NatsOptions
 from opentabs_py.cli.metrics_option import Metrics, exporting, read_address
+from opentabs_py.cli.option_groups import OptionGroup, grouped
 from opentabs_py.cli.options import (
+    ConsentOptions,
     Headed,
-    NoReview,
     OpenUrls,
-    Permissions,
-    PluginDirs,
-    PluginFolders,
-    PluginSettings,
+    PluginOptions,
     SignedIn,
-    ToolSources,
     gather_settings,
-    gather_tools,
 )
 
 if TYPE_CHECKING:
@@ -26,56 +23,60 @@ if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
 
 
-def worker(
-    nats: Nats = None,
-    plugin: PluginDirs = None,
-    plugins: PluginFolders = None,
-    tools_: ToolSources = None,
-    set_: PluginSettings = None,
-    permission: Permissions = None,
-    no_review: NoReview = None,
-    open_: OpenUrls = None,
+class BrowsersOptions(OptionGroup):
+    """The worker's browsers, and what they open."""
+
+    panel = "Browsers"
+
     browsers: Annotated[
         int, typer.Option(min=1, max=64, metavar="N", help="How many browsers to launch.")
-    ] = 1,
-    headed: Headed = None,
-    signed_in: SignedIn = None,
-    label: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="A label by which endpoints select workers, such as site=eu. Repeatable.",
-            rich_help_panel=PANEL,
-        ),
-    ] = None,
-    max_calls: Annotated[
-        int,
-        typer.Option(
-            min=1, metavar="N", help="Run at most N calls at once.", rich_help_panel=PANEL
-        ),
-    ] = 8,
+    ] = 1
+    open_: OpenUrls = None
+    headed: Headed = None
+    signed_in: SignedIn = None
     recycle_after: Annotated[
         list[str] | None,
         typer.Option(
             metavar="N|MB",
             help="Replace a browser after N calls (such as 1000), or once it uses that much memory "
             "(such as 1500MB), when nothing runs in it. Repeatable.",
-            rich_help_panel=PANEL,
         ),
-    ] = None,
+    ] = None
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings about the browsers."""
+        return {"headed": self.headed, "signed_in": self.signed_in}
+
+
+class WorkerOptions(NatsOptions):
+    """The fleet, and this worker's place in it."""
+
     name: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             help="This worker's name in the fleet.  \\[default: this machine's, and 4 hex digits]",
-            rich_help_panel=PANEL,
         ),
-    ] = None,
+    ] = None
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A label by which endpoints select workers, such as site=eu. Repeatable.",
+        ),
+    ] = None
+    max_calls: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Run at most N calls at once.")
+    ] = 8
+
+
+@grouped
+def worker(
+    plugins: PluginOptions,
+    consent: ConsentOptions,
+    browsers: BrowsersOptions,
+    fleet: WorkerOptions,
     metrics: Metrics = None,
-    fleet: FleetName = "default",
-    creds: Creds = None,
-    ca: Ca = None,
-    cert: Cert = None,
 ) -> None:
     """Run the calls of a fleet's endpoints in browsers on this machine.
 
@@ -90,33 +91,26 @@ def worker(
     """
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
+    from opentabs_py.config.fleet import read_labels
     from opentabs_py.config.names import check_name
     from opentabs_py.session.recycling import RecycleAfter
 
-    recycle = RecycleAfter.read(recycle_after or [])
-    options = gather_fleet(nats, fleet, creds, ca, cert, labels=label)
-    settings = gather_settings(
-        plugin,
-        plugins,
-        set_,
-        permission=permission,
-        no_review=no_review,
-        headed=headed,
-        signed_in=signed_in,
-        port=0,
-    ).model_copy(update={"profile": None})
-    settings = settings.with_audit_default()
+    recycle = RecycleAfter.read(browsers.recycle_after or [])
+    options = fleet.gather(labels=read_labels(fleet.label or []))
+    settings = gather_settings(plugins, consent, browsers, port=0).with_audit_default()
+    settings = settings.model_copy(update={"profile": None})
+    urls = browsers.open_ or []
     address = read_address(metrics)
     log_to_stderr()
-    tools = gather_tools(tools_)
-    drain = _Drain()
+    tools = plugins.load_tools()
+    name, drain = fleet.name, _Drain()
 
     async def work() -> int:
         from opentabs_py.session.fleet import default_name
         from opentabs_py.session.worker import run_worker
 
         async def prepare(tabs: "OpenTabs", worker: "FleetWorker") -> None:
-            await _prepare(tabs, worker, open_ or [])
+            await _prepare(tabs, worker, urls)
             attach(tabs, worker)
             drain.worker = worker
 
@@ -125,13 +119,13 @@ def worker(
                 options,
                 settings,
                 name=default_name() if name is None else check_name(name, "worker name"),
-                browsers=browsers,
-                max_calls=max_calls,
+                browsers=browsers.browsers,
+                max_calls=fleet.max_calls,
                 recycle_after=recycle,
                 on_ready=prepare,
                 plugins=(),
                 tools=tools,
-                reopen=open_ or [],
+                reopen=urls,
             )
         return 0
 

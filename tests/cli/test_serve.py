@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.cli.serve import read_browsers
+from opentabs_py.cli.serve_options import read_browsers
 from opentabs_py.errors import ConfigError
 from tests.cli.in_process import opentabs_here
 from tests.plugins.test_load import build
@@ -93,6 +93,15 @@ def test_pages_whose_tools_cannot_be_served_are_refused(
     ("options", "said"),
     [
         (["serve", "--keep"], "add --attach"),
+        (["serve", "--hands", "--nats", "nats://127.0.0.1:1"], "--hands needs a browser"),
+        (["serve", "--hands", "--browser", "none"], "--hands needs a browser"),
+        (["serve", "--queue", "5"], "--queue is for a fleet"),
+        (["serve", "--attach", "--signed-in", "work"], "cannot be combined with --attach"),
+        (["serve", "--attach", "--exit-with-browser"], "cannot be combined with --attach"),
+        (
+            ["serve", "--browser", "none", "--signed-in", "work"],
+            "need a browser that serve launches",
+        ),
         (["serve", "--label", "a=b"], "--label is for a fleet"),
         (["serve", "--calls-per-client", "2"], "--calls-per-client is for a fleet"),
         (

@@ -1,0 +1,57 @@
+"""How commands are made, and what their `--help` looks like beyond what Typer does."""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import typer
+from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+
+class Command(TyperCommand):
+    """A command, whose description wraps at the width of the terminal."""
+
+    def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002
+        super().__init__(*args, help=_unwrapped(help), **settings)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return its arguments and options."""
+        return _without_useless_types(super().get_params(ctx))
+
+
+class _Group(TyperGroup):
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _without_useless_types(super().get_params(ctx))
+
+
+class App(typer.Typer):
+    """An application or a group of commands."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(cls=_Group, no_args_is_help=True, **settings)
+
+    def command(  # type: ignore[override]
+        self, name: str | None = None, *, cls: type[TyperCommand] = Command, **settings: Any
+    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
+        """Return a decorator that registers a command; see Typer."""
+        return super().command(name, cls=cls, **settings)
+
+
+def _unwrapped(text: str | None) -> str | None:
+    """Return the text of a docstring with one line for each paragraph."""
+    return None if text is None else re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(text))
+
+
+def _without_useless_types(parameters: list[Any]) -> list[Any]:
+    """Hide the types of flags, which take no value, and of arguments, which have a name."""
+    for each in parameters:
+        is_flag = isinstance(each, TyperOption) and each.is_flag
+        is_named = isinstance(each, TyperArgument) and not each.type_descriptor.is_choice
+        if is_flag or is_named:
+            each.display_type_rich = _no_type
+    return parameters
+
+
+def _no_type(ctx: Any) -> None:
+    pass

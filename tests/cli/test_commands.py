@@ -1,0 +1,52 @@
+"""The `--help` of each command."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from opentabs_py.cli.app import create_app
+
+
+def commands() -> Iterator[tuple[str, Any]]:
+    """Yield each command and its context, by name."""
+    app = get_command(create_app(None))
+    root = app.make_context("opentabs", [], resilient_parsing=True)
+    yield "", root
+    yield from _below(app, root)
+
+
+def _below(group: Any, context: Any) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        own = type(context)(command, parent=context, info_name=name)
+        yield own.command_path, own
+        if isinstance(command, TyperGroup):
+            yield from _below(command, own)
+
+
+ALL = dict(commands())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_help_shows_no_type_where_it_says_nothing(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ALL[name].command.get_help(ALL[name])
+    shown = capsys.readouterr().out
+    assert "Usage: opentabs" in shown
+    for useless in ("<bool>", "<str>", "<path>", "<list["):
+        assert useless not in shown
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_description_wraps_where_the_terminal_ends(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Otherwise each line of the source would be followed by a short one.
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 1000)
+    ALL[name].command.get_help(ALL[name])
+    description = capsys.readouterr().out.partition("╭")[0]
+    paragraphs = [each for each in description.split("\n") if each.strip()]
+    assert len(paragraphs) == ALL[name].command.help.count("\n\n") + 2
