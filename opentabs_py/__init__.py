@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.declare import skill, tool
     from opentabs_py.python_tools.progress import Progress
     from opentabs_py.python_tools.streams import Module, ToolStream
-    from opentabs_py.session.plugins import PluginView
+    from opentabs_py.session.plugin_view import PluginView
     from opentabs_py.session.session import OpenTabs, Server
 
 __version__ = "0.1.0"

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from opentabs_py.server.page_tools import PageToolList
     from opentabs_py.server.registry import ToolRegistry
     from opentabs_py.session.browser import SessionBrowser
-    from opentabs_py.session.plugins import PluginView
+    from opentabs_py.session.plugin_view import PluginView
     from opentabs_py.session.startup import SessionServer
 
 logger = logging.getLogger(__name__)

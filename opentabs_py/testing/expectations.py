@@ -27,7 +27,7 @@ from typing import (
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
-from opentabs_py.session.plugins import PluginView
+from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.tabs import SyncPluginView

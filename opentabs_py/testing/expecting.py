@@ -13,7 +13,7 @@ from playwright._impl._async_base import AsyncBase
 from playwright._impl._sync_base import SyncBase
 
 from opentabs_py.calling.running import RunningCall
-from opentabs_py.session.plugins import PluginView
+from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.expectations import (
     WITHIN,

@@ -15,7 +15,7 @@ from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
-from opentabs_py.session.plugins import PluginView
+from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
