@@ -88,7 +88,7 @@ class PythonSide:
     async def without_pages(self) -> AsyncGenerator[ToolRegistry]:
         """Provide a registry of these tools alone, for a call outside of the session's context."""
         from opentabs_py.bridge.pages import Pages
-        from opentabs_py.session.startup import add_python_tools, create_registry
+        from opentabs_py.session.tool_setup import add_python_tools, create_registry
 
         no_pages = Pages([], clock=self._clock)
         registry = create_registry(self._settings(), no_pages, (), clock=self._clock)

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 from starlette.routing import BaseRoute
 
@@ -21,26 +20,16 @@ from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import audit_file, cache_dir, data_dir
 from opentabs_py.config.settings import Settings
-from opentabs_py.config.settings_file import set_permission
-from opentabs_py.consent.gate import Gate
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
-from opentabs_py.core.consent import Permission
-from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.server.exposure import Ready, ReadyInPages, ReadyTools
 from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.server.local_tab_tools import (
-    ListTabs,
-    LocalTabsClose,
-    LocalTabsList,
-    LocalTabsOpen,
-)
 from opentabs_py.server.mcp_side import McpSide, load
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
@@ -50,6 +39,7 @@ from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
 from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.seams import Seams
+from opentabs_py.session.tool_setup import add_python_tools, create_registry, create_tab_tools
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
@@ -383,63 +373,3 @@ class SessionServer:
             audit_file(),
             begin=self.keep_history,
         )
-
-
-def create_registry(
-    settings: Settings,
-    pages: Pages,
-    tab_tools: Sequence[Tool],
-    *,
-    clock: AlarmClock,
-    status: Callable[[str], PluginStatus] | None = None,
-) -> ToolRegistry:
-    """Return a registry configured by the settings.
-
-    Args:
-        settings: The settings.
-        pages: Where plugin tools run.
-        tab_tools: The tools about tabs.
-        clock: The clock on which questions to the user expire.
-        status: Returns the status of a plugin; by default, across the tabs of `pages`.
-    """
-    return ToolRegistry(
-        pages,
-        limits=settings.limits,
-        input_limit=settings.message_limit,
-        strict_output=settings.strict_output,
-        debug=settings.debug,
-        beside_pages=tab_tools,
-        status=status,
-        gate=Gate(clock, settings.permissions, remember=_remember_permission),
-    )
-
-
-async def _remember_permission(rule: str, permission: Permission) -> None:
-    await anyio.to_thread.run_sync(set_permission, rule, permission)
-
-
-def create_tab_tools(
-    pages: Pages, own_tabs: OwnTabs, list_all: ListTabs | None = None
-) -> Sequence[Tool]:
-    """Return the tools about the tabs of our own browsers.
-
-    Args:
-        pages: The pages of plugins.
-        own_tabs: Opens and closes tabs.
-        list_all: Returns the tabs without plugins too, if tools can use those.
-    """
-    return [
-        LocalTabsList(pages, list_all),
-        LocalTabsOpen(pages, own_tabs),
-        LocalTabsClose(own_tabs),
-    ]
-
-
-def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:
-    """Serve Python tools as well, which may call all other tools.
-
-    Raises:
-        ConfigError: Two tools have the same name.
-    """
-    python.host.caller = registry
-    registry.set_tools(python.tools)

@@ -21,7 +21,7 @@ from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.session.startup import create_registry, create_tab_tools
+from opentabs_py.session.tool_setup import create_registry, create_tab_tools
 from tests.fakes import (
     FakeSocket,
     Json,

@@ -1,0 +1,86 @@
+"""Create the registry of a session, and the tools that every session has."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+
+from opentabs_py.bridge.own_tabs import OwnTabs
+from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import Tool
+from opentabs_py.config.settings import Settings
+from opentabs_py.config.settings_file import set_permission
+from opentabs_py.consent.gate import Gate
+from opentabs_py.core.consent import Permission
+from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.server.local_tab_tools import (
+    ListTabs,
+    LocalTabsClose,
+    LocalTabsList,
+    LocalTabsOpen,
+)
+from opentabs_py.server.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from opentabs_py.python_tools.collection import PythonTools
+
+
+def create_registry(
+    settings: Settings,
+    pages: Pages,
+    tab_tools: Sequence[Tool],
+    *,
+    clock: AlarmClock,
+    status: Callable[[str], PluginStatus] | None = None,
+) -> ToolRegistry:
+    """Return a registry configured by the settings.
+
+    Args:
+        settings: The settings.
+        pages: Where plugin tools run.
+        tab_tools: The tools about tabs.
+        clock: The clock on which questions to the user expire.
+        status: Returns the status of a plugin; by default, across the tabs of `pages`.
+    """
+    return ToolRegistry(
+        pages,
+        limits=settings.limits,
+        input_limit=settings.message_limit,
+        strict_output=settings.strict_output,
+        debug=settings.debug,
+        beside_pages=tab_tools,
+        status=status,
+        gate=Gate(clock, settings.permissions, remember=_remember_permission),
+    )
+
+
+async def _remember_permission(rule: str, permission: Permission) -> None:
+    await anyio.to_thread.run_sync(set_permission, rule, permission)
+
+
+def create_tab_tools(
+    pages: Pages, own_tabs: OwnTabs, list_all: ListTabs | None = None
+) -> Sequence[Tool]:
+    """Return the tools about the tabs of our own browsers.
+
+    Args:
+        pages: The pages of plugins.
+        own_tabs: Opens and closes tabs.
+        list_all: Returns the tabs without plugins too, if tools can use those.
+    """
+    return [
+        LocalTabsList(pages, list_all),
+        LocalTabsOpen(pages, own_tabs),
+        LocalTabsClose(own_tabs),
+    ]
+
+
+def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:
+    """Serve Python tools as well, which may call all other tools.
+
+    Raises:
+        ConfigError: Two tools have the same name.
+    """
+    python.host.caller = registry
+    registry.set_tools(python.tools)
