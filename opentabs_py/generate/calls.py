@@ -7,8 +7,9 @@ from urllib.parse import urljoin
 
 from opentabs_py.core import codes
 from opentabs_py.core.recording.matching import comparable
+from opentabs_py.generate.names import HAS_MORE, MAX_PAGES
 from opentabs_py.generate.page_tools import HtmlTool
-from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, PlannedTool
+from opentabs_py.generate.plan import PlannedTool
 from opentabs_py.generate.samples import Sample
 
 MOST: Final = 3  # calls of each tool

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, cast
 
 from opentabs_py.core.shapes.shape import Shape, shape_of
 from opentabs_py.generate.flows import NAMES_THINGS, Flows, ValueSource
-from opentabs_py.generate.names import camel, is_identifier, singular, unique, words_of
+from opentabs_py.generate.names import MAX_PAGES, camel, is_identifier, singular, unique, words_of
 from opentabs_py.generate.operations import Operation
 from opentabs_py.generate.pagination import Pagination
 from opentabs_py.generate.samples import Sample
@@ -175,9 +175,10 @@ def _add(
             or values[0] in (None, [], {}, "")
         )
     )
+    taken = {MAX_PAGES, *(each.name for each in inputs.arguments)}
     inputs.arguments.append(
         Input(
-            unique(_name(place, key, operation, source), {each.name for each in inputs.arguments}),
+            unique(_name(place, key, operation, source), taken),
             place,
             key,
             shape_of(*values),

@@ -11,7 +11,7 @@ _RESERVED: Final = frozenset(
     arguments await break case catch class const context continue debugger default delete do else
     enum eval export extends false finally for function if implements import in instanceof
     interface let new null package private protected public return static super switch this throw
-    true try typeof var void while with yield tabId
+    true try typeof var void while with yield tabId __proto__
     """.split()  # noqa: SIM905 (so many lines would say no more)
 )
 _IMPORTED: Final = frozenset(
@@ -20,6 +20,10 @@ _IMPORTED: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 _LONGEST: Final = 48  # characters of a tool's name
+MAX_PAGES: Final = "maxPages"
+"""The argument of a tool that reads page after page."""
+HAS_MORE: Final = "hasMore"
+"""The member of its result that says whether it has read all."""
 
 
 def words_of(text: str) -> Sequence[str]:
@@ -41,6 +45,17 @@ def camel(*texts: str) -> str:
     first, *rest = snake(*texts).split("_")
     name = first + "".join(each.capitalize() for each in rest)
     return f"{name}_" if name in _RESERVED else name
+
+
+def list_member(text: str, others: Collection[str] = ()) -> str:
+    """Return the name of the member of a result that holds its list, which no other member has.
+
+    Args:
+        text: What it should be called.
+        others: The names of the other members, besides `hasMore`.
+    """
+    name = camel(text)
+    return "items" if name in (HAS_MORE, *others) else name
 
 
 def export_name(tool: str) -> str:
@@ -78,7 +93,7 @@ def is_plural(word: str) -> bool:
 
 def is_identifier(text: str) -> bool:
     """Return whether a string may name a variable or a member as it is."""
-    return re.fullmatch(r"[A-Za-z_$][\w$]*", text) is not None and text not in _RESERVED
+    return re.fullmatch(r"[A-Za-z_$][A-Za-z0-9_$]*", text) is not None and text not in _RESERVED
 
 
 def unique(name: str, taken: Collection[str]) -> str:

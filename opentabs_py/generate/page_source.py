@@ -6,10 +6,15 @@ from urllib.parse import urlsplit
 
 from opentabs_py.generate.api_source import typed
 from opentabs_py.generate.inputs import Input
-from opentabs_py.generate.names import is_identifier
+from opentabs_py.generate.names import HAS_MORE, MAX_PAGES, is_identifier
 from opentabs_py.generate.page_tools import NOTICES, HtmlTool
-from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES
-from opentabs_py.generate.source import Language, module_source, path_source, variable
+from opentabs_py.generate.source import (
+    Language,
+    list_variable,
+    module_source,
+    path_source,
+    variable,
+)
 from opentabs_py.generate.zod import literal, member, schema
 
 _LISTED: Final = ", ".join(['[role="alert"]', '[role="status"]', *(f".{each}" for each in NOTICES)])
@@ -65,25 +70,27 @@ def _read(tool: HtmlTool) -> Sequence[str]:
         kind = f'⟦ as z.infer<typeof Result>["{tool.wrap}"]⟧'
         rows = f"rows(page, {literal(tool.listing.selector)}, FIELDS){kind}"
     if tool.has_next:
+        items = list_variable(tool)
+        result = tool.wrap if items == tool.wrap else f"{tool.wrap}: {items}"
         return [
             f"let page = await openPage({path_source(tool)}, {options});",
             "const title = heading(page);",
             *(["const found = details(page);"] if tool.has_details else []),
-            f"const {tool.wrap} = {rows};",
+            f"const {items} = {rows};",
             "for (let read = 1; ; read += 1) {",
             "  context?.reportProgress({",
             "    progress: read,",
-            f"    message: `${{{tool.wrap}.length}} {tool.wrap}`,",
+            f"    message: `${{{items}.length}} {tool.wrap}`,",
             "  });",
             "  const next = nextPage(page);",
             f"  if (next === null || read >= {MAX_PAGES}) {{",
             (
-                f"    return {{ title, {tool.wrap}, "
+                f"    return {{ title, {result}, "
                 f"{'details: found, ' if tool.has_details else ''}{HAS_MORE}: next !== null }};"
             ),
             "  }",
             "  page = await openPage(next, { signal: context?.signal });",
-            f"  {tool.wrap}.push(...({rows}));",
+            f"  {items}.push(...({rows}));",
             "}",
         ]
     members = ["title: heading(page)"]

@@ -12,10 +12,17 @@ from opentabs_py.generate.forms import Form, FormField, forms_of
 from opentabs_py.generate.inputs import Input, Inputs, inputs_of
 from opentabs_py.generate.listings import PageListing, details, find_listing, heading
 from opentabs_py.generate.markup import Element, parse
-from opentabs_py.generate.names import camel, is_identifier, unique, words_of
+from opentabs_py.generate.names import (
+    HAS_MORE,
+    MAX_PAGES,
+    camel,
+    is_identifier,
+    list_member,
+    unique,
+    words_of,
+)
 from opentabs_py.generate.operations import Operation
 from opentabs_py.generate.plan import (
-    HAS_MORE,
     ICONS,
     PlannedTool,
     describe,
@@ -184,7 +191,8 @@ def _reader(
     }
     inputs.arguments = [_labelled(each, fields.get(str(each.key))) for each in inputs.arguments]
     name = next(iter(names_for(operation)))
-    wrap = camel(noun_of(operation, name)) if listing is not None else ""
+    others = ("title", "notice", "details")
+    wrap = "" if listing is None else list_member(noun_of(operation, name), others)
     tool = HtmlTool(
         name, "", ICONS.get(name.partition("_")[0], "eye"), operation, inputs, None, (), wrap,
         listing=listing, has_details=has_details, has_next=has_next, pages=pages,
@@ -213,7 +221,7 @@ def _sender(
     )  # fmt: skip
     for given in form.fields:
         if given.kind != "hidden":
-            taken = {each.name for each in inputs.arguments}
+            taken = {MAX_PAGES, *(each.name for each in inputs.arguments)}
             inputs.arguments.append(_field_input(given, samples, taken))
     fixed = {
         name: str(value)

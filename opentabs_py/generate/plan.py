@@ -11,13 +11,20 @@ from opentabs_py.generate.auth import address_of
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.inputs import Inputs, inputs_of
 from opentabs_py.generate.json_paths import Path, at
-from opentabs_py.generate.names import camel, is_plural, singular, snake, title, unique, words_of
+from opentabs_py.generate.names import (
+    HAS_MORE,
+    is_plural,
+    list_member,
+    singular,
+    snake,
+    title,
+    unique,
+    words_of,
+)
 from opentabs_py.generate.operations import Operation
 from opentabs_py.generate.pagination import Pagination, find_items, find_pagination
 from opentabs_py.generate.samples import Sample
 
-MAX_PAGES: Final = "maxPages"
-HAS_MORE: Final = "hasMore"
 _SIGNS_IN: Final = re.compile(
     r"(^|/)((log|sign)[-_]?(in|out|up|on|off)|register|oauth\d?|auth|token|refresh|password)(/|$)",
     re.IGNORECASE,
@@ -158,7 +165,7 @@ def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[st
     icon = ICONS.get(verb, "eye" if operation.is_read else "zap")
     if pagination is not None:
         named = [each for each in pagination.items if each not in ("edges", "nodes", "data")]
-        wrap = camel(named[-1] if named else noun_of(operation, name))
+        wrap = list_member(named[-1] if named else noun_of(operation, name))
         lists = [pagination.items_of(each) for each in operation.answered]
         shape = shape_of(*({wrap: each, HAS_MORE: True} for each in lists))
         return PlannedTool(
@@ -169,7 +176,7 @@ def _tool(operation: Operation, name: str, flows: Flows, replaced: Collection[st
     wrap = ""
     if values and not all(isinstance(each, dict) for each in values):
         is_list = isinstance(values[0], list)
-        wrap = camel(noun_of(operation, name)) if is_list else "value"
+        wrap = list_member(noun_of(operation, name)) if is_list else "value"
         values = [{wrap: each} for each in values]
     shape = shape_of(*values) if values else shape_of({"ok": True})
     return PlannedTool(

@@ -8,9 +8,16 @@ from urllib.parse import quote
 
 from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.json_paths import Path
-from opentabs_py.generate.names import export_name, is_identifier
+from opentabs_py.generate.names import (
+    HAS_MORE,
+    MAX_PAGES,
+    camel,
+    export_name,
+    is_identifier,
+    unique,
+)
 from opentabs_py.generate.pagination import Pagination
-from opentabs_py.generate.plan import HAS_MORE, MAX_PAGES, PlannedTool
+from opentabs_py.generate.plan import PlannedTool
 from opentabs_py.generate.zod import argument, literal, member, schema
 
 Language = Literal["ts", "js"]
@@ -19,8 +26,9 @@ _MOST_PAGES: Final = 100
 _PAGES: Final = 10
 _LOCALS: Final = frozenset(
     """
-    action answer call context details form found graphql heading link next nextPage notice openPage
-    page read request rows sendForm title z
+    FIELDS OPERATION Result action answer call context details encodeURIComponent form found graphql
+    heading link maxPages next nextPage notice openPage page read request rows sendForm title
+    undefined z
     """.split()  # noqa: SIM905 (so many lines would say no more)
 )
 _WIDTH: Final = 72  # columns of a call, besides its indentation
@@ -72,18 +80,19 @@ class _Writer:
 
     def _pages(self, pagination: Pagination) -> Sequence[str]:
         tool = self._tool
-        items = tool.items
-        held = f'z.infer<typeof Result>["{items}"]'
+        items, held = list_variable(tool), f'z.infer<typeof Result>["{tool.items}"]'
+        result = tool.items if items == tool.items else f"{tool.items}: {items}"
+        report = _broken(_progress(pagination, tool.items, items), 24)
         return [
             f"const {items}{self._type(held)} = [];",
             f"let next{self._type('unknown')} = {_first(pagination)};",
             "for (let page = 1; ; page += 1) {",
             *_indented(f"const answer = await {self._send('', pagination)};"),
             f"  {items}.push(...{self._items(pagination)});",
-            *_indented(f"context?.reportProgress({_broken(_progress(pagination, items), 24)});"),
+            *_indented(f"context?.reportProgress({report});"),
             f"  next = {_next(pagination, items)};",
             f"  if (next === undefined || page >= {MAX_PAGES}) {{",
-            f"    return {{ {items}, {HAS_MORE}: next !== undefined }};",
+            f"    return {{ {result}, {HAS_MORE}: next !== undefined }};",
             "  }",
             "}",
         ]
@@ -193,6 +202,12 @@ def variable(given: Input) -> str:
     return f"{given.name}_" if given.name in _LOCALS else given.name
 
 
+def list_variable(tool: PlannedTool) -> str:
+    """Return the name of the variable that holds a tool's list, which no other variable has."""
+    taken = {*_LOCALS, *(variable(each) for each in tool.inputs.arguments)}
+    return tool.wrap if tool.wrap not in taken else unique(camel("all", tool.wrap), taken)
+
+
 def _input(tool: PlannedTool, *, has_pages: bool) -> Sequence[str]:
     lines = [f"    {member(each.name)}: {argument(each, 4)}," for each in tool.inputs.arguments]
     if has_pages:
@@ -254,8 +269,8 @@ def _first(pagination: Pagination) -> str:
     return literal(pagination.first[0]) if pagination.first else "undefined"
 
 
-def _progress(pagination: Pagination, items: str) -> Sequence[str]:
-    message = f"message: `${{{items}.length}} {items}`"
+def _progress(pagination: Pagination, what: str, items: str) -> Sequence[str]:
+    message = f"message: `${{{items}.length}} {what}`"
     if pagination.total and not pagination.pages:
         return [f"progress: {items}.length", f"total: {_at(pagination.total)}", message]
     total = [f"total: {_at(pagination.pages)}"] if pagination.pages else []

@@ -32,6 +32,8 @@ def literal(value: Any) -> str:
 
 def member(name: str) -> str:
     """Return the name of a member, in quotes if it needs them."""
+    if name == "__proto__":  # otherwise it would set the prototype
+        return '["__proto__"]'
     return name if is_identifier(name) else literal(name)
 
 

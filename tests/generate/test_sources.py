@@ -1,9 +1,14 @@
 """What is written is valid JavaScript, whatever a site calls its things."""
 
+import re
+import sys
+from pathlib import Path
+from subprocess import run
 from typing import Any
 
 import pytest
 
+from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.generate.plugin import write_plugin
 from opentabs_py.generate.prompt import prompt_for
@@ -122,3 +127,47 @@ def test_a_tool_may_have_the_name_of_what_it_imports() -> None:
     assert "export const call_ = defineTool({" in files["src/tools/call.ts"]
     assert "call<z.infer<typeof Result>>(" in files["src/tools/call.ts"]
     assert 'import { call_ } from "./tools/call.ts";' in files["src/index.ts"]
+
+
+PAGED = [
+    "results",
+    "answer",
+    "next",
+    "request",
+    "link",
+    "maxPages",
+    "hasMore",
+    "class",
+    "__proto__",
+]
+
+
+@pytest.mark.parametrize("name", PAGED)
+def test_a_list_may_have_any_name_even_that_of_an_argument(name: str, tmp_path: Path) -> None:
+    def page(number: int) -> Exchange:
+        items = [{"id": number * 10 + each} for each in range(3)]
+        return ask(f"GET /api/things?page={number}&{name}=3", {name: items, "total": 9})
+
+    files = write_plugin(site_of(page(1), page(2), page(3)), "x", "js").files
+    source = files["src/tools/list_things.js"]
+    (tmp_path / "tool.mjs").write_text(source)
+    node = Path(sys.executable).with_name("node")
+    command: list[str | Path] = [node, "--check", tmp_path / "tool.mjs"]
+    checked = run(command, capture_output=True, text=True, check=False)
+    assert not checked.returncode, checked.stderr
+    declared = re.findall(r"(?:const|let) (\w+) =|for \(let (\w+)", source)
+    inner = [one or other for one, other in declared]
+    assert len({*inner}) == len(inner)  # none hides another
+    assert not {*inner} & {"request", "link"}  # nor what the module imports
+
+
+def test_the_rows_of_a_page_may_have_any_name() -> None:
+    def page(number: int) -> Exchange:
+        rows = "".join(f"<tr><td>{number}{each}<td>b" for each in range(3))
+        return ask(f"GET /rows?page={number}", f"<table>{rows}</table><a rel=next href=/x>more</a>")
+
+    files = write_plugin(site_of(page(1), page(2)), "x", "ts").files
+    source = files["src/tools/list_rows.ts"]
+    assert "const allRows = rows(page, " in source
+    assert "allRows.push(...(rows(page, " in source
+    assert "rows: allRows, hasMore: next !== null" in source
