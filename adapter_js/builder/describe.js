@@ -111,7 +111,9 @@ function ask(worker, task) {
       resolve(description);
       worker.terminate(); // one of the plugin's timers could keep it running
     });
-    worker.once("error", (error) => fail(`cannot be imported: ${messageOf(error)}`));
+    worker.once("error", (error) => {
+      fail(`threw an error that nothing catches while it was read: ${messageOf(error)}`);
+    });
     worker.once("exit", () => {
       clearTimeout(timer);
       fail("exited the process while it was imported, which a plugin must not do");
@@ -125,7 +127,7 @@ if (!isMainThread && parentPort !== null) {
   process.setSourceMapsEnabled(true);
   process.on("unhandledRejection", () => {}); // from work that a probed callback started
   port.once("message", async (task) => {
-    port.postMessage(JSON.parse(JSON.stringify(await read(task))));
+    port.postMessage(await read(task));
   });
   await import("zod"); // nearly every plugin imports it
 }
@@ -155,19 +157,18 @@ async function read({ file, root, entry }) {
     line: null,
     why: `the plugin has no ${name}(); write one, as in async ${name}() { return true; }`,
   }));
-  if (!Array.isArray(plugin.tools)) {
-    const why = "the plugin has no list of tools; write tools = [firstTool, secondTool]";
-    return {
-      plugin: fields(plugin, PLUGIN_FIELDS),
-      tools: [],
-      problems: [...problems, { file: entry, line: null, why }],
-    };
+  const about = fields(plugin, PLUGIN_FIELDS);
+  for (const { path, why } of about.problems) {
+    problems.push({ file: entry, line: null, why: `the plugin's ${path} ${why}` });
   }
-  return {
-    plugin: fields(plugin, PLUGIN_FIELDS),
-    tools: plugin.tools.map((/** @type {any} */ tool) => describeTool(tool, bundle, root)),
-    problems,
-  };
+  let tools = [];
+  if (Array.isArray(plugin.tools)) {
+    tools = plugin.tools.map((/** @type {any} */ tool) => describeTool(tool, bundle, root));
+  } else {
+    const why = "the plugin has no list of tools; write tools = [firstTool, secondTool]";
+    problems.push({ file: entry, line: null, why });
+  }
+  return { plugin: about.fields, tools, problems };
 }
 
 /**
@@ -205,14 +206,15 @@ function describeTool(tool, { calls, zod }, root) {
   }
   const input = toJsonSchema(zod, tool.input, "input");
   const output = toJsonSchema(zod, tool.output, "output");
-  const problems = [...input.problems, ...output.problems];
+  const about = fields(tool, TOOL_FIELDS);
+  const problems = [...about.problems, ...input.problems, ...output.problems];
   if (typeof tool.handle !== "function") {
     const why = "is not a function; write async handle(params, context) { … }";
     problems.push({ path: "handle", why });
   }
   return {
     ...at,
-    fields: fields(tool, TOOL_FIELDS),
+    fields: about.fields,
     input: input.json,
     output: output.json,
     problems,
@@ -220,13 +222,25 @@ function describeTool(tool, { calls, zod }, root) {
 }
 
 /**
+ * Reads these members of an object, as JSON; a member that JSON has nothing for is left out.
  * @param {any} object
  * @param {string[]} names
  */
 function fields(object, names) {
-  return Object.fromEntries(
-    names.filter((name) => object[name] !== undefined).map((name) => [name, object[name]]),
-  );
+  const found = /** @type {Record<string, unknown>} */ ({});
+  const problems = [];
+  for (const name of names) {
+    try {
+      const text = JSON.stringify(object[name]);
+      if (text !== undefined) {
+        found[name] = JSON.parse(text);
+      }
+    } catch (error) {
+      const why = `cannot be written as JSON (${messageOf(error)}); write what JSON can express`;
+      problems.push({ path: name, why });
+    }
+  }
+  return { fields: found, problems };
 }
 
 /**

@@ -37,6 +37,8 @@ const NOT_EXPRESSIBLE = /** @type {Record<string, string>} */ ({
     "uses z.custom() or z.instanceof(), which JSON Schema cannot express; write what the value holds, as in z.object({…})",
 });
 
+const NO_SCHEMA = "is not a schema of Zod 4";
+
 const CONVERT = {
   input:
     "JSON Schema cannot express its result; write the schema of what the caller sends, and convert it in handle()",
@@ -52,7 +54,7 @@ const CONVERT = {
  */
 export function toJsonSchema(zod, schema, side) {
   if (!isSchema(schema)) {
-    const why = schema === undefined ? "is missing" : "is not a schema of Zod 4";
+    const why = schema === undefined ? "is missing" : NO_SCHEMA;
     const what = side === "input" ? "z.object({})" : "z.object({ ok: z.boolean() })";
     return { json: null, problems: [{ path: side, why: `${why}; write one, as in ${what}` }] };
   }
@@ -122,13 +124,18 @@ function within(schema, follows, found = new Set()) {
 /**
  * Records each nested schema that JSON Schema cannot express, or whose callback throws, by the path
  * of its value.
- * @param {Schema} schema
+ * @param {unknown} schema
  * @param {string} path
  * @param {"input" | "output"} side
  * @param {SchemaProblem[]} problems
  * @param {Set<Schema>} seen schemas may contain themselves
  */
 function inspect(schema, path, side, problems, seen) {
+  if (!isSchema(schema)) {
+    const why = schema === undefined ? "is undefined, as an import in a circle is" : NO_SCHEMA;
+    problems.push({ path, why: `${why}; write one, as in z.string()` });
+    return;
+  }
   if (seen.has(schema)) {
     return;
   }
@@ -149,7 +156,15 @@ function inspect(schema, path, side, problems, seen) {
     problems.push({ path, why });
     return;
   }
-  for (const [step, child] of children(def)) {
+  let nested;
+  try {
+    nested = children(def);
+  } catch (error) {
+    const why = `cannot be read (${messageOf(error)}); a getter, or the function of a z.lazy(), throws`;
+    problems.push({ path, why });
+    return;
+  }
+  for (const [step, child] of nested) {
     inspect(child, path + step, side, problems, seen);
   }
   if (problems.length === before && hasCallback(def)) {
@@ -186,15 +201,15 @@ function pipeName(def) {
   if (def.transform !== undefined && def.reverseTransform !== undefined) {
     return "a codec, such as z.stringbool()";
   }
-  if (def.in._zod.def.type === "transform") {
+  if (def.in?._zod?.def.type === "transform") {
     return "z.preprocess()";
   }
-  return def.out._zod.def.type === "transform" ? ".transform()" : ".pipe()";
+  return def.out?._zod?.def.type === "transform" ? ".transform()" : ".pipe()";
 }
 
 /**
  * @param {any} def
- * @returns {[step: string, child: Schema][]}
+ * @returns {[step: string, child: Schema][]} in a plugin without types, any of them may be no schema
  */
 function children(def) {
   switch (def.type) {
@@ -204,7 +219,7 @@ function children(def) {
           ([key, child]) => /** @type {[string, Schema]} */ ([member(key), child]),
         ),
         ...(def.catchall ? [/** @type {[string, Schema]} */ ([".*", def.catchall])] : []),
-      ].filter(([, child]) => child._zod.def.type !== "never");
+      ].filter(([, child]) => child?._zod?.def.type !== "never");
     case "array":
       return [["[]", def.element]];
     case "tuple":
@@ -229,7 +244,7 @@ function children(def) {
     case "template_literal":
       return [];
     default:
-      return isSchema(def.innerType) ? [["", def.innerType]] : [];
+      return "innerType" in def ? [["", def.innerType]] : [];
   }
 }
 

@@ -403,6 +403,21 @@ REFUSED = {
         "z.array(z.object({ n: z.int() })).min(1).refine((all) => all[0].n > 0)",
         "input.it: has a .refine() that throws when it is called with []",
     ),
+    "no member": ("z.object({ a: undefined })", "input.it.a: is undefined"),
+    "no element": ("z.array(undefined)", "input.it[]: is undefined"),
+    "no catchall": ("z.object({}).catchall({})", "input.it.*: is not a schema of Zod 4"),
+    "no inner type": ("z.optional(undefined)", "input.it: is undefined"),
+    "no end of a pipe": ("z.pipe(undefined, undefined)", "input.it: uses .pipe()"),
+    "no lazy schema": ("z.lazy(() => undefined)", "input.it: is undefined"),
+    "a lazy schema that throws": (
+        "z.lazy(() => { throw new Error('not yet'); })",
+        "input.it: cannot be read (not yet)",
+    ),
+    "a getter that throws": (
+        "z.object({ get a() { throw new Error('not yet'); } })",
+        "input.it: cannot be read (not yet)",
+    ),
+    "default": ("z.any().default(1n)", "input: cannot be written as JSON Schema"),
 }
 
 
@@ -495,6 +510,32 @@ async def test_everything_wrong_is_reported_in_one_run(builder: Builder, tmp_pat
     ]
 
 
+async def test_one_tools_error_does_not_hide_what_else_is_wrong(
+    builder: Builder, tmp_path: Path
+) -> None:
+    index = INDEX.replace(
+        "readonly tools",
+        "readonly configSchema = { n: { type: 'number', default: 1n } };\n  readonly tools",
+    )
+    broken = TOOL.format(input="z.object({ a: undefined })", output="z.object({})").replace(
+        "handle:", "annotations: { since: 1n },\n  handle:"
+    )
+    second = TOOL.format(input="z.object({ d: z.date() })", output="z.object({})")
+    text = HEAD + broken + second.replace("send", "sign", 2).replace("Send", "Sign")
+
+    built = await builder.build(
+        source(tmp_path, **{"src/index.ts": index, "src/tools.ts": text}),
+    )
+
+    bigint = "cannot be written as JSON (Do not know how to serialize a BigInt)"
+    assert [str(problem).partition(";")[0] for problem in built.problems] == [
+        f"src/index.ts: the plugin's configSchema {bigint}",
+        f"src/tools.ts:3: send_message annotations: {bigint}",
+        "src/tools.ts:3: send_message input.a: is undefined, as an import in a circle is",
+        "src/tools.ts:11: sign_message input.d: uses z.date(), and JSON has no dates",
+    ]
+
+
 UNUSABLE = {
     "syntax": ("const = ;", "src/index.ts:1: "),
     "a missing file": ("import './nope';", "src/index.ts:1: Could not resolve"),
@@ -504,6 +545,10 @@ UNUSABLE = {
     ),
     "the page": ("document.title;", "src/index.ts:1: cannot be imported outside a page"),
     "an end": ("process.exit(0);", "src/index.ts: exited the process"),
+    "an error in a callback": (
+        "queueMicrotask(() => { throw new Error('no'); });\n" + INDEX,
+        "src/index.ts: threw an error that nothing catches while it was read: no",
+    ),
     "no plugin": ("export const a = 1;", "src/index.ts: has no default export of a plugin"),
     "a class that throws": (
         "export default class { constructor() { throw new Error('no'); } }",
