@@ -31,6 +31,9 @@ PAGE = """\
   <input name="fixed" readonly><button name="go" value="1">Go</button>
 </form>
 <form toolname="silent"><input name="a"></form>
+<form id="manual" toolname="manual" tooldescription="Is submitted by hand">
+  <input name="a"><button>Go</button>
+</form>
 <form toolname="dead" tooldescription="Has no button"><input name="a"></form>
 <script>
 addEventListener("submit", (event) => {
@@ -95,6 +98,31 @@ SCRIPT = r"""async () => {
       who: "Ann", city: "Ulm", seats: 3, volume: 2.5, text: "x", room: "Beta", rooms: ["a"],
       quiet: true, extras: ["2"], size: "l", day: "2026-11-24",
     }));
+  await look("stopped after its end", async () => {
+    const stop = new AbortController();
+    await context.executeTool(tools.value, {}, { signal: stop.signal });
+    stop.abort("too late");
+    return `${events.at(-1)}`;
+  });
+  const submissions = [];
+  manual.addEventListener("submit", (event) => submissions.push(event.agentInvoked));
+  await look("stopped form", () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort("enough"), 20);
+    return context.executeTool(tools.manual, { a: "1" }, { signal: stop.signal });
+  });
+  manual.elements[1].click();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  manual.elements[1].click();
+  await look("form by hand, twice", () => {
+    setTimeout(() => {
+      manual.elements[1].click();
+      manual.elements[1].click();
+    }, 20);
+    return context.executeTool(tools.manual, { a: "2" });
+  });
+  manual.elements[1].click();
+  seen.submissions = submissions;
   await look("wrong form", () => context.executeTool(tools.all, { who: "Ann", seats: 77 }));
   await look("unknown field", () => context.executeTool(tools.all, { nobody: 1 }));
   await look("no button", () => context.executeTool(tools.dead, { a: "1" }));
@@ -107,7 +135,7 @@ async def answers(page: Page) -> dict[str, Any]:
     await page.route(URL, lambda route: route.fulfill(body=PAGE, content_type="text/html"))
     await page.goto(URL)
     await page.wait_for_function(
-        "document.modelContext.getTools().then((tools) => tools.length === 2)"
+        "document.modelContext.getTools().then((tools) => tools.length === 3)"
     )
     found: dict[str, Any] = await page.evaluate(SCRIPT)
     return found

@@ -156,19 +156,24 @@
       const toolName = tool.name;
       this.dispatchEvent(new ToolActivatedEvent("toolactivated", { toolName }));
       const controller = new AbortController();
-      /** @type {Promise<never>} */
-      const aborted = new Promise((_, reject) => {
-        signal?.addEventListener("abort", () => {
-          controller.abort();
+      const aborted = Promise.withResolvers();
+      const stop = () => {
+        controller.abort();
+        if (form === undefined) {
           this.dispatchEvent(new ToolCancelEvent("toolcancel", { toolName }));
-          reject(signal.reason);
-        });
-      });
-      const run =
-        form === undefined
-          ? call(known.execute, JSON.parse(JSON.stringify(input)), controller.signal)
-          : submit(form, input, controller.signal);
-      return asText(await Promise.race([run, aborted]));
+        }
+        aborted.reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", stop);
+      try {
+        const run =
+          form === undefined
+            ? call(known.execute, JSON.parse(JSON.stringify(input)), controller.signal)
+            : submit(form, input, controller.signal);
+        return asText(await Promise.race([run, aborted.promise]));
+      } finally {
+        signal?.removeEventListener("abort", stop);
+      }
     }
 
     #change() {
@@ -392,8 +397,8 @@
     }
     const reset = Promise.withResolvers();
     const cancel = () => reset.reject(failure("Tool execution cancelled by a form reset"));
-    /** @type {Promise<Event>} */
-    const submitted = new Promise((resolve) => awaited.set(form, resolve));
+    const submitted = Promise.withResolvers();
+    awaited.set(form, submitted.resolve);
     form.addEventListener("reset", cancel, { signal });
     try {
       if (isAutomatic) {
@@ -401,10 +406,12 @@
       } else {
         button?.focus();
       }
-      const event = await Promise.race([submitted, reset.promise]);
+      const event = await Promise.race([submitted.promise, reset.promise]);
       return await answerOf(/** @type {Event} */ (event));
     } finally {
-      awaited.delete(form);
+      if (awaited.get(form) === submitted.resolve) {
+        awaited.delete(form); // unless this call was cancelled, and another one waits by now
+      }
       form.removeEventListener("reset", cancel);
     }
   }
