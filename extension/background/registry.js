@@ -52,12 +52,21 @@ let specs = [];
 let synced = false;
 /** @type {string | null} */
 let loadId = null;
-/** @type {Promise<void>} */
+/** @type {Promise<void> | null} null if reading failed */
 let restored = Promise.resolve();
 
-/** A newly started worker reads the plugins from storage until the server syncs them. */
+/**
+ * A newly started worker reads the plugins from storage until the server syncs them.
+ * @returns {Promise<void>}
+ */
 export function restore() {
-  restored = readStored();
+  const reading = readStored();
+  restored = reading;
+  reading.catch((error) => {
+    restored = null;
+    console.warn("OpenTabs: cannot read what is stored:", error);
+  });
+  return reading;
 }
 
 async function readStored() {
@@ -98,9 +107,9 @@ export function isLeftover(relayLoadId) {
   return relayLoadId !== null && loadId !== null && relayLoadId !== loadId;
 }
 
-/** Resolves once the plugins are known. */
+/** Resolves once the plugins are known; rejects if they cannot be read, until the next call. */
 export function ready() {
-  return restored;
+  return restored ?? restore();
 }
 
 /** All plugins. */

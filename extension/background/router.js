@@ -19,10 +19,28 @@ const DOCUMENT_ID = 32; // hex digits, after the tilde of a chunk; see opentabs_
 const INTERNAL_ERROR = -32603; // JSON-RPC 2.0, section 5.1
 
 const bootId = crypto.randomUUID();
-const browserId = readBrowserId();
+/** @type {Promise<string> | null} null until it is read, and if that failed */
+let browserId = null;
+
+/**
+ * Without a hello, the server would close the connection, but only after 10 s.
+ * @param {WebSocket} opened
+ */
+export async function sayHello(opened) {
+  try {
+    await introduce(opened);
+  } catch (error) {
+    console.warn("OpenTabs: cannot say hello; connecting again:", error);
+    opened.close();
+  }
+}
 
 /** @param {WebSocket} opened */
-export async function sayHello(opened) {
+async function introduce(opened) {
+  browserId ??= readBrowserId();
+  browserId.catch(() => {
+    browserId = null;
+  });
   const [state, ownId] = await Promise.all([tabs.snapshot(), browserId]);
   if (opened !== link.current()) {
     return;

@@ -1,0 +1,95 @@
+// The worker's first message on a connection, while Chrome refuses to say what is in it.
+
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+import { settled } from "./fakes.js";
+
+/** @type {any[]} what the server was sent */
+const sent = [];
+/** @type {(() => void)[]} what waits for a time */
+const timers = [];
+/** @type {Set<string>} what fails in Chrome */
+const failing = new Set();
+
+class FakeSocket {
+  static OPEN = 1;
+  readyState = FakeSocket.OPEN;
+  constructor() {
+    server = this;
+  }
+  onopen() {}
+  /** @param {{reason: string}} event */
+  onclose({ reason }) {
+    assert.fail(reason);
+  }
+  close() {
+    this.onclose({ reason: "" });
+  }
+  /** @param {string} text */
+  send(text) {
+    sent.push(JSON.parse(text));
+  }
+}
+/** @type {FakeSocket | null} the server's end */
+let server = null;
+
+/**
+ * @template T
+ * @param {string} name
+ * @param {T} value
+ */
+function chromeCall(name, value) {
+  return async () => (failing.has(name) ? Promise.reject(new Error(`${name} failed`)) : value);
+}
+
+Object.assign(globalThis, {
+  WebSocket: FakeSocket,
+  setTimeout: (/** @type {() => void} */ run) => timers.push(run),
+  clearTimeout() {},
+  fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
+  console: { ...console, warn() {} },
+  chrome: {
+    action: { setTitle() {}, setBadgeText() {} },
+    runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
+    storage: {
+      local: { get: chromeCall("local", { browserId: "b".repeat(32) }) },
+      session: { get: chromeCall("session", { loadId: "this" }) },
+    },
+    tabs: { query: chromeCall("tabs", []) },
+    windows: { getLastFocused: chromeCall("windows", { id: 1 }) },
+  },
+});
+
+const link = await import("../../extension/background/link.js");
+const registry = await import("../../extension/background/registry.js");
+const router = await import("../../extension/background/router.js");
+
+/** Opens the connection that the worker waits for, if there is one. */
+async function open() {
+  await settled();
+  server?.onopen();
+  await settled();
+}
+
+beforeEach(() => {
+  sent.length = 0;
+  failing.clear();
+});
+
+for (const name of ["local", "session", "tabs"]) {
+  test(`the next connection says hello if ${name} fails only once`, async () => {
+    failing.add(name);
+    registry.restore();
+    link.start(router.sayHello, () => assert.fail("it received something"));
+    await open();
+    assert.equal(sent.length, 0);
+    failing.clear();
+    for (const run of timers.splice(0)) run();
+    await open();
+    assert.deepEqual(
+      sent.map(({ method, params }) => [method, params.browserId]),
+      [["hello", "b".repeat(32)]],
+    );
+    server?.close();
+  });
+}
