@@ -372,6 +372,26 @@ test("a change is sent although Chrome refused the first look at it", async (t) 
   assert.equal(take("tabs.changed").length, 1);
 });
 
+test("a page that changes its readiness all the time is listed at most every 100 ms", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  const relay = await attach(PAGE);
+  const flip = async () => {
+    for (const readiness of ["unavailable", "ready", "unavailable"]) {
+      relay.say({ type: "readiness", plugin: "chat", state: { readiness } });
+      await settled();
+    }
+    return take("tabs.changed").map(({ documents }) => documents[0].plugins.chat.readiness);
+  };
+  sent.splice(0);
+  assert.deepEqual(await flip(), ["unavailable"]);
+  assert.deepEqual(await flip(), []);
+  t.mock.timers.tick(100);
+  await settled();
+  assert.equal(take("tabs.changed").length, 1);
+  assert.deepEqual(await flip(), ["unavailable"]);
+  t.mock.timers.tick(100);
+});
+
 test("a setting that was removed leaves the page, unless another plugin has it", async () => {
   registry.setPlugins([chat({ site: "a" })]);
   const relay = await attach("9".repeat(32), "this", [], { plugins: [] });

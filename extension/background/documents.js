@@ -56,6 +56,7 @@ export function attach(port) {
         plugins: new Map(message.plugins),
         injecting: Promise.resolve(),
         epoch: UNHEARD,
+        isPaced: false,
         asked: new Map(),
         loadId: message.loadId,
         port,
@@ -144,7 +145,7 @@ function handleRelayMessage(doc, message) {
       doc.plugins.set(message.plugin, { injected: known.injected, ...message.state });
       doc.asked.get(message.plugin)?.resolve();
       doc.asked.delete(message.plugin);
-      tabs.changed();
+      sendReadiness(doc);
       break;
     }
     case "began":
@@ -171,6 +172,23 @@ function handleRelayMessage(doc, message) {
       console.warn("OpenTabs: a relay said", unknown);
     }
   }
+}
+
+/**
+ * A page can change its readiness as fast as it likes, but a call may wait for it: the first change
+ * is sent at once.
+ * @param {Doc} doc
+ */
+function sendReadiness(doc) {
+  if (doc.isPaced) {
+    tabs.changedSoon();
+    return;
+  }
+  doc.isPaced = true;
+  setTimeout(() => {
+    doc.isPaced = false;
+  }, tabs.SOON);
+  tabs.changed();
 }
 
 /**

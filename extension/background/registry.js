@@ -23,6 +23,7 @@ import { serves } from "./match.js";
  * @property {Promise<unknown>} injecting the last pending injection into it
  * @property {number} epoch of the connection on which its relay has resent everything; messages
  *     that a relay sends before that are dropped, because earlier ones may have been lost
+ * @property {boolean} isPaced whether the server was sent a change of readiness just now
  * @property {Map<string, PromiseWithResolvers<void>>} asked plugins that were asked whether they
  *     are ready and have not answered
  * @property {string | null} loadId the load of the extension that answered its relay

@@ -9,7 +9,8 @@ import * as registry from "./registry.js";
 const TITLE_MAX = 1024;
 const URL_MAX = 16384;
 
-const SOON = 100; // ms; a page can change its title and its URL as fast as it likes
+/** In ms; a page can change its title, its URL and its readiness as fast as it likes. */
+export const SOON = 100;
 const AGAIN = 1000; // ms; by then, what made Chrome refuse has most likely passed
 
 let dirty = false;
