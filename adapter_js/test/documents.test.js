@@ -114,7 +114,7 @@ async function attach(documentId, loadId = "this", calls = /** @type {string[]} 
     isProtected: true,
     complete: false,
     loadId,
-    plugins: [["chat", { injected: "", readiness: "ready" }]],
+    plugins: [["chat", { injected: "chat.js {}", readiness: "ready" }]],
     ...more,
   });
   await settled();
@@ -305,6 +305,17 @@ test("a plugin stays away from a URL that it does not serve, whatever it still r
   documents.moved(TAB, "https://chat.example/");
   await settled();
   assert.deepEqual([await listed(), page.take("adopt").length], [[PAGE], 1]);
+});
+
+test("a query is answered although a document is still loading", async () => {
+  await plugins.sync([chat({})]);
+  const relay = await attach(PAGE, "this", [], { plugins: [] });
+  sent.splice(0);
+  say({ method: "tabs.query", id: 11, params: { plugin: "chat" } });
+  await settled();
+  const [state] = sent.splice(0).flatMap(({ id, result }) => (id === 11 ? [result] : []));
+  assert.equal(state.documents[0].plugins.chat.readiness, "pending");
+  assert.deepEqual(relay.take("ask"), []);
 });
 
 test("a query is answered although the plugin it asks leaves its page", async () => {
