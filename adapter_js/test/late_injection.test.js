@@ -2,17 +2,26 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { settled } from "./fakes.js";
 
 const TAB = 7;
 /** @type {string} what Chrome says when a script is injected */
 let refusal = "";
+/** @type {PromiseWithResolvers<void> | null} if the page hangs */
+let hang = null;
+/** @type {string[][]} the files that were injected */
+const injected = [];
 
 Object.assign(globalThis, {
   chrome: {
     runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
     permissions: { contains: async () => true },
     scripting: {
-      executeScript: async () => Promise.reject(new Error(refusal)),
+      executeScript: async (/** @type {{files: string[]}} */ { files }) => {
+        injected.push(files);
+        await hang?.promise;
+        if (refusal !== "") throw new Error(refusal);
+      },
       getRegisteredContentScripts: async () => [],
       registerContentScripts: async () => {},
     },
@@ -50,4 +59,31 @@ test("a page that Chrome keeps plugins out of is a problem", async () => {
   refusal = "Cannot access contents of the page.";
   const { problems } = await plugins.sync([CHAT]);
   assert.deepEqual(problems, [{ plugin: "chat", tabId: TAB, message: `Error: ${refusal}` }]);
+});
+
+test("a page that hangs gets one runtime, however many lists of plugins come", async () => {
+  refusal = "";
+  injected.length = 0;
+  hang = Promise.withResolvers();
+  const synced = [plugins.sync([CHAT]), plugins.sync([CHAT]), plugins.sync([CHAT])];
+  await settled();
+  hang.resolve();
+  await Promise.all(synced);
+  const isRuntime = (/** @type {string[]} */ files) => files.includes("content/runtime.js");
+  assert.equal(injected.filter(isRuntime).length, 1);
+  await plugins.sync([CHAT]);
+  assert.equal(injected.filter(isRuntime).length, 2);
+});
+
+test("the problems of a list are those of its own plugins", async () => {
+  refusal = "Cannot access contents of the page.";
+  hang = Promise.withResolvers();
+  const first = plugins.sync([CHAT]);
+  await settled();
+  const second = plugins.sync([]);
+  await settled();
+  hang.resolve();
+  const named = (/** @type {any} */ { problems }) =>
+    problems.map((/** @type {any} */ p) => p.plugin);
+  assert.deepEqual([named(await first), named(await second)], [["chat"], []]);
 });

@@ -9,12 +9,12 @@ import * as tabs from "./tabs.js";
 /** @import { PluginProblem, PluginSpec, SyncResult } from "../protocol.js" */
 /** @import { Doc } from "./registry.js" */
 
-/** @type {PluginProblem[]} */
-let problems = [];
 // What Chrome says of a document that was left meanwhile. The next one has everything from its start.
 const HAS_LEFT = /^Error: (No (tab|frame|documents?) with id|Frame with ID \d+ was removed)/i;
 /** @type {Promise<unknown>} */
 let registering = Promise.resolve();
+/** @type {Map<string, Promise<unknown>>} late injections that have not ended, by place and files */
+const injectingLate = new Map();
 
 /**
  * @param {PluginSpec[]} plugins all plugins; any other is removed
@@ -24,19 +24,22 @@ export async function sync(plugins) {
   await registry.ready();
   const old = registry.plugins();
   registry.setPlugins(plugins);
-  problems = [];
+  /** @type {PluginProblem[]} */
+  const problems = [];
+  const prepareNext = () => prepare(problems);
   // Lists are applied one after the other, but do not wait for pages, because a page can hang.
-  registering = registering.then(prepare, prepare);
+  registering = registering.then(prepareNext, prepareNext);
   await registering;
   const gone = old.map((spec) => spec.name).filter((name) => !registry.isKnown(name));
   const [, ...counts] = await Promise.all([
-    injectLate(),
-    ...Array.from(registry.documents.values(), (doc) => inject(doc, gone)),
+    injectLate(problems),
+    ...Array.from(registry.documents.values(), (doc) => inject(doc, gone, problems)),
   ]);
   return { injected: counts.reduce((sum, count) => sum + count, 0), problems };
 }
 
-async function prepare() {
+/** @param {PluginProblem[]} problems */
+async function prepare(problems) {
   const plugins = registry.plugins();
   await registry.store();
   for (const problem of await register(plugins)) {
@@ -94,8 +97,9 @@ function injectionOf({ file, config }) {
  * Documents that were open before the extension was loaded get runtime and relay late, and report
  * that. So do documents whose relay has not answered: after a reload, a leftover relay may still
  * connect, but receives nothing. A live relay does not let another one in.
+ * @param {PluginProblem[]} problems
  */
-async function injectLate() {
+async function injectLate(problems) {
   const open = await chrome.tabs.query({});
   const answered = Array.from(registry.documents.values()).filter(
     (doc) => doc.epoch !== registry.UNHEARD,
@@ -110,20 +114,8 @@ async function injectLate() {
       if (mine.length === 0) {
         return;
       }
-      const target = { tabId: id };
       try {
-        // The runtime comes first, because adapters follow as soon as the relay is there.
-        await chrome.scripting.executeScript({
-          target,
-          files: [...mine.flatMap((spec) => spec.early ?? []), ...RUNTIME],
-          world: "MAIN",
-          injectImmediately: true,
-        });
-        await chrome.scripting.executeScript({
-          target,
-          files: RELAY,
-          injectImmediately: true,
-        });
+        await injectOnce(id, url, [...mine.flatMap((spec) => spec.early ?? []), ...RUNTIME]);
       } catch (error) {
         if (!HAS_LEFT.test(String(error))) {
           for (const spec of mine) {
@@ -136,15 +128,44 @@ async function injectLate() {
 }
 
 /**
+ * Injects a runtime and a relay, unless that is under way: a page that hangs would run all that were
+ * injected meanwhile, and keep every runtime.
+ * @param {number} tabId
+ * @param {string} url that it shows
+ * @param {string[]} runtime
+ */
+function injectOnce(tabId, url, runtime) {
+  const place = JSON.stringify([tabId, url, runtime]);
+  let injecting = injectingLate.get(place);
+  if (injecting === undefined) {
+    injecting = injectBoth({ tabId }, runtime).finally(() => injectingLate.delete(place));
+    injectingLate.set(place, injecting);
+  }
+  return injecting;
+}
+
+/**
+ * @param {chrome.scripting.InjectionTarget} target
+ * @param {string[]} runtime
+ */
+async function injectBoth(target, runtime) {
+  const now = /** @type {const} */ ({ target, injectImmediately: true });
+  // The runtime comes first, because adapters follow as soon as the relay is there.
+  await chrome.scripting.executeScript({ ...now, files: runtime, world: "MAIN" });
+  await chrome.scripting.executeScript({ ...now, files: RELAY });
+}
+
+/**
  * Injects missing adapters into a document once it is complete, and removes those of plugins that
  * were removed or do not serve its URL any more.
  * @param {Doc} doc
  * @param {string[]} [gone] the names of removed plugins
+ * @param {PluginProblem[]} [problems] receives what goes wrong
  * @returns {Promise<number>} how many were injected
  */
-export function inject(doc, gone = []) {
+export function inject(doc, gone = [], problems = []) {
   // One after the other, because each replaces what the previous one set.
-  const injected = doc.injecting.then(() => injectAll(doc, gone));
+  const injected = doc.injecting.then(() => injectAll(doc, gone, problems));
   doc.injecting = injected.catch(() => undefined);
   return injected;
 }
@@ -152,8 +173,9 @@ export function inject(doc, gone = []) {
 /**
  * @param {Doc} doc
  * @param {string[]} gone
+ * @param {PluginProblem[]} problems
  */
-async function injectAll(doc, gone) {
+async function injectAll(doc, gone, problems) {
   await registry.ready();
   const mine = registry.serving(doc.url);
   for (const name of new Set([...gone, ...doc.plugins.keys()])) {
@@ -171,7 +193,7 @@ async function injectAll(doc, gone) {
   let count = 0;
   for (const spec of mine) {
     if (doc.plugins.get(spec.name)?.injected !== injectionOf(spec)) {
-      count += (await injectOne(doc, spec)) ? 1 : 0;
+      count += (await injectOne(doc, spec, problems)) ? 1 : 0;
     }
   }
   return count;
@@ -180,8 +202,9 @@ async function injectAll(doc, gone) {
 /**
  * @param {Doc} doc
  * @param {PluginSpec} spec
+ * @param {PluginProblem[]} problems
  */
-async function injectOne(doc, spec) {
+async function injectOne(doc, spec, problems) {
   const injected = injectionOf(spec);
   doc.plugins.set(spec.name, { injected, readiness: "pending" });
   tabs.changed();
