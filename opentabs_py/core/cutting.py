@@ -69,8 +69,11 @@ def cut_value(value: JsonValue, limit: int) -> Cut:
 
 
 def as_text(value: JsonValue) -> str:
-    """Return a value as a model reads it: JSON, or the text itself."""
-    return value if isinstance(value, str) else to_json(value).decode()
+    """Return a value as a model reads it: JSON, or the text itself.
+
+    A number that JSON lacks is null, as in JavaScript: Python reads `1e999` as infinity.
+    """
+    return value if isinstance(value, str) else to_json(value, inf_nan_mode="null").decode()
 
 
 def describe_left_out(left_out: Sequence[LeftOut]) -> str:

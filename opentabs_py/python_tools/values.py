@@ -9,6 +9,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from opentabs_py.calling.tool import CallClient, Followed, Output
 from opentabs_py.core import failures
+from opentabs_py.core.cutting import as_text
 
 STREAMS_META_KEY: Final = "opentabs/streams"
 _BLOCKS = (
@@ -91,7 +92,7 @@ def _link(stream: Followed) -> types.ResourceLink:
 
 def to_text(value: Any) -> types.TextContent:
     """Return a JSON value as text; a string as it is."""
-    return types.TextContent(text=value if isinstance(value, str) else to_json(value).decode())
+    return types.TextContent(text=as_text(value))
 
 
 def to_value(tool: str, value: Any, *, limit: int) -> Any:

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
+from opentabs_py.core.cutting import as_text
 from opentabs_py.core.error_kinds import side_of
 from opentabs_py.errors import BrokenResultError, CallError
 from opentabs_py.server.answers import Prepared, TextInParts
@@ -69,16 +70,15 @@ def to_result(value: Any) -> types.CallToolResult:
         return types.CallToolResult(
             content=list(value.content), structured_content=value.structured, _meta=value.meta
         )
-    text = value if isinstance(value, str) else to_json(value).decode()
     return types.CallToolResult(
-        content=[types.TextContent(text=text)],
+        content=[types.TextContent(text=as_text(value))],
         structured_content=value if isinstance(value, dict) else None,
     )
 
 
 def _prepare_result(value: Any, slot: Prepared) -> types.CallToolResult:
     """Put what `to_result` returns into a slot, in a third of the memory."""
-    content = to_json(value)
+    content = to_json(value, inf_nan_mode="null")  # as `as_text`
     begin = TextInParts(b'"content":[{"type":"text","text":')
     if isinstance(value, str):
         texts = [begin, TextInParts(content), TextInParts(b"}]")]

@@ -3,11 +3,13 @@
 import json
 import logging
 import sys
+from math import inf, nan
 
 import pytest
 from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.stdio import stdio_client
+from mcp.types import TextContent
 
 from opentabs_py.core.progress import ProgressReport
 from tests.fakes import FakeBridge
@@ -64,6 +66,16 @@ async def test_a_client_over_http_gets_the_result_that_one_in_memory_gets(
         in_stream = await client.call_tool("chat_send", {}, progress_callback=ignore)
     assert document == in_stream == expected
     assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_number_that_json_lacks_arrives_as_null(mode: str) -> None:
+    served = Served(FakeBridge(value={"big": inf, "list": [-inf, nan]}))
+    async with served.over_http() as url, Client(url, mode=mode) as client:
+        result = await client.call_tool("chat_send", {})
+    text = '{"big":null,"list":[null,null]}'
+    assert result.content == [TextContent(text=text)]
+    assert result.structured_content == json.loads(text)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
