@@ -9,6 +9,7 @@ import { withGlobals } from "./sdk/fakes.js";
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { Link } = await import(`${page}link.js`);
 const { Store } = await import(`${page}store.js`);
+const { TestStore } = await import(`${page}../../runner/page/test_store.js`);
 
 /** @import { TestContext } from "node:test" */
 
@@ -68,17 +69,19 @@ test("an update that cannot be shown is reported, and the connection stays", asy
   assert.equal(requested.length, 1);
 });
 
-test("a listener that throws does not stop the others", (t) => {
-  const { reported } = serve(t, []);
-  const store = new Store();
-  /** @type {string[]} */
-  const called = [];
-  store.subscribe(() => {
-    called.push("broken");
-    throw BROKEN;
+for (const AnyStore of [Store, TestStore]) {
+  test(`a listener of a ${AnyStore.name} that throws does not stop the others`, (t) => {
+    const { reported } = serve(t, []);
+    const store = new AnyStore();
+    /** @type {string[]} */
+    const called = [];
+    store.subscribe(() => {
+      called.push("broken");
+      throw BROKEN;
+    });
+    store.subscribe(() => called.push("next"));
+    store.apply(update(1));
+    assert.deepEqual(called, ["broken", "next"]);
+    assert.deepEqual(reported, [BROKEN]);
   });
-  store.subscribe(() => called.push("next"));
-  store.apply(update(1));
-  assert.deepEqual(called, ["broken", "next"]);
-  assert.deepEqual(reported, [BROKEN]);
-});
+}

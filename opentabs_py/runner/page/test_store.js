@@ -84,7 +84,13 @@ export class TestStore {
       this.#ordered = null;
     }
     if (status !== undefined) this.status = status.changed.at(-1) ?? this.status;
-    for (const listener of this.#listeners) listener();
+    for (const listener of this.#listeners) {
+      try {
+        listener();
+      } catch (error) {
+        reportError(error); // the other listeners show other parts of the page
+      }
+    }
   }
 }
 
