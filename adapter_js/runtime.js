@@ -742,13 +742,11 @@
     plugin.wait = isReady || plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;
     if (!plugin.timed) {
       plugin.timed = true;
-      apply(pageSetTimeout, page, [
-        () => {
-          plugin.timed = false;
-          probe(name);
-        },
-        plugin.wait,
-      ]);
+      const probeAgain = () => {
+        plugin.timed = false;
+        probe(name);
+      };
+      read(() => apply(pageSetTimeout, page, [probeAgain, plugin.wait]));
     }
   }
 

@@ -717,9 +717,12 @@ test("an adapter in a registry that replaced the first one, frozen, is found", a
   assert.deepEqual([state.plugin, state.readiness], ["second", "ready"]);
 });
 
-/** @param {string} isReady */
-async function startWithReadiness(isReady) {
-  const { page, relay } = await startRuntime();
+/**
+ * @param {string} isReady
+ * @param {Parameters<typeof startRuntime>[0]} [options]
+ */
+async function startWithReadiness(isReady, options) {
+  const { page, relay } = await startRuntime(options);
   page.run(`globalThis.asked = 0; __openTabs.adapters.demo = { tools: [], isReady: ${isReady} };`);
   relay.say("ademo");
   await settled();
@@ -740,9 +743,10 @@ test("a plugin whose isReady() never settles stays pending and is not asked twic
 /**
  * A plugin with a tool that counts its runs, and calls of it.
  * @param {string} isReady
+ * @param {Parameters<typeof startRuntime>[0]} [options]
  */
-async function startAsked(isReady) {
-  const { page, relay, states } = await startWithReadiness(isReady);
+async function startAsked(isReady, options) {
+  const { page, relay, states } = await startWithReadiness(isReady, options);
   page.run("__openTabs.adapters.demo.tools.push({ name: 'late', handle: () => 1 })");
   relay.say("ademo");
   await settled();
@@ -762,6 +766,17 @@ test("a call waits a while for isReady(), then runs as it answered last", async 
   page.timers.splice(bound, 1)[0]?.run();
   await until(() => relay.ofKind("r").length === 1, "the result");
   assert.equal(page.context.asked, 3);
+});
+
+test("a call continues when isReady() answers in a page that broke its timers", async () => {
+  const { page, relay, call } = await startAsked(
+    "() => new Promise((resolve) => { globalThis.answer = resolve; })",
+    { before: "setTimeout = () => { throw new Error('no'); };" },
+  );
+  call();
+  await settled();
+  page.run("answer(true)");
+  await until(() => relay.ofKind("r").length === 1, "the result");
 });
 
 test("a call is refused when isReady() says no by then, and its tool is not started", async () => {
