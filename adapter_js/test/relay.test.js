@@ -127,9 +127,9 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     documentId: () => documentId,
     node,
     frame,
-    /** The tasks of messages to ports run. */
-    arrive() {
-      for (const port of posts.splice(0)) port.onmessage();
+    /** The tasks of messages to ports run, or of the first few. */
+    arrive(count = posts.length) {
+      for (const port of posts.splice(0, count)) port.onmessage();
     },
     /** The timers run that are set now. */
     elapse() {
@@ -524,6 +524,26 @@ test("an end that waits for logs goes when the document goes", () => {
   );
   relay.arrive();
   assert.deepEqual(relay.drain(), []);
+});
+
+test("an end in a document that comes back waits for its own logs", () => {
+  const relay = startCall();
+  relay.page.say(`l${CALL}`);
+  relay.result("old");
+  relay.fire("pagehide");
+  relay.fire("pageshow", { persisted: true });
+  relay.resend();
+  relay.dispatch();
+  relay.page.say(`l${CALL}`);
+  relay.result("new");
+  relay.drain();
+  relay.arrive(1); // what was on its way when the document went
+  assert.deepEqual(relay.drain(), []);
+  relay.arrive();
+  assert.deepEqual(
+    relay.drain().map(({ params }) => params.value),
+    ["new"],
+  );
 });
 
 test("after a worker's death what was not acknowledged is sent again, as it was", () => {

@@ -85,7 +85,10 @@ var PostedMessages = class PostedMessages {
 
   /** Runs everything that waits now: the document is going away, and pending messages with it. */
   runNow() {
-    for (const run of this.#waiting.splice(0)) {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#port = null; // if the document comes back, so do the messages that were on their way
+    for (const run of waiting.splice(0)) {
       run();
     }
   }
@@ -93,7 +96,8 @@ var PostedMessages = class PostedMessages {
   #open() {
     if (this.#port === null) {
       const { port1, port2 } = new MessageChannel();
-      port1.onmessage = () => this.#waiting.shift()?.();
+      const waiting = this.#waiting;
+      port1.onmessage = () => waiting.shift()?.();
       this.#port = port2;
     }
     return this.#port;
