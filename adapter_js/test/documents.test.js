@@ -403,6 +403,15 @@ test("a page that changes its readiness all the time is listed at most every 100
   t.mock.timers.tick(100);
 });
 
+test("a relay without a tab, as in a panel of the browser, is not disconnected", () => {
+  const port = {
+    name: "relay",
+    sender: { frameId: 0 },
+    disconnect: () => assert.fail("it would connect again"),
+  };
+  documents.attach(/** @type {any} */ (port));
+});
+
 test("a setting that was removed leaves the page, unless another plugin has it", async () => {
   registry.setPlugins([chat({ site: "a" })]);
   const relay = await attach("9".repeat(32), "this", [], { plugins: [] });

@@ -31,8 +31,7 @@ const LEAVES_WITHIN = 300; // ms; a page that blocks its thread may hold up the 
 export function attach(port) {
   const tabId = port.sender?.tab?.id;
   if (port.name !== "relay" || tabId === undefined || port.sender?.frameId !== 0) {
-    port.disconnect();
-    return;
+    return; // not disconnected: its relay would connect again at once, and so on
   }
   link.connect();
   /** @type {Doc | null} */
