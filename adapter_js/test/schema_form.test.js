@@ -167,6 +167,20 @@ test("a member whose reference is malformed is edited as JSON", () => {
   assert.equal(labelled("name").length, 1);
 });
 
+test("a number in JSON that cannot be sent exactly is refused", () => {
+  const properties = { part: { $ref: "#/%" } };
+  const { form, labelled } = formFor({ type: "object", properties, required: ["part"] });
+  const [input] = labelled("part, as JSON");
+  assert.ok(input !== undefined);
+  input.value = '{"ids": [1, 1e300, 9007199254740991]}';
+  assert.deepEqual(form.get(), { part: { ids: [1, 1e300, 9007199254740991] } });
+  input.value = '{"ids": [1, 9007199254740993]}';
+  const message = "part: this number is too large to be sent exactly.";
+  assert.throws(() => form.get(), { message });
+  input.value = "{";
+  assert.throws(() => form.get(), /part: this is not valid JSON\./);
+});
+
 for (const additionalProperties of [undefined, true, {}]) {
   test(`an open object (${JSON.stringify(additionalProperties)}) has a field for any members`, () => {
     const { form, labelled } = formFor({ type: "object", additionalProperties });

@@ -18,7 +18,7 @@
 
 import { h } from "./dom.js";
 import { boundsText } from "./schema.js";
-import { FieldError, readNumber } from "./values.js";
+import { readJson, readNumber } from "./values.js";
 
 const LONG_TEXT = 200; // characters; longer ones get a field of several lines
 
@@ -123,15 +123,7 @@ export function jsonField(schema, context) {
   input.value = JSON.stringify(schema.default ?? null);
   return {
     element: input,
-    get() {
-      try {
-        return JSON.parse(input.value);
-      } catch (error) {
-        throw new FieldError(
-          `${context.label}: this is not valid JSON. ${/** @type {Error} */ (error).message}`,
-        );
-      }
-    },
+    get: () => readJson(input.value, context.label),
     set(value) {
       input.value = JSON.stringify(value, null, 2);
       input.rows = Math.min(12, Math.max(2, input.value.split("\n").length));

@@ -13,7 +13,7 @@ import { Refusal, whyFailed } from "./link.js";
 import { runOf } from "./run.js";
 import { schemaForm } from "./schema_form.js";
 import { toolList } from "./tool_list.js";
-import { FieldError } from "./values.js";
+import { FieldError, readJson } from "./values.js";
 
 const FOUND = 60; // tools that the picker shows
 
@@ -295,16 +295,10 @@ function benchOf(given, { store, link }) {
   /** @returns {Record<string, unknown>} */
   function read() {
     if (written === "json") {
-      /** @type {unknown} */
-      let value;
-      try {
-        value = JSON.parse(json.value);
-      } catch (error) {
-        throw new FieldError(`This is not valid JSON. ${/** @type {Error} */ (error).message}`);
-      }
+      const value = readJson(json.value, "Arguments");
       if (typeof value !== "object" || value === null || Array.isArray(value))
         throw new FieldError("Write a JSON object.");
-      return /** @type {Record<string, unknown>} */ (value);
+      return value;
     }
     const value = /** @type {Record<string, unknown>} */ (form.get());
     return hasTab && tab.value !== "" ? { ...value, tabId: Number(tab.value) } : value;

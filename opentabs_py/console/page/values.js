@@ -23,3 +23,27 @@ export function readNumber(text, label) {
     throw new FieldError(`${label}: this number is too large to be sent exactly.`); // 2^53 + 1 would be 2^53
   return number;
 }
+
+/**
+ * Read JSON, with its numbers as `readNumber` reads them.
+ * @param {string} text
+ * @param {string} label of the field
+ * @returns {any}
+ */
+export function readJson(text, label) {
+  /**
+   * @param {string} _
+   * @param {unknown} value
+   * @param {{source?: string}} [context] older browsers have none
+   */
+  const exact = (_, value, context) =>
+    typeof value === "number" ? readNumber(context?.source ?? String(value), label) : value;
+  try {
+    return JSON.parse(text, exact);
+  } catch (error) {
+    if (error instanceof FieldError) throw error;
+    throw new FieldError(
+      `${label}: this is not valid JSON. ${/** @type {Error} */ (error).message}`,
+    );
+  }
+}
