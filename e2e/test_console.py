@@ -234,6 +234,25 @@ async def test_a_form_for_a_nested_schema_sends_what_it_shows(page: Page) -> Non
     await expect(page.get_by_role("button", name="Run again")).to_be_enabled()
 
 
+BIG = '{"id": 9007199254740993, "list": [1, 1e300, -18446744073709551616]}'
+
+
+@pytest.mark.parametrize("structured", [BIG, "null"])
+async def test_integers_of_any_size_are_shown_as_they_are(page: Page, structured: str) -> None:
+    content = json.dumps([{"type": "text", "text": BIG}])
+    outcome = (
+        f'{{"isError":false,"seconds":0,"content":{content},"structuredContent":{structured}}}'
+    )
+    await page.route("**/call", lambda route: route.fulfill(body=f'{{"outcome":{outcome}}}\n'))
+    await go(page, "try/forms_version")
+    await page.get_by_role("button", name="Run").click()
+    shown = page.get_by_role("region", name="What happens")
+    await expect(shown.get_by_text("9007199254740993", exact=True)).to_be_visible()
+    await shown.get_by_role("button", name="Text").click()
+    result = json.loads(await page.get_by_label("The result as text").inner_text())
+    assert result == json.loads(BIG)
+
+
 @pytest.mark.usefixtures("tab")
 async def test_arguments_that_are_wrong_are_explained_and_nothing_is_lost(page: Page) -> None:
     await go(page, "try/forms_where")
@@ -702,7 +721,7 @@ async def test_all_of_it_works_with_the_keyboard_alone(page: Page) -> None:
 async def test_reduced_motion_is_respected(served: OpenTabs, browser: Browser) -> None:
     async with console_page(browser, served) as page:
         await page.emulate_media(reduced_motion="reduce")
-        await go(page, "try/probe_echo")
+        await go(page, "try/forms_version")
         await page.evaluate("""() => {
             const bar = document.createElement("progress");
             bar.className = "bar";

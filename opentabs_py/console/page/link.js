@@ -3,6 +3,8 @@
  * which has another origin and a token.
  */
 
+import { parseExactly } from "./values.js";
+
 /** @import {Update} from "./store.js" */
 
 const AGAIN_AFTER = 300; // ms; doubled each time
@@ -96,7 +98,7 @@ export class Link {
    */
   async lines(path, body, handle, signal) {
     const answer = await this.#send(path, body, signal);
-    for await (const line of linesOf(answer)) handle(JSON.parse(line));
+    for await (const line of linesOf(answer)) handle(parseExactly(line));
   }
 
   /**

@@ -4,6 +4,7 @@
 
 import { copyButton, h, switcher, write } from "./dom.js";
 import { tree } from "./tree.js";
+import { parseExactly, writeExactly } from "./values.js";
 import { duration, fraction } from "./viewer/model.js";
 
 const LOGS = 200; // records that are shown
@@ -119,12 +120,12 @@ function shownValue(value) {
   let parsed = value.structuredContent;
   if (parsed === null || parsed === undefined) {
     try {
-      parsed = JSON.parse(text);
+      parsed = parseExactly(text);
     } catch {
       parsed = text;
     }
   }
-  const asText = typeof parsed === "string" ? parsed : JSON.stringify(parsed, null, 2);
+  const asText = typeof parsed === "string" ? parsed : writeExactly(parsed);
   const treePlace = h(
     "div",
     { class: "tree", tabindex: "0", role: "region", "aria-label": "The result as a tree" },
@@ -153,7 +154,7 @@ function shownValue(value) {
           { class: "quiet" },
           `An image (${each.mimeType}), ${each.data.length} characters of base64`,
         )
-      : h("pre", {}, JSON.stringify(each, null, 2)),
+      : h("pre", {}, writeExactly(each)),
   );
   return [
     h(

@@ -68,6 +68,7 @@ function append(branch, members, depth, from = 0) {
 
 /** @param {unknown} value */
 function leaf(value) {
+  if (typeof value === "bigint") return h("span", { class: "value number" }, String(value));
   if (typeof value !== "string")
     return h("span", { class: `value ${value === null ? "null" : typeof value}` }, String(value));
   if (value.length <= LONGEST) return h("span", { class: "value string" }, JSON.stringify(value));

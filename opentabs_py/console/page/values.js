@@ -1,8 +1,9 @@
 /**
- * What users write into fields, as values.
+ * What users write into fields, as values; and values as they are shown.
  */
 
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?(e[+-]?\d+)?$/i; // RFC 8259, section 6
+const INTEGER = /^-?\d+$/;
 
 /** A field contains something that is not a valid value. */
 export class FieldError extends Error {}
@@ -19,7 +20,7 @@ export function readNumber(text, label) {
     throw new FieldError(`${label}: write a number, for example 12, -0.5 or 1e3.`);
   const number = Number(trimmed);
   if (!Number.isFinite(number)) throw new FieldError(`${label}: this number is too large.`);
-  if (/^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number))
+  if (INTEGER.test(trimmed) && !Number.isSafeInteger(number))
     throw new FieldError(`${label}: this number is too large to be sent exactly.`); // 2^53 + 1 would be 2^53
   return number;
 }
@@ -46,4 +47,35 @@ export function readJson(text, label) {
       `${label}: this is not valid JSON. ${/** @type {Error} */ (error).message}`,
     );
   }
+}
+
+/**
+ * Parse JSON to show it: an integer that JavaScript would round is a BigInt, in browsers that have its text.
+ * @param {string} text
+ * @returns {any}
+ */
+export function parseExactly(text) {
+  /**
+   * @param {string} _
+   * @param {unknown} value
+   * @param {{source?: string}} [context]
+   */
+  const exact = (_, value, context) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && INTEGER.test(context?.source ?? "")
+      ? BigInt(/** @type {string} */ (context?.source))
+      : value;
+  return JSON.parse(text, exact);
+}
+
+/**
+ * Write a value of `parseExactly` as JSON that is easy to read.
+ * @param {unknown} value
+ */
+export function writeExactly(value) {
+  const { rawJSON } = /** @type {any} */ (JSON); // where texts of numbers are known, there is this too
+  return JSON.stringify(
+    value,
+    (_, each) => (typeof each === "bigint" ? rawJSON(`${each}`) : each),
+    2,
+  );
 }
