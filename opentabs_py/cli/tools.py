@@ -122,17 +122,25 @@ def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
 
 
 def _of_server(name: str | None) -> list[_Row] | None:
-    """Return the tools of a running server; None if none is named and the default one is not."""
+    """Return the tools of a running server, and warn about what it left out.
+
+    Returns:
+        None if no server is named and the default one is not running.
+    """
     from opentabs_py.calling.tool import Listing
+    from opentabs_py.cli.terminal import warn
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import find_state
 
     state = find_state(name)
     if state is None:
         return None
+    client = LocalClient(state)
+    for reason in client.status()["leftOut"]:
+        warn(f"left out: {reason}")
     return [
         _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
-        for each in LocalClient(state).tools()
+        for each in client.tools()
     ]
 
 

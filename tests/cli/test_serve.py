@@ -16,6 +16,7 @@ import pytest
 from opentabs_py.cli.serve_options import read_browsers
 from opentabs_py.errors import ConfigError
 from tests.cli.in_process import opentabs_here
+from tests.fakes import a_tool
 from tests.plugins.test_load import build
 from tests.served import INITIALIZE, INITIALIZED
 
@@ -143,6 +144,18 @@ def test_the_plugins_of_a_folder_are_listed(tmp_path: Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
     names = [tool["name"] for tool in json.loads(run.stdout)]
     assert names == ["chat_send", "mail_send", "tabs_close", "tabs_list", "tabs_open"]
+
+
+def test_what_a_running_server_left_out_is_named_when_its_tools_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    plugin = build(tmp_path / "tabs", a_tool("list"), a_tool("read"), name="tabs")
+    with serving("--plugin", str(plugin), "--name", "work", cwd=tmp_path) as read_until:
+        read_until("MCP at ")
+        listed = opentabs_here("tools", "--server", "work", cwd=tmp_path)
+    assert "tabs_read" in listed.stdout
+    assert "left out: Two tools would be named tabs_list" in listed.stderr
 
 
 def test_serving_nothing_is_a_warning_that_says_what_to_pass(tmp_path: Path) -> None:
