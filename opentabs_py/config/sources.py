@@ -1,6 +1,7 @@
 """Where settings come from, besides the command line: the environment and two files."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from pydantic_settings import (
@@ -33,6 +34,7 @@ class Project(PyprojectTomlConfigSettingsSource):
     """`[tool.opentabs]` in the current directory's pyproject.toml."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
+        _refuse_directory(Path("pyproject.toml").absolute())
         try:
             super().__init__(settings)
         except AttributeError:  # the library walks down the tables without looking
@@ -47,11 +49,19 @@ class UserFile(TomlConfigSettingsSource):
     """The user's own file."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
-        super().__init__(settings, toml_file=user_file())
+        file = user_file()
+        _refuse_directory(file)
+        super().__init__(settings, toml_file=file)
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
         return _checked(super().__call__())
+
+
+def _refuse_directory(file: Path) -> None:
+    """Refuse a directory where a file should be; the library would take it for no file."""
+    if file.is_dir():
+        raise ConfigError(f"{file} is a directory. Settings are read from a file of that name.")
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:

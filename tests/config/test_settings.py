@@ -143,6 +143,17 @@ def test_a_file_that_is_not_toml_is_reported() -> None:
         load_settings()
 
 
+@pytest.mark.parametrize("source", ["project", "user"])
+def test_a_directory_in_the_place_of_a_settings_file_is_reported(source: str) -> None:
+    place = user_file() if source == "user" else Path("pyproject.toml").absolute()
+    place.mkdir(parents=True)
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert (
+        str(caught.value) == f"{place} is a directory. Settings are read from a file of that name."
+    )
+
+
 def test_the_users_file_is_where_the_platform_keeps_such_files() -> None:
     assert user_file() == platformdirs.user_config_path("opentabs") / "config.toml"
 
