@@ -4,6 +4,8 @@ import asyncio
 import inspect
 import logging
 import re
+import signal
+import threading
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -145,7 +147,9 @@ class PythonTool:
                 value = await self._call(run, function, yielded)
             except CallError as error:
                 failure = _own(error)
-            except (Exception, SystemExit) as error:
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                if self._runs_here and _is_interrupt(error):
+                    raise
                 logger.exception("The tool %s failed", name)
                 failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
             except asyncio.CancelledError:
@@ -222,6 +226,15 @@ def _own(error: CallError) -> CallError:
     if isinstance(error, CallRefusedError | CallTimeoutError):
         return ToolFailedError(error.detail)
     return error
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Return whether this may be Ctrl-C, which Python raises only here and only if unhandled."""
+    return (
+        isinstance(error, KeyboardInterrupt)
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def _is_cancelled() -> bool:

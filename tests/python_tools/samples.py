@@ -86,6 +86,18 @@ def leave() -> None:
 
 
 @tool
+def interrupt() -> None:
+    """Raise what Ctrl-C raises."""
+    raise KeyboardInterrupt
+
+
+@tool
+async def interrupt_async() -> None:
+    """Raise it in the server's own thread."""
+    raise KeyboardInterrupt
+
+
+@tool
 async def nest(progress: Progress) -> Any:
     """Call another tool."""
     progress.report("before")

@@ -1,10 +1,16 @@
 """What a Python tool returns, through every way to call it."""
 
 import json
+import signal
 
 import pytest
 from mcp import types
 
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.limits import Limits
+from opentabs_py.python_tools.python_tool import PythonTool
+from opentabs_py.python_tools.run import ToolHost
 from tests.python_tools.ways import Way
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +66,14 @@ async def test_a_tool_error_reaches_the_caller_with_all_its_fields(way: Way) -> 
     assert outcome.text.splitlines()[0] == line
 
 
-@pytest.mark.parametrize(("tool", "kind"), [("crash", "ValueError"), ("leave", "SystemExit")])
+@pytest.mark.parametrize(
+    ("tool", "kind"),
+    [
+        ("crash", "ValueError"),
+        ("leave", "SystemExit"),
+        ("interrupt", "KeyboardInterrupt"),
+    ],
+)
 async def test_any_other_exception_reveals_only_its_type_to_the_caller(
     way: Way, tool: str, kind: str
 ) -> None:
@@ -68,6 +81,27 @@ async def test_any_other_exception_reveals_only_its_type_to_the_caller(
     assert outcome.result.is_error
     assert f"{tool} failed: {kind}. See the server's log for details." in outcome.text
     assert "secret" not in str(outcome.result)
+
+
+async def test_a_coroutine_that_raises_keyboard_interrupt_does_not_end_the_server(
+    stdio_2026: Way,
+) -> None:
+    for _ in range(2):
+        outcome = await stdio_2026.call("interrupt_async")
+        assert "interrupt_async failed: KeyboardInterrupt." in outcome.text
+
+
+async def test_ctrl_c_during_a_coroutine_is_not_taken_for_the_tools_failure() -> None:
+    async def spin() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        call = ToolCall({}, Limits())
+        with pytest.raises(KeyboardInterrupt):
+            await PythonTool(spin, ToolHost(AlarmClock())).prepare(call)()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize(
