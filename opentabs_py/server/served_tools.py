@@ -211,14 +211,19 @@ class ServedTools:
         return self._tools.get(name) or self._by_other_names.get(name)
 
     def find(self, name: str) -> Tool:
-        """Return a tool by a name that `get` knows.
+        """Return a tool that is not turned off, by a name that `get` knows.
 
         Raises:
-            CallRefusedError: There is no such tool; the text suggests similar names.
+            CallRefusedError: There is no such tool; the text suggests similar names. Or it is
+                turned off.
         """
         tool = self.get(name)
         if tool is None:
             raise self._unknown(name)
+        decision = self._decisions[tool.listing.name]
+        if decision.permission == "off":
+            rule = self._gated(tool.listing).rule
+            raise failures.turned_off(tool.listing.name, rule, decision)
         return tool
 
     def search(self, query: str) -> list[Listing]:

@@ -150,6 +150,17 @@ async def test_by_name_a_tool_is_described_in_full() -> None:
     assert tool["description"] == "Does send."
 
 
+async def test_a_tool_that_is_turned_off_is_not_described_by_name_either() -> None:
+    served = Served()
+    served.serve("send", "read")
+    served.registry.gate.set_rules({"default": "auto", "chat.send": "off"})
+    for name in ("chat_send", "chat__send"):
+        result = await ask(served, "auto", "opentabs_list_tools", {"names": [name]})
+        assert result.is_error
+        assert "chat_send is turned off, because" in text_of(result)
+    assert [tool["name"] for tool in (await find(served))["tools"]] == ["chat_read"]
+
+
 async def test_a_call_is_made_and_its_result_passes_as_it_is(mode: str) -> None:
     served = Served(FakeBridge(value={"id": 7}))
     call = {"name": "chat_send", "arguments": {"tabId": 3}}
