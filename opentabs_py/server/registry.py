@@ -82,8 +82,7 @@ class ToolRegistry(ServedTools):
             pages, input_limit=input_limit, status=status, beside_pages=beside_pages, gate=gate
         )
         self.limits = limits
-        self._keeps_values = False
-        self._excerpts = Excerpts()
+        self._excerpts: dict[object, Excerpts] = {}  # the last counts
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
@@ -138,13 +137,13 @@ class ToolRegistry(ServedTools):
             excerpts: Truncates them, and masks secrets.
 
         Returns:
-            A function that ends it; what was kept before is kept again.
+            A function that ends it; what others want to be kept is kept as the last of them said.
         """
-        before = self._keeps_values, self._excerpts
-        self._keeps_values, self._excerpts = True, excerpts
+        token = object()
+        self._excerpts[token] = excerpts
 
         def end() -> None:
-            self._keeps_values, self._excerpts = before
+            self._excerpts.pop(token, None)
 
         return end
 
@@ -225,14 +224,15 @@ class ToolRegistry(ServedTools):
         is_traced = bool(self._ended) or (on_record is not None and traced)
         if not (is_traced or self._ended_untraced or on_record is not None):
             return await self._run(found, name, call, allowed_by)
+        excerpts = next(reversed(self._excerpts.values()), None)
         recording = CallRecording(
             call_id=call.call_id,
             name=name,
             limits=call.limits,
             now=instant(self._clock),
-            arguments=arguments if self._keeps_values else None,
+            arguments=None if excerpts is None else arguments,
             client=call.client_name,
-            excerpts=self._excerpts,
+            excerpts=excerpts or Excerpts(),
             is_traced=is_traced,
         )
         # Whoever wants to know of its start may look at it while it runs.

@@ -208,6 +208,19 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     assert (record.arguments, record.result) == (None, None)
 
 
+async def test_values_are_kept_as_whoever_asked_last_and_still_wants_them() -> None:
+    observed = Observed()
+    end_first = observed.registry.keep_values(Excerpts(lambda: ["the first"]))
+    end_last = observed.registry.keep_values(Excerpts(lambda: ["the last"]))
+    end_first()
+    record = await observed.call(text="the first, the last")
+    assert record.arguments == '{"text":"the first, •••"}'
+    end_last()
+    end_last()  # which may be called again
+    record = await observed.call(text="the first, the last")
+    assert record.arguments is None
+
+
 async def test_a_caller_gets_progress_and_logs_even_while_another_observes() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     running = RunningCall("chat_send", {})
