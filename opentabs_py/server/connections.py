@@ -3,8 +3,8 @@
 import secrets
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
@@ -17,11 +17,11 @@ from starlette.requests import Request
 from opentabs_py.core.text import shorten
 from opentabs_py.server.forms import Forms
 from opentabs_py.server.stream_sender import LateUpdates
-from opentabs_py.server.workarounds import is_routed_by_session
+from opentabs_py.server.workarounds import at_end_of_session, is_routed_by_session
 
 
 class ClientConnection:
-    """One client's connection; lives as long as one of its handlers runs.
+    """One client's connection.
 
     Attributes:
         least: The lowest log level that the client wants.
@@ -76,7 +76,7 @@ class ClientConnections:
         self.on_gone = on_gone
         self._own = ClientConnection()
         self._key = secrets.token_hex(16)
-        self._sessions: WeakValueDictionary[str, ClientConnection] = WeakValueDictionary()
+        self._sessions: dict[str, ClientConnection] = {}
 
     def owner(self, ctx: ServerRequestContext[Any]) -> str | None:
         """Return a stable key for a client's session, or None.
@@ -87,7 +87,7 @@ class ClientConnections:
         if headers is None:
             return self._key
         session = _find_session(headers)
-        return None if session is None else f"session {session}"
+        return None if session is None else _key_of(session)
 
     def close(self) -> None:
         """Handle the end of the transport."""
@@ -107,7 +107,16 @@ class ClientConnections:
         connection = self._sessions.get(session)
         if connection is None:
             connection = self._sessions[session] = ClientConnection()
+            at_end_of_session(ctx, partial(self._end_session, session))
         return connection
+
+    def _end_session(self, session: str) -> None:
+        del self._sessions[session]
+        self.on_gone(_key_of(session))
+
+
+def _key_of(session: str) -> str:
+    return f"session {session}"
 
 
 def _find_session(headers: Headers) -> str | None:

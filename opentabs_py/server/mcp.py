@@ -75,8 +75,7 @@ def create_mcp_server(
         output_schemas: Include the schemas of results in `tools/list`.
         listed: The tools in `tools/list`; by default, all. The others can be called too.
         long_results: Cuts and keeps long results; None to send them as they are.
-        on_client_gone: Called with the session of each client that goes, perhaps twice; must not
-            block or raise.
+        on_client_gone: Called with the session of each client that goes; must not block or raise.
         now: The clock, in seconds, for noticing clients' timeouts.
     """
     shown = listed or registry
@@ -214,14 +213,9 @@ class _Handlers:
         connection = ctx.lifespan_context.of(ctx)
         if not connection.is_kept:
             connection.is_kept = True
-            try:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(connection.late.run)
-                    await self.changes.notify(ctx.session, connection.subscribed)
-            finally:
-                client = ctx.lifespan_context.owner(ctx)
-                if client is not None:
-                    ctx.lifespan_context.on_gone(client)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(connection.late.run)
+                await self.changes.notify(ctx.session, connection.subscribed)
 
     async def set_level(
         self, ctx: _Context, params: types.SetLevelRequestParams

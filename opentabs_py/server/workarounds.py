@@ -1,6 +1,6 @@
 """Workarounds for places where the MCP SDK deviates from the specification."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mcp import types
@@ -36,6 +36,16 @@ def is_routed_by_session(headers: Mapping[str, str]) -> bool:
     """Return whether the SDK serves a request as initialize-era, judging by its header alone."""
     version = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     return version is None or version in HANDSHAKE_PROTOCOL_VERSIONS
+
+
+def at_end_of_session(ctx: ServerRequestContext[Any], call: Callable[[], None]) -> None:
+    """Call a function when the session of a request ends, however it ends.
+
+    The SDK says that handlers may push this to their connection's `exit_stack`, but gives them only
+    the session, which does not show its connection.
+    """
+    connection = ctx.session._connection  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    connection.exit_stack.callback(call)
 
 
 def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:

@@ -1,6 +1,6 @@
 """What belongs to a client's connection, and which requests share one."""
 
-import gc
+from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,7 +19,8 @@ def over_http(session: str | None, version: str = "2025-11-25") -> Context:
     headers = [(b"mcp-protocol-version", version.encode())]
     headers += [] if session is None else [(b"mcp-session-id", session.encode())]
     request = Request({"type": "http", "headers": headers})
-    return cast("Context", SimpleNamespace(request=request))
+    theirs = SimpleNamespace(_connection=SimpleNamespace(exit_stack=AsyncExitStack()))
+    return cast("Context", SimpleNamespace(request=request, session=theirs))
 
 
 OVER_STDIO = cast("Context", SimpleNamespace(request=Prepared()))
@@ -57,12 +58,15 @@ def test_an_owner_is_the_same_for_a_session_and_another_for_each_transport() -> 
     assert known.owner(OVER_STDIO) != ClientConnections().owner(OVER_STDIO)
 
 
-def test_a_session_that_nobody_uses_any_longer_is_forgotten() -> None:
-    known = ClientConnections()
-    held = known.of(over_http("one"))
-    held.least = "error"
-    del held
-    gc.collect()
+@pytest.mark.anyio
+async def test_a_session_is_known_until_it_ends_and_reported_then() -> None:
+    gone: list[str] = []
+    known = ClientConnections(gone.append)
+    first = over_http("one")
+    known.of(first).least = "error"
+    assert known.of(over_http("one")).least == "error"
+    await first.session._connection.exit_stack.aclose()
+    assert gone == [known.owner(first)]
     assert known.of(over_http("one")).least == "info"
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, cast
 
 import anyio
+import httpx2
 import pytest
 from mcp.client import Client
 
@@ -34,6 +35,7 @@ from tests.fakes import (
     running,
     tabs_changed,
 )
+from tests.served import INITIALIZE, INITIALIZED, Served
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -392,6 +394,28 @@ async def test_a_client_that_goes_is_reported(mode: str) -> None:
                 await anyio.lowlevel.checkpoint()
     assert names == ["chat_send", "tabs_close", "tabs_list", "tabs_open"]
     assert len({*gone}) == 1
+
+
+@pytest.mark.parametrize("first", [[INITIALIZED], []])
+async def test_a_client_that_ends_its_session_is_reported_once_initialized_or_not(
+    first: list[Json],
+) -> None:
+    gone: list[str] = []
+    served = Served()
+    served.server = create_mcp_server(served.registry, version="1", on_client_gone=gone.append)
+    headers = {"accept": "application/json, text/event-stream"}
+    a_call = {"id": 2, "method": "tools/call", "params": {"name": "chat_send"}}
+    async with served.over_http() as url, httpx2.AsyncClient(headers=headers) as http:
+        begun = await http.post(url, json={"jsonrpc": "2.0", **INITIALIZE})
+        session = http.headers["mcp-session-id"] = begun.headers["mcp-session-id"]
+        for message in (*first, a_call, {**a_call, "id": 3}):
+            await http.post(url, json={"jsonrpc": "2.0", **message})
+        assert not gone
+        await http.delete(url)
+        with anyio.fail_after(PATIENT):
+            while not gone:
+                await anyio.lowlevel.checkpoint()
+        assert gone == [f"session {session}"]
 
 
 async def test_a_call_that_names_an_own_tab_makes_it_the_one_that_is_used_next() -> None:
