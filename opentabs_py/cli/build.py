@@ -11,6 +11,7 @@ from rich.markup import escape
 from opentabs_py.cli.codes import BUILD_FAILED
 from opentabs_py.cli.options import Json, PluginDir
 from opentabs_py.core.plugin_files import ADAPTER
+from opentabs_py.core.text import counted
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.build import Builder, Built
@@ -104,8 +105,8 @@ def print_problems(built: "Built") -> None:
             text += f" [cyan]{escape(about)}[/]" if about else ""
             err.print(f"{text}\n    {escape(problem.why)}", soft_wrap=True)
     if built.problems:
-        count = "1 error" if len(built.problems) == 1 else f"{len(built.problems)} errors"
-        err.print(f"[bold red]✗[/] {count}; dist/ is unchanged", soft_wrap=True)
+        count = len(built.problems)
+        err.print(f"[bold red]✗[/] {counted(count, 'error')}; dist/ is unchanged", soft_wrap=True)
 
 
 def print_result(built: "Built", *, as_json: bool = False) -> None:
@@ -128,7 +129,7 @@ def print_result(built: "Built", *, as_json: bool = False) -> None:
         return
     print_problems(built)
     if not built.problems:
-        tools = "1 tool" if len(built.tools) == 1 else f"{len(built.tools)} tools"
+        tools = counted(len(built.tools), "tool")
         size = built.sizes[ADAPTER] / 1000
         state = f"adapter {size:.0f} kB" if built.changed else "nothing changed"
         err.print(

@@ -14,6 +14,7 @@ from opentabs_py.cli.commands import App
 from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json
+from opentabs_py.core.text import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -220,16 +221,12 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
     browsers = sum(len(each.browsers) for each in workers)
     endpoints = observed.endpoints.values()
     table.caption = (
-        f"{_count(len(workers), 'worker')}, {_count(browsers, 'browser')}, "
-        f"{_count(len(endpoints), 'endpoint')}; "
-        f"{running} of {_count(sum(each.max_calls for each in workers), 'call')} running, "
+        f"{counted(len(workers), 'worker')}, {counted(browsers, 'browser')}, "
+        f"{counted(len(endpoints), 'endpoint')}; "
+        f"{running} of {counted(sum(each.max_calls for each in workers), 'call')} running, "
         f"{sum(each.waiting for each in endpoints)} waiting"
     )
     return table
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _state(worker: "Announcement", observed: "ObservedFleet") -> str:

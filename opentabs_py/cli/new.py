@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from opentabs_py.core.text import counted
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def _generate(name: str, directory: Path, language: "Language", site: "KnownSite
             escape(mcp_name(name, tool.name)),
             "[dim]reads[/]" if tool.is_read else "[yellow]writes[/]",
             escape(tool.source),
-            f"{count} call" if count == 1 else f"{count} calls",
+            counted(count, "call"),
         )
     err.print()
     err.print(table)

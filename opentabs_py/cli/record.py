@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import BrowserOptions, NoReview, PluginOptions, gather_settings
+from opentabs_py.core.text import counted
 from opentabs_py.errors import BrowserError, ConfigError, RecordingError
 
 if TYPE_CHECKING:
@@ -208,11 +209,13 @@ class _Session:
             if each.response is not None and each.response.body is None and each.error is None
         ]
         if lost:
-            warn(f"{len(lost)} responses are without their bodies, which the browser had dropped.")
+            warn(
+                f"{counted(len(lost), 'response')} came without a body: the browser had dropped it."
+            )
         err.print(
-            f"[green]✓[/] {_counted(len(recording.exchanges), 'request')}, "
-            f"{_counted(len(recording.sockets), 'WebSocket')} and "
-            f"{_counted(len(recording.calls), 'call')} in [bold]{escape(str(self._file))}[/] and "
+            f"[green]✓[/] {counted(len(recording.exchanges), 'request')}, "
+            f"{counted(len(recording.sockets), 'WebSocket')} and "
+            f"{counted(len(recording.calls), 'call')} in [bold]{escape(str(self._file))}[/] and "
             f"{escape(bodies_dir(self._file).name)}/",
             soft_wrap=True,
         )
@@ -245,10 +248,6 @@ def _print_scrubbed(recording: "Recording") -> None:
             escape(", ".join(places[:SHOWN]) + more),
         )
     err.print(table)
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _load_script(file: Path) -> "Use":

@@ -1,12 +1,12 @@
 """`opentabs report merge`: one report of several runs."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from opentabs_py.cli.commands import App
+from opentabs_py.core.text import counted
 
 app = App(help="Merge reports of test runs.")
 
@@ -46,11 +46,7 @@ def merge(
     for text in merged.missing:
         warn(text)
     err.print(
-        f"Wrote {out}: {_plural(merged.runs, 'run')}, {_plural(merged.tests, 'test')}",
+        f"Wrote {out}: {counted(len(merged.runs), 'run')}, {counted(len(merged.tests), 'test')}",
         markup=False,
         soft_wrap=True,
     )
-
-
-def _plural(things: Sequence[object], word: str) -> str:
-    return f"{len(things)} {word}{'' if len(things) == 1 else 's'}"

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Json
+from opentabs_py.core.text import counted
 from opentabs_py.errors import ChainError
 
 # Of a server's state file; the rest are secrets, or what only programs need.
@@ -79,7 +80,7 @@ def _print(report: dict[str, Any]) -> None:
         browser = _browsers(connected, of=len(report["browsers"]))
     else:
         browser = fleet_text(fleet)
-    calls = f"{report['calls']} call{'' if report['calls'] == 1 else 's'} running"
+    calls = f"{counted(report['calls'], 'call')} running"
     out.print(f"[green]●[/] [bold]{report['name']}[/]  up {up}, {browser}, {calls}")
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", min_width=8)
@@ -90,7 +91,9 @@ def _print(report: dict[str, Any]) -> None:
     for index, plugin in enumerate(report["plugins"]):
         state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
-        rows.add_row("  plugins" if index == 0 else "", f"{text}, {plugin['tools']} tools")
+        rows.add_row(
+            "  plugins" if index == 0 else "", f"{text}, {counted(plugin['tools'], 'tool')}"
+        )
     for index, worker in enumerate([] if fleet is None else fleet["workers"]):
         ready = ", ".join(f"{name} {count}" for name, count in worker["ready"].items())
         text = f"{escape(worker['name'])}  [dim]ready tabs: {escape(ready) or 'none needed'}[/]"
@@ -107,9 +110,8 @@ def _print(report: dict[str, Any]) -> None:
 
 def fleet_text(fleet: dict[str, Any]) -> str:
     """Return what a server says of the fleet that it is an endpoint of."""
-    count = len(fleet["workers"])
     lost = "" if fleet["connected"] else ", [yellow]not connected to NATS[/]"
-    return f"endpoint of {count} worker{'' if count == 1 else 's'} at {fleet['nats']}{lost}"
+    return f"endpoint of {counted(len(fleet['workers']), 'worker')} at {fleet['nats']}{lost}"
 
 
 def _browsers(connected: Sequence[str], *, of: int) -> str:

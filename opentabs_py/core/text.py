@@ -68,6 +68,16 @@ def one_line(text: str) -> str:
     return text.translate({ord(c): c if c.isprintable() else " " for c in set(text)})
 
 
+def counted(number: int, what: str) -> str:
+    """Return a number of things: `1 call`, `1,200 calls`.
+
+    Args:
+        number: How many there are.
+        what: What one of them is called; its plural has an s.
+    """
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def duration(seconds: float) -> str:
     """Return a duration for users: `0.38 ms`, `12 ms`, `1.52 s`, `4 min 05 s`."""
     if seconds < 0.0995:

@@ -16,6 +16,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
+from opentabs_py.core.text import counted
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.loop import Mailbox
 from opentabs_py.python_tools.observers import Observers, ToolEvent
@@ -207,8 +208,8 @@ class ToolRun:
         for calling in list(self._calling):
             calling.cancel()
         if self._mailbox.dropped:
-            dropped = self._mailbox.dropped
-            logger.warning("%s reported too fast: dropped %d reports", self.tool, dropped)
+            dropped = counted(self._mailbox.dropped, "report")
+            logger.warning("%s reported too fast: dropped %s", self.tool, dropped)
 
     def _time_out(self, _timer: Timer) -> None:
         self._timeout = self._timers.error()

@@ -11,6 +11,7 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.launch import BackgroundLaunch
+from opentabs_py.core.text import counted
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -137,7 +138,9 @@ class Recycling:
     async def _replace(self, index: int) -> None:
         browser = self._browsers[index]
         logger.info(
-            "Replacing the browser %s after %d calls", browser.name, self._pages.ended[index]
+            "Replacing the browser %s after %s",
+            browser.name,
+            counted(self._pages.ended[index], "call"),
         )
         browser.bridge.hold_calls(BACK_WITHIN)
         try:

@@ -11,7 +11,7 @@ from typing import Final
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from opentabs_py.core.text import duration, one_line, shorten
+from opentabs_py.core.text import counted, duration, one_line, shorten
 from opentabs_py.core.trace.hops import Carrier, Span, Waterfall
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.tracing.words import outcome_text, reached_text
@@ -109,10 +109,10 @@ def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Te
     offset = record.lead(waterfall)
     if record.reports:
         marks = [mark.at + offset for mark in record.progress]
-        lines.append(_row("progress", _count(record.reports, "report"), _marks(marks, "▴", axis)))
+        lines.append(_row("progress", counted(record.reports, "report"), _marks(marks, "▴", axis)))
     if record.log_count:
         marks = [mark.at + offset for mark in record.logs]
-        lines.append(_row("log", _count(record.log_count, "record"), _marks(marks, "•", axis)))
+        lines.append(_row("log", counted(record.log_count, "record"), _marks(marks, "•", axis)))
     notes = _notes(waterfall, axis)
     if notes:
         lines.append(Text(f"{'':{_MARGIN}}{notes}", style="dim"))
@@ -201,7 +201,7 @@ def _explanation(record: CallRecord, width: int) -> list[Text]:
     if len(record.links) > 1 or any(link.boot_id is None for link in record.links):
         said.append(("worker", _worker(record)))
     if record.dropped:
-        said.append(("dropped", f"{_count(record.dropped, 'report')} did not arrive"))
+        said.append(("dropped", f"{counted(record.dropped, 'report')} did not arrive"))
     said += [
         ("log", f"{duration(mark.at)} {mark.level}: {one_line(mark.message)}")
         for mark in record.logs[-_LOGS:]
@@ -228,7 +228,7 @@ def _last_progress(record: CallRecord) -> str:
     if not record.progress:
         return "no reports"
     last = record.progress[-1]
-    words = [f"the last of {_count(record.reports, 'report')} arrived at {duration(last.at)}"]
+    words = [f"the last of {counted(record.reports, 'report')} arrived at {duration(last.at)}"]
     if last.progress is not None:
         words.append(f"{last.progress:g}" + (f"/{last.total:g}" if last.total else ""))
     if last.message:
@@ -267,7 +267,3 @@ def _wrapped(text: str, width: int) -> list[str]:
             else:
                 lines.append(part)
     return lines
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -154,8 +154,10 @@ def test_what_a_running_server_left_out_is_named_when_its_tools_are_listed(
     with serving("--plugin", str(plugin), "--name", "work", cwd=tmp_path) as read_until:
         read_until("MCP at ")
         listed = opentabs_here("tools", "--server", "work", cwd=tmp_path)
+        status = opentabs_here("status", "--name", "work", cwd=tmp_path)
     assert "tabs_read" in listed.stdout
     assert "left out: Two tools would be named tabs_list" in listed.stderr
+    assert "no tab open, 1 tool " in status.stdout
 
 
 def test_serving_nothing_is_a_warning_that_says_what_to_pass(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opentabs_py.core.text import (
+    counted,
     did_you_mean,
     duration,
     nearest,
@@ -110,3 +111,10 @@ def test_a_very_long_name_is_not_compared() -> None:
 )
 def test_a_suggestion_names_what_is_near(near: list[str], text: str) -> None:
     assert did_you_mean(near) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (1200, "1,200 calls")]
+)
+def test_one_thing_is_named_in_the_singular(number: int, text: str) -> None:
+    assert counted(number, "call") == text
