@@ -144,9 +144,9 @@ _STYLES: Final = {"✓": "green", "⊘": "yellow", "–": "dim", "✗": "red"}
 _LEFT: Final = {"", "time", "tool", "client", "error", "site", "allowed by"}  # the others: numbers
 _GAP: Final = 2  # columns of the terminal
 # Where there is not enough room, these columns shrink to so many characters, the widest first;
-# if that is not enough, the last of these columns are left out.
+# if that is not enough, the last of these columns are left out. Then the first shrinks further.
 _CALLS: Final = {"tool": 20, "client": 12, "error": 12, "site": 12, "tab": 3, "allowed by": 10}
-_TOOLS: Final = {"tool": 20, "p95": 10, "cancelled": 9, "longest": 10}
+_TOOLS: Final = {"tool": 20, "refused": 7, "p95": 10, "cancelled": 9, "longest": 10}
 
 
 def _print_calls(calls: "Sequence[AuditEntry]") -> None:
@@ -221,15 +221,19 @@ def fit_columns(widths: Mapping[str, int], room: int, least: dict[str, int]) -> 
     Args:
         widths: What they would like.
         room: The width of the terminal.
-        least: How wide those must be that may shrink; the last of them are left out first.
+        least: How wide those must be that may shrink; the last of them are left out first, and the
+            first of them shrinks to nearly nothing instead.
     """
+    first, *others = least
     fitting = dict(widths)
     smallest = {name: min(least.get(name, width), width) for name, width in widths.items()}
     room += _GAP  # none is needed after the last
-    for name in reversed(least):
+    for name in reversed(others):
         if sum(smallest[each] + _GAP for each in fitting) <= room:
             break
         fitting.pop(name, None)
+    if sum(smallest[each] + _GAP for each in fitting) > room:
+        smallest[first] = 1
     while sum(width + _GAP for width in fitting.values()) > room:
         shrinking = [name for name, width in fitting.items() if width > smallest[name]]
         if not shrinking:

@@ -204,10 +204,12 @@ LEAST = {"tool": 6, "client": 4, "site": 5}
         (30, {"time": 8, "tool": 6, "client": 5, "site": 5}),
         (29, {"time": 8, "tool": 6, "client": 4, "site": 5}),
         (28, {"time": 8, "tool": 8, "client": 8}),
-        (1, {"time": 8}),
+        (20, {"time": 8, "tool": 10}),
+        (15, {"time": 8, "tool": 5}),
+        (1, {"time": 8, "tool": 1}),
     ],
 )
-def test_columns_shrink_and_then_the_last_ones_are_left_out(
+def test_columns_shrink_and_then_the_last_are_left_out_but_never_the_first(
     room: int, fitting: dict[str, int]
 ) -> None:
     widths = {"time": 8, "tool": 20, "client": 10, "site": 12}
