@@ -6,7 +6,13 @@ from typing import Any, cast
 import pytest
 from playwright.sync_api import Route
 
-from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
+from opentabs_py.core.recording.exchange import (
+    UNFINISHED,
+    Exchange,
+    Recording,
+    Request,
+    Response,
+)
 from opentabs_py.core.recording.replay import Index, Replay
 from opentabs_py.testing.replays import SiteReplay
 
@@ -38,22 +44,28 @@ class FakeRoute:
     def continue_(self) -> None:
         self.done.append("sent to the site")
 
-    def abort(self, _code: str) -> None:
-        self.done.append("aborted")
+    def abort(self, code: str) -> None:
+        self.done.append(f"aborted: {code}")
 
-    def fulfill(self, **_: Any) -> None:
-        self.done.append("answered")
+    def fulfill(self, *, status: int, body: bytes, **_: Any) -> None:
+        self.done.append(f"answered: {status} {body.decode()}")
 
 
-@pytest.mark.parametrize(("open_for_new", "done"), [(True, "sent to the site"), (False, "aborted")])
+def a_replay(replay: Replay, *, open_for_new: bool = False) -> SiteReplay:
+    return SiteReplay(
+        replay, is_ours=lambda _: False, sleep=lambda _: None, timed=False,
+        open_for_new=open_for_new,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("open_for_new", "done"), [(True, "sent to the site"), (False, "aborted: blockedbyclient")]
+)
 def test_a_redirect_whose_end_was_not_recorded_is_recorded_if_that_is_wanted(
     open_for_new: bool, done: str
 ) -> None:
     replay = Replay(Index(Recording(URL, [REDIRECT])))
-    site = SiteReplay(
-        replay, is_ours=lambda _: False, sleep=lambda _: None, timed=False,
-        open_for_new=open_for_new,
-    )  # fmt: skip
+    site = a_replay(replay, open_for_new=open_for_new)
     route = FakeRoute(FakeRequest(f"{URL}old"))
     site._answer(cast("Route", route))
     assert route.done == [done]
@@ -61,3 +73,27 @@ def test_a_redirect_whose_end_was_not_recorded_is_recorded_if_that_is_wanted(
     assert [each.request.url for each in replay.unrecorded] == (
         [] if open_for_new else [f"{URL}new"]
     )
+
+
+@pytest.mark.parametrize(
+    ("response", "error", "done", "broken"),
+    [
+        (None, "net::ERR_CONNECTION_RESET", ["aborted: connectionreset"], []),
+        (None, "net::ERR_NAME_NOT_RESOLVED", ["aborted: namenotresolved"], []),
+        (None, "net::ERR_HTTP2_PROTOCOL_ERROR", ["aborted: failed"], []),
+        (None, None, ["aborted: failed"], []),
+        (None, UNFINISHED, [], []),
+        (Response(204, body=None), UNFINISHED, ["answered: 204 "], []),
+        (Response(500, body=b"no"), None, ["answered: 500 no"], []),
+        (Response(200, body=None), None, ["aborted: failed"],
+         [f"The recording lacks the body of {URL}."]),
+    ],
+)  # fmt: skip
+def test_a_request_ends_as_it_was_recorded_or_waits_as_it_did(
+    response: Response | None, error: str | None, done: list[str], broken: list[str]
+) -> None:
+    exchange = Exchange(Request("GET", URL), response, error)
+    site = a_replay(Replay(Index(Recording(URL, [exchange]))))
+    route = FakeRoute(FakeRequest(URL))
+    site._answer(cast("Route", route))
+    assert (route.done, site.broken) == (done, broken)
