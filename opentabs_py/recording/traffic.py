@@ -5,10 +5,11 @@ several things in turn is a generator here: it yields what a method returned, an
 value, which in the async API has to be awaited first.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from playwright.async_api import Error  # the same class as in the sync API
@@ -42,10 +43,18 @@ class StepRunner(Protocol):
         ...
 
 
+class _Begun(NamedTuple):
+    """When a request was reported."""
+
+    number: int  # how many were reported before
+    time: float
+
+
 @dataclass(slots=True)
 class _Stream:
     """An event stream, as Chromium's DevTools protocol reports it."""
 
+    number: int
     url: str
     headers: Headers
     started: float
@@ -80,10 +89,11 @@ class TrafficRecorder:
         self._driver = driver
         self._ignores = ignores
         self._skip = skip
-        self._exchanges: list[Exchange] = []
+        self._exchanges: list[tuple[int, Exchange]] = []  # by the number of the request
         self._sockets: list[RecordedSocket] = []
         self._streams: dict[str, _Stream] = {}
-        self._open: dict[Any, float] = {}
+        self._open: dict[Any, _Begun] = {}
+        self._numbers = itertools.count()
         self._responses: dict[Any, Any] = {}
         self._watched: list[tuple[Any, str, Callable[[Any], None]]] = []
         for event, handle in (
@@ -133,19 +143,26 @@ class TrafficRecorder:
                 continue
 
     def stop(self) -> tuple[Sequence[Exchange], Sequence[RecordedSocket]]:
-        """Stop, and return the requests and WebSockets in the order they began."""
+        """Stop, and return the requests and WebSockets in the order the pages began them.
+
+        That is not the order of their times, which Chromium takes when it sends a request: of two
+        that a page makes at once, either may be the first then.
+        """
         for target, event, handle in self._watched:
             target.remove_listener(event, handle)
         self._watched.clear()
-        ended = [*self._exchanges, *map(_stream_exchange, self._streams.values())]
-        streamed = {stream.url for stream in self._streams.values()}
-        for request, started in self._open.items():
+        streams = self._streams.values()
+        ended = [*self._exchanges, *((each.number, _stream_exchange(each)) for each in streams)]
+        streamed = {stream.url for stream in streams}
+        for request, (number, started) in self._open.items():
             is_stream = request.resource_type == _EVENT_SOURCE and request.url in streamed
             if not is_stream and not self._skip(request):
-                ended.append(_unfinished(request, self._responses.get(request), started))
+                exchange = _unfinished(request, self._responses.get(request), started)
+                ended.append((number, exchange))
         self._open.clear()
         self._responses.clear()
-        return sorted(ended, key=lambda each: each.started), self._sockets
+        ended.sort(key=lambda each: each[0])
+        return [exchange for _, exchange in ended], self._sockets
 
     def _watch(self, target: Any, event: str, handle: Callable[[Any], None]) -> None:
         target.on(event, handle)
@@ -155,7 +172,7 @@ class TrafficRecorder:
 
     def _note_request(self, request: Any) -> None:
         if not self._is_foreign(request.url):
-            self._open[request] = time.time()
+            self._open[request] = _Begun(next(self._numbers), time.time())
 
     def _note_response(self, received: Any) -> None:
         if received.request in self._open:
@@ -171,7 +188,7 @@ class TrafficRecorder:
             self._driver.run(self._read(request, failure=request.failure or "net::ERR_FAILED"))
 
     def _read(self, request: Any, failure: str | None = None) -> Steps:
-        started = self._open[request]
+        number, started = self._open[request]
         try:
             if self._skip(request):
                 return
@@ -179,7 +196,7 @@ class TrafficRecorder:
                 return
             if failure == _ABORTED and (received := self._responses.get(request)) is not None:
                 # The page went away before it read the body, if it ever would have.
-                self._exchanges.append(_unfinished(request, received, started))
+                self._exchanges.append((number, _unfinished(request, received, started)))
                 return
             # Chromium reports a page's response as failed if it became a download, for example.
             received = self._responses.get(request) if failure is None else None
@@ -199,7 +216,7 @@ class TrafficRecorder:
                 response = Response(received.status, received.status_text, headers, body)
             started = _started(request, started)
             seconds = max(0.0, time.time() - started)
-            self._exchanges.append(Exchange(sent, response, failure, started, seconds))
+            self._exchanges.append((number, Exchange(sent, response, failure, started, seconds)))
         finally:
             self._open.pop(request, None)
             self._responses.pop(request, None)
@@ -244,7 +261,9 @@ class TrafficRecorder:
         if said.get("type") != "EventSource" or self._is_foreign(request["url"]):
             return
         headers = [*request["headers"].items()]
-        self._streams[said["requestId"]] = _Stream(_plain(request["url"]), headers, time.time())
+        self._streams[said["requestId"]] = _Stream(
+            next(self._numbers), _plain(request["url"]), headers, time.time()
+        )
 
     def _note_stream_response(self, said: dict[str, Any]) -> None:
         if (stream := self._streams.get(said["requestId"])) is not None:

@@ -1,0 +1,78 @@
+"""What passes between pages and their site, as Playwright reports it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from opentabs_py.recording.traffic import Steps, TrafficRecorder
+
+
+class Context:
+    """A browser context with two ends: the recorder listens, and the test reports."""
+
+    def __init__(self) -> None:
+        self.pages: list[Any] = []
+        self._listeners: dict[str, Callable[[Any], None]] = {}
+
+    def on(self, event: str, listener: Callable[[Any], None]) -> None:
+        self._listeners[event] = listener
+
+    def remove_listener(self, event: str, _listener: Callable[[Any], None]) -> None:
+        del self._listeners[event]
+
+    def report(self, event: str, request: Any) -> None:
+        self._listeners[event](request)
+
+
+@dataclass(eq=False)
+class Request:
+    """A request that was sent and never answered."""
+
+    url: str
+    sent: float  # ms since 1970, of the time that Chromium sent it
+    method: str = "GET"
+    resource_type: str = "fetch"
+    failure: str = "net::ERR_FAILED"
+    post_data_buffer: None = None
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def timing(self) -> dict[str, float]:
+        return {"startTime": self.sent}
+
+    def headers_array(self) -> list[dict[str, str]]:
+        return []
+
+
+def at_once(steps: Steps) -> None:
+    """Run steps whose answers are there."""
+    answer = None
+    try:
+        while True:
+            answer = steps.send(answer)
+    except StopIteration:
+        pass
+
+
+def test_requests_are_in_the_order_in_which_pages_made_them() -> None:
+    context = Context()
+    recorder = TrafficRecorder(context, SimpleNamespace(run=at_once))
+    # Chromium may send the second first.
+    first, second, third = (
+        Request(f"https://chat.example/{name}", sent)
+        for name, sent in (("channels", 2_000.0), ("messages", 1_000.0), ("open", 500.0))
+    )
+    for each in (first, second, third):
+        context.report("request", each)
+    context.report("requestfailed", second)
+    context.report("requestfailed", first)
+
+    exchanges, _ = recorder.stop()
+
+    assert [each.request.url.rpartition("/")[2] for each in exchanges] == [
+        "channels",
+        "messages",
+        "open",
+    ]
+    assert [each.started for each in exchanges[:2]] == [2.0, 1.0]
