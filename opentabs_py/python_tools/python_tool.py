@@ -147,17 +147,19 @@ class PythonTool:
                 value = await self._call(run, function, yielded)
             except CallError as error:
                 failure = _own(error)
-            except (Exception, SystemExit, KeyboardInterrupt) as error:
-                if self._runs_here and _is_interrupt(error):
-                    raise
-                logger.exception("The tool %s failed", name)
-                failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
             except asyncio.CancelledError:
                 if _is_cancelled():
                     raise
                 # Not this call was cancelled, but something that the tool waited for.
                 logger.exception("The tool %s cancelled itself", name)
                 failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
+            except GeneratorExit:  # nobody waits for this coroutine any more
+                raise
+            except BaseException as error:  # of which the server must not end
+                if self._runs_here and _is_interrupt(error):
+                    raise
+                logger.exception("The tool %s failed", name)
+                failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
         failure = run.timeout() or failure
         if failure is None:
             return value

@@ -85,6 +85,16 @@ def leave() -> None:
     raise SystemExit(3)
 
 
+class GivenUp(BaseException):
+    """No `Exception`, like those with which `pytest.fail()` and `pytest.skip()` end a test."""
+
+
+@tool
+async def give_up() -> None:
+    """Raise that in the server's own thread."""
+    raise GivenUp("the secret")
+
+
 @tool
 def interrupt() -> None:
     """Raise what Ctrl-C raises."""

@@ -71,6 +71,7 @@ async def test_a_tool_error_reaches_the_caller_with_all_its_fields(way: Way) -> 
     [
         ("crash", "ValueError"),
         ("leave", "SystemExit"),
+        ("give_up", "GivenUp"),
         ("interrupt", "KeyboardInterrupt"),
     ],
 )
