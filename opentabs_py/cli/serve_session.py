@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.session import OpenTabs
 
+logger = logging.getLogger("opentabs_py")
+
 DEFAULT_BROWSER = "default"
 MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
 START_ENDS = 2.0  # s after the server is ready; by then its clients have asked for the first list
@@ -93,8 +95,7 @@ async def serve_session(
         if settings.headed and beside is not None:
             await tabs.open(tabs.console_url())
         await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)
-        _log_what_is_served(tabs, settings, endpoint)
-        _offer_console(tabs, log)
+        tabs.keep_history()  # which the console will show
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_settle)
             tasks.start_soon(tabs.watch_plugins)
@@ -109,6 +110,10 @@ async def serve_session(
             if claim is not None:
                 stop = tasks.cancel_scope.cancel
                 await tasks.start(_register, tabs, claim, settings, directory, log, stop)
+            # Now that other commands find the server: scripts wait for these lines.
+            _log_what_is_served(tabs, settings, endpoint)
+            if log is None and sys.stderr.isatty():  # others may read the log of a service
+                logger.info("Console at %s", tabs.console_url(expires=False))
             if stdio:
                 await _serve_stdio(tabs, settings)
                 tasks.cancel_scope.cancel()
@@ -121,7 +126,6 @@ def _log_what_is_served(
 ) -> None:
     from opentabs_py.core.plugin_names import OURSELVES
 
-    logger = logging.getLogger("opentabs_py")
     if endpoint is not None:
         workers = tabs.fleet.directory.usable
         logger.info("%s of the fleet at %s", counted(len(workers), "worker"), endpoint.addresses)
@@ -134,14 +138,6 @@ def _log_what_is_served(
     names = ", ".join(dict.fromkeys(owners)) or "no plugin"
     logger.info("Serving %s from %s", counted(len(owners), "tool"), names)
     logger.info("MCP at %s", tabs.mcp_url)
-
-
-def _offer_console(tabs: "OpenTabs", log: Path | None) -> None:
-    """Remember from now on what the console will show, and log its URL."""
-    tabs.keep_history()
-    if log is None and sys.stderr.isatty():  # others may read the log of a service
-        url = tabs.console_url(expires=False)
-        logging.getLogger("opentabs_py").info("Console at %s", url)
 
 
 async def _serve_stdio(tabs: "OpenTabs", settings: "Settings") -> None:
@@ -193,7 +189,7 @@ async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: boo
 def _log_call(record: "CallRecord") -> None:
     from opentabs_py.tracing.waterfall import headline
 
-    logging.getLogger("opentabs_py").info("%s", headline(record).plain)
+    logger.info("%s", headline(record).plain)
 
 
 async def _settle() -> None:
@@ -207,7 +203,6 @@ async def _settle() -> None:
 
 async def _watch_browser(browser: "SessionBrowser", ends: anyio.CancelScope | None) -> None:
     """Log that a browser is gone and when it is back, or cancel `ends` when it is gone."""
-    logger = logging.getLogger("opentabs_py")
     which = "The browser" if browser.name == DEFAULT_BROWSER else f"The browser {browser.name}"
     while True:
         await browser.wait_gone()
