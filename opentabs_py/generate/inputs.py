@@ -66,14 +66,26 @@ class Inputs:
 
     def can_send(self, sample: Sample) -> bool:
         """Return whether a tool can send the same request."""
-        return all(
-            raw_value(sample, each.place, each.key)
-            for each in self.arguments
-            if each.is_required or each.default
-        )
+        for each in self.arguments:
+            raw = raw_value(sample, each.place, each.key)
+            if not raw and (each.is_required or each.default):
+                return False
+            if raw and not _is_typed(each, _typed(each, raw[0])):
+                return False
+        return True
+
+    @property
+    def taken(self) -> Collection[str]:
+        """The names that a further argument cannot have.
+
+        A trailing underscore tells the variable of an argument from others, so no two names may
+        differ in one only.
+        """
+        names = [each.name for each in self.arguments]
+        return {MAX_PAGES, *(n for each in names for n in (each, f"{each}_", each.rstrip("_")))}
 
     def of(self, sample: Sample) -> dict[str, Any]:
-        """Return the arguments with which a tool sends the same request."""
+        """Return the arguments with which a tool sends the same request, if it can."""
         found: dict[str, Any] = {}
         for each in self.arguments:
             raw = raw_value(sample, each.place, each.key)
@@ -175,10 +187,9 @@ def _add(
             or values[0] in (None, [], {}, "")
         )
     )
-    taken = {MAX_PAGES, *(each.name for each in inputs.arguments)}
     inputs.arguments.append(
         Input(
-            unique(_name(place, key, operation, source), taken),
+            unique(_name(place, key, operation, source), inputs.taken),
             place,
             key,
             shape_of(*values),
@@ -218,15 +229,27 @@ def _typed(argument: Input, value: Any) -> Any:
     if "array" in kinds:
         items = argument.shape.items
         is_number = items is not None and "number" in items.kinds
-        return [
-            int(each) if is_number and isinstance(each, str) else each for each in _as_list(value)
-        ]
-    if isinstance(value, str) and "string" not in kinds:
-        if "number" in kinds:
+        return [int(each) if is_number and _is_integer(each) else each for each in _as_list(value)]
+    if "string" not in kinds:
+        if "number" in kinds and _is_integer(value):
             return int(value)
-        if "boolean" in kinds:
+        if "boolean" in kinds and value in ("true", "false"):
             return value == "true"
     return value
+
+
+def _is_typed(argument: Input, value: Any) -> bool:
+    """Return whether a value that a request has as a string was read as an argument's type."""
+    shape = argument.shape
+    if isinstance(value, list):
+        items = shape.items
+        listed = cast("Sequence[Any]", value)
+        return items is None or all(isinstance(x, str) <= ("string" in items.kinds) for x in listed)
+    return not isinstance(value, str) or not shape.kinds or "string" in shape.kinds
+
+
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, str) and _INTEGER.fullmatch(value) is not None
 
 
 def _as_list(value: Any) -> Sequence[Any]:

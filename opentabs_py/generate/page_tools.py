@@ -14,7 +14,6 @@ from opentabs_py.generate.listings import PageListing, details, find_listing, he
 from opentabs_py.generate.markup import Element, parse
 from opentabs_py.generate.names import (
     HAS_MORE,
-    MAX_PAGES,
     camel,
     is_identifier,
     list_member,
@@ -221,8 +220,7 @@ def _sender(
     )  # fmt: skip
     for given in form.fields:
         if given.kind != "hidden":
-            taken = {MAX_PAGES, *(each.name for each in inputs.arguments)}
-            inputs.arguments.append(_field_input(given, samples, taken))
+            inputs.arguments.append(_field_input(given, samples, inputs.taken))
     fixed = {
         name: str(value)
         for name, value in (samples[0].payload or {}).items()

@@ -117,6 +117,9 @@ def find_pagination(operation: Operation) -> Pagination | None:
     items = find_items(responses)
     if not operation.is_read or items is None:
         return None
+    lists = [at(response, items) for response in responses]
+    if not all(isinstance(each, list | None) for each in lists):
+        return None  # what joins the pages could not read all of them
     ends = {
         "more": _find(responses, _MORE, lambda value: isinstance(value, bool)),
         "pages": _find(responses, _PAGES, _is_count),
@@ -127,8 +130,9 @@ def find_pagination(operation: Operation) -> Pagination | None:
         or _by_cursor(operation, items, ends)
         or _by_number(operation, items, ends)
     )
-    lists: Sequence[Sequence[Any]] = [at(response, items) or [] for response in responses]
-    are_edges = items[-1:] == ("edges",) and all("node" in each for some in lists for each in some)
+    are_edges = items[-1:] == ("edges",) and all(
+        "node" in each for some in lists for each in some or ()
+    )
     return replace(found, node="node") if found is not None and are_edges else found
 
 

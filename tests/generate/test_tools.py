@@ -4,6 +4,7 @@ import pytest
 
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate.calls import calls_of
+from opentabs_py.generate.source import variable
 from tests.generate.recorded import OK, ask, secret, site_of, tools_of
 
 ITEM = {"id": 7, "title": "Tea"}
@@ -128,6 +129,35 @@ def test_a_request_that_fails_is_a_call_with_the_code_of_its_status() -> None:
         ({"itemId": 7}, ""),
         ({"itemId": 8}, "NOT_FOUND"),
     ]
+
+
+def test_a_failed_request_that_the_tool_cannot_send_is_no_call() -> None:
+    [tool] = tools_of(
+        ask("GET /api/items?size=5", [ITEM]),
+        ask("GET /api/items?size=9", [ITEM, ITEM]),
+        ask("GET /api/items?size=all", {"error": "no"}, status=400),
+    ).values()
+
+    assert [call.arguments for call in calls_of(tool)] == [{"size": 5}, {"size": 9}]
+
+
+def test_two_arguments_never_have_one_variable() -> None:
+    answer = {"ok": True}
+    [tool] = tools_of(
+        ask("GET /api/x?page=a&page_=b", answer), ask("GET /api/x?page=c&page_=d", answer)
+    ).values()
+    assert [(each.name, variable(each)) for each in tool.inputs.arguments] == [
+        ("page", "page_"),
+        ("page__2", "page__2"),
+    ]
+
+
+def test_pages_that_are_not_all_lists_are_not_joined() -> None:
+    pages = [{"items": [ITEM, ITEM], "total": 4}, {"items": "none", "total": 4}]
+    asked = [ask(f"GET /api/items?page={n}", each) for n, each in enumerate(pages, 1)]
+    [tool] = tools_of(*asked).values()
+    assert tool.pagination is None
+    assert [call.value for call in calls_of(tool)] == pages
 
 
 def test_a_request_with_several_answers_is_not_expected_to_return_one_of_them() -> None:
