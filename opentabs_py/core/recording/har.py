@@ -9,6 +9,8 @@ import base64
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import accumulate
+from operator import itemgetter
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
@@ -65,9 +67,12 @@ def to_har(
         files[path] = body
         return path
 
-    entries = [_entry(each, store) for each in recording.exchanges]
-    entries += [_socket_entry(each) for each in recording.sockets]
-    entries.sort(key=lambda entry: str(entry["startedDateTime"]))
+    # Requests stay in their order, whatever their times; see `TrafficRecorder.stop`.
+    times = accumulate((each.started for each in recording.exchanges), max)
+    timed = [*zip(times, (_entry(each, store) for each in recording.exchanges), strict=True)]
+    timed += [(each.started, _socket_entry(each)) for each in recording.sockets]
+    timed.sort(key=itemgetter(0))
+    entries = [entry for _, entry in timed]
     own = {
         "format": FORMAT,
         "url": recording.url,

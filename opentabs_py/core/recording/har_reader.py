@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError, with_config
 from typing_extensions import NotRequired, TypedDict  # noqa: UP035 (both from one place)
 
 from opentabs_py.core.recording.exchange import (
@@ -104,12 +104,30 @@ class _Call(TypedDict):
     time: float
 
 
+@with_config(extra="allow")
+class _Stored(TypedDict):
+    name: str
+    value: str
+
+
+@with_config(extra="allow")
+class _Origin(TypedDict):
+    origin: str
+    localStorage: NotRequired[list[_Stored]]
+
+
+@with_config(extra="allow")
+class _Storage(TypedDict):
+    cookies: NotRequired[list[_Stored]]
+    origins: NotRequired[list[_Origin]]
+
+
 class _Own(TypedDict):
     format: int
     url: str
     calls: list[_Call]
-    storageState: NotRequired[dict[str, Any] | None]
-    storageStateAtEnd: NotRequired[dict[str, Any] | None]
+    storageState: NotRequired[_Storage | None]
+    storageStateAtEnd: NotRequired[_Storage | None]
     scrubbed: NotRequired[list[Scrubbed]]
 
 

@@ -208,6 +208,16 @@ def test_requests_and_websockets_are_written_in_the_order_they_began() -> None:
     assert urls == [f"{URL}{at}" for at in (0.0, 1.0, 2.0, 3.0)]
 
 
+def test_requests_stay_in_the_order_in_which_the_page_made_them() -> None:
+    exchanges = [
+        Exchange(Request("GET", f"{URL}{name}"), None, "x", at)
+        for name, at in (("a", 2.0), ("b", 1.0))
+    ]
+    har, _ = stored(Recording(URL, exchanges, [RecordedSocket(f"{URL}c", 1.5)]))
+    urls = [each["request"]["url"] for each in har["log"]["entries"]]
+    assert urls == [f"{URL}{name}" for name in "cab"]
+
+
 def test_messages_are_written_as_chrome_writes_them() -> None:
     har, _ = stored(RECORDING)
     stream, socket = har["log"]["entries"][-2:]

@@ -78,6 +78,10 @@ def test_a_request_without_an_answer_has_failed() -> None:
         ({"log": {"entries": [{"request": 1}]}}, "log.entries.0"),
         (har(entry(content={"text": "%", "encoding": "base64"})), "not valid base64"),
         (
+            har(_opentabs={"format": 1, "url": "", "calls": [], "storageState": {"cookies": [{}]}}),
+            "storageState.cookies.0.name: field required",
+        ),
+        (
             har(_opentabs={"format": 99, "url": "", "calls": []}),
             "of a later version; update opentabs",
         ),
