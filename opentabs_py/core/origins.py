@@ -1,7 +1,7 @@
-"""Origins of web pages."""
+"""URLs of web pages, and their origins."""
 
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -10,3 +10,16 @@ def origin_of(url: str) -> str:
     """Return the origin of a URL as it is written there, such as `https://api.example.com`."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def follow(url: str, link: str) -> str:
+    """Return the URL that a link leads to; empty if it is not valid, so that it leads nowhere.
+
+    Args:
+        url: That of the page.
+        link: As the page wrote it.
+    """
+    try:
+        return urljoin(url, link)
+    except ValueError:  # such as `http://[`
+        return ""

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
+from opentabs_py.core.origins import follow
 from opentabs_py.generate.markup import Element
 
 _BUTTONS: Final = frozenset({"submit", "button", "image", "reset"})
@@ -66,7 +67,7 @@ def forms_of(page: Element, url: str) -> Sequence[Form]:
     return [
         Form(
             url,
-            urlsplit(urljoin(url, element.attributes.get("action", ""))).path,
+            urlsplit(follow(url, element.attributes.get("action", ""))).path,
             element.attributes.get("method", "get").upper(),
             [*_fields(element, page)],
             "multipart" in element.attributes.get("enctype", ""),

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
-from urllib.parse import urljoin
 
+from opentabs_py.core.origins import follow
 from opentabs_py.core.recording.replay import redirect
 from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.generate.flows import Flows
@@ -71,8 +71,8 @@ class HtmlTool(PlannedTool):
         value = dict(self.value_of(sample))
         known = {url: page for (url, body), page in self.pages.items() if not body}
         page, url, read = self.page_of(sample), sample.request.url, 1
-        while (link := next_page(page)) is not None and urljoin(url, link) in known:
-            url = urljoin(url, link)
+        while (link := next_page(page)) is not None and follow(url, link) in known:
+            url = follow(url, link)
             page = known[url]
             read += 1
             if self.listing is not None:
@@ -173,7 +173,7 @@ def _reader(
     has_next = listing is not None and any(next_page(page) is not None for page in shown)
     samples = [each for each in operation.works if _key(each) in pages]
     further = {
-        urljoin(each.request.url, link)
+        follow(each.request.url, link)
         for each in samples
         if (link := next_page(pages[_key(each)])) is not None
     }

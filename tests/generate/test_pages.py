@@ -132,3 +132,18 @@ def test_a_list_is_read_on_by_the_link_to_its_next_page() -> None:
     assert (call.arguments, call.pages) == ({"maxPages": 2}, 2)
     assert [each["id"] for each in call.value["books"]] == ["b1", "b2", "b1", "b2"]
     assert call.value["hasMore"] is True
+
+
+def test_a_link_that_is_not_valid_leads_nowhere() -> None:
+    rows = "".join(f"<tr><td>a{each}<td>b" for each in range(3))
+    page = (
+        f'<table>{rows}</table><a rel=next href="http://[">more</a>'
+        '<form method=post action="http://["><input name=text></form>'
+    )
+    [tool] = tools_of(
+        ask("GET /list", page),
+        ask("POST /send", form={"text": "x"}, status=302, headers={"location": "http://["}),
+    ).values()
+    assert tool.name == "get_list"
+    [call] = calls_of(tool)
+    assert call.arguments == {"maxPages": 1}  # there is more, which nobody has recorded

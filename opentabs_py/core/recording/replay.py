@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
-from urllib.parse import urljoin
 
+from opentabs_py.core.origins import follow
 from opentabs_py.core.recording.exchange import (
     EVENT_STREAM,
     Exchange,
@@ -170,7 +170,9 @@ def redirect(exchange: Exchange) -> str | None:
     if response is None or response.status not in _REDIRECTS:
         return None
     location = header(response.headers, "location")
-    return None if location is None else urljoin(exchange.request.url, location).partition("#")[0]
+    if location is None:
+        return None
+    return follow(exchange.request.url, location).partition("#")[0] or None
 
 
 def is_event_stream(exchange: Exchange) -> bool:
