@@ -76,7 +76,7 @@ def index_source(
             "",
             "  /** Whether the tools can run: whether the user is signed in. */",
             "  ⟦override ⟧async isReady()⟦: Promise<boolean>⟧ {",
-            *(f"    {line}" for line in ready.splitlines()),
+            *(f"    {line}" for line in ready.split("\n")),
             "  }",
             "}",
             "",

@@ -190,7 +190,7 @@ def module_source(
         *_input(tool, has_pages=has_pages),
         "  output: Result,",
         f"  async handle({_object(names) if names else '_params'}, context) {{",
-        *(f"    {line}" for text in body for line in text.splitlines()),
+        *(f"    {line}" for text in body for line in text.split("\n")),
         "  },",
         "});",
     ]
@@ -230,7 +230,7 @@ def path_source(tool: PlannedTool) -> str:
 
 
 def _indented(text: str) -> Sequence[str]:
-    return [f"  {line}" for line in text.splitlines()]
+    return [f"  {line}" for line in text.split("\n")]
 
 
 def _broken(members: Sequence[str], before: int) -> str:
