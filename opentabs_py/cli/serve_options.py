@@ -134,10 +134,11 @@ class BrowserSourceOptions(PageOptions):
         from opentabs_py.browser.endpoints import Attach, check_cdp
         from opentabs_py.config.paths import absolute
 
-        needs_launch = [self.headed, self.profile, self.signed_in, self.open_]
-        needs_launch.append(self.exit_with_browser)
+        is_launched = any(
+            [self.headed, self.profile, self.signed_in, self.open_, self.exit_with_browser]
+        )
         if self.attach or self.user_data_dir or self.cdp:
-            if self.browser or any(needs_launch):
+            if self.browser or is_launched:
                 raise ConfigError(
                     f"--browser, {_NEED_LAUNCH} need a browser that serve launches; they cannot be "
                     "combined with --attach."
@@ -147,7 +148,7 @@ class BrowserSourceOptions(PageOptions):
         if self.keep:
             raise ConfigError("--keep is for a browser that runs already: add --attach.")
         source, profiles = read_browsers(self.browser or [])
-        if source == "none" and any(needs_launch):
+        if source == "none" and is_launched:
             raise ConfigError(
                 f"{_NEED_LAUNCH} need a browser that serve launches. Omit them, or omit --browser "
                 "none."

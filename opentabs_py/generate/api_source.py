@@ -127,11 +127,11 @@ def _request(auth: Auth, *, with_links: bool) -> str:
         "ASYNC ": "async " if is_async else "",
         "HEADERS_TYPE": "⟦: Promise<Record<string, string>>⟧" if is_async
         else "⟦: Record<string, string>⟧",
-        "HEADERS": headers,
         "BOOLEAN": "⟦: Promise<boolean>⟧" if is_async else "⟦: boolean⟧",
         "WITH_LINK": _WITH_LINK if with_links else "",
         "LINK_OPTION": _LINK_OPTION if with_links else "",
         "LINK_NAME": ", withLink" if with_links else "",
+        "HEADERS": headers,  # the last, because values of the site are in it
     }  # fmt: skip
     text = _REQUEST + (_NEEDED if auth.secrets else "")
     for hole, filling in holes.items():

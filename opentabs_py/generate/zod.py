@@ -15,6 +15,8 @@ _WHOLE: Final = re.compile(
     r"(?:.*(?:[a-z_]))?(?:id|count|total|index|number|page|pages|size|length|year|position|rank"
     r"|[a-z](?:Id|Count|Total|Index|Number|Pages?|Size|Length|Year))|n"
 )
+# Line separators, which editors take for ends of lines, and the marks of `typed`.
+_ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "\u0085\u2028\u2029⟦⟧"}
 _ORDER: Final[Sequence[Kind]] = ("string", "number", "boolean", "array", "object")
 
 
@@ -26,8 +28,7 @@ def literal(value: Any) -> str:
         return f"{{ {members} }}" if members else "{}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(literal, cast('Sequence[Any]', value)))}]"
-    text = json.dumps(value, ensure_ascii=False)
-    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return json.dumps(value, ensure_ascii=False).translate(_ESCAPED)
 
 
 def member(name: str) -> str:

@@ -19,7 +19,7 @@ ODD = """
     id name page page_ next results items data class default tabId instance context z Result null
     undefined request call link title details rows notice found heading maxPages hasMore await
     __proto__ constructor FIELDS OPERATION answer 1 - _ $ a-b a[0] `b` ${c} "d" \\ */ // </script>
-    &lt; é 日本
+    &lt; é 日本 ⟦x ⟧ BOOLEAN
 """.split()  # noqa: SIM905 (so many lines would say no more)
 CHECK = """
 const vm = require("node:vm");

@@ -1,5 +1,6 @@
 """What is written is valid JavaScript, whatever a site calls its things."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -57,6 +58,15 @@ def test_a_value_is_written_so_that_javascript_reads_it_back() -> None:
     assert literal({"a": [1, None], "b-c": "\u2028</x>"}) == (
         '{ a: [1, null], "b-c": "\\u2028</x>" }'
     )
+
+
+@pytest.mark.parametrize("language", ["ts", "js"])
+@pytest.mark.parametrize("text", ["⟦a⟧", "BOOLEAN", "LINK_NAME", "AWAIT ", "HEADERS"])
+def test_a_value_of_the_site_is_not_taken_for_a_mark_of_our_own(text: str, language: Any) -> None:
+    site = site_of(ask("GET /api/items", {"n": 1}, sent={"x-app-name": text}))
+    source = write_plugin(site, "x", language).files[f"src/api.{language}"]
+    assert f'"x-app-name": {literal(text)},' in source
+    assert json.loads(literal(text)) == text
 
 
 def test_an_address_is_written_as_it_was_sent() -> None:
