@@ -86,6 +86,7 @@ def tools(
         refuse_unknown_plugins(settings.settings, loaded, quarantined)
         print_quarantined(quarantined)
         rows = [*_of_pages(_allowed(loaded, settings)), *_of_python(plugins.load_tools())]
+        _refuse_namesakes(rows)
         is_broken = bool(quarantined and not loaded)
     rows.sort(key=lambda row: row.listing.name)
     if search is not None:
@@ -112,6 +113,22 @@ def tools(
     else:
         err.print("No tools. Pass the directory of a built plugin: opentabs tools --plugin DIR")
     raise typer.Exit(CHAIN_FAILED if is_broken else 0)
+
+
+def _refuse_namesakes(rows: Sequence[_Row]) -> None:
+    """Refuse tools that a server would not serve together.
+
+    Raises:
+        ConfigError: Two have the same name.
+    """
+    from opentabs_py.core.plugin_names import same_name
+
+    owners: dict[str, str] = {}
+    for row in rows:
+        name, owner = row.listing.name, row.listing.owner
+        if name in owners:
+            raise same_name(name, owners[name], owner)
+        owners[name] = owner
 
 
 def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:

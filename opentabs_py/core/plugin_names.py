@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from opentabs_py.core.text import HYPHENATED, shorten
+from opentabs_py.errors import ConfigError
 
 # Bounded by the names that contain a plugin's id: MCP names (2025-11-25, "Tool Names": 128
 # characters) and staged file names (255 bytes in file systems, 256 characters on the wire).
@@ -69,3 +70,17 @@ def qualified_names(plugin: str, tool: str) -> tuple[str, ...]:
     share one, because neither plugin ids nor tool names contain two underscores in a row.
     """
     return tuple(dict.fromkeys(f"{each}__{tool}" for each in (plugin, plugin.replace("-", "_"))))
+
+
+def same_name(name: str, one: str, other: str) -> ConfigError:
+    """Return the error for a tool written in Python that has the name of another tool.
+
+    Args:
+        name: The name.
+        one: What one of them is from: a plugin or a module.
+        other: What the other one is from.
+    """
+    return ConfigError(
+        f"Two tools are named {name}: one from {one}, one from {other}. Rename one: "
+        '@tool(name="...").'
+    )

@@ -16,10 +16,10 @@ from opentabs_py.core import consent, failures
 from opentabs_py.core.consent import Decision, GatedTool, Standing
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.page_tool_names import PAGE_OWNERS
-from opentabs_py.core.plugin_names import HANDS
+from opentabs_py.core.plugin_names import HANDS, same_name
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import nearest
-from opentabs_py.errors import CallRefusedError, ConfigError
+from opentabs_py.errors import CallRefusedError
 from opentabs_py.server.search import ToolSearch
 
 logger = logging.getLogger(__name__)
@@ -119,10 +119,7 @@ class ServedTools:
             name, owner = tool.listing.name, tool.listing.owner
             other = served.get(name) or others.get(name) or self._beside_pages.get(name)
             if other is not None:
-                raise ConfigError(
-                    f"Two tools are named {name}: one from {other.listing.owner}, one from "
-                    f'{owner}. Rename one: @tool(name="...").'
-                )
+                raise same_name(name, other.listing.owner, owner)
             others[name] = tool
         self._others = others
         self._list()

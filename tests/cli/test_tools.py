@@ -38,3 +38,14 @@ def test_costs_are_shown_with_the_most_expensive_tool_first_and_a_total(tmp_path
         *(f"{document['tools'][0]['tokens'][part]:,}" for part in ("description", "input")),
         *(f"{document['tools'][0]['tokens'][part]:,}" for part in ("output", "total")),
     ]
+
+
+def test_tools_that_cannot_be_served_together_are_not_listed_together(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from opentabs_py import tool\n@tool\ndef demo_send_message() -> None:\n    'Mine.'\n"
+    )
+    options = ["--plugin", str(demo_plugin_dir()), "--tools", "mine.py"]
+    listed = opentabs_here("tools", *options, cwd=tmp_path)
+    assert listed.returncode == 2
+    said = " ".join(listed.stderr.split())
+    assert "Two tools are named demo_send_message: one from demo, one from mine." in said
