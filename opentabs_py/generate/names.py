@@ -4,6 +4,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from opentabs_py.core.shapes.texts import is_id
+
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _NOT_PLURAL: Final = re.compile(r"(?:.*(?:ss|us|is|news|series|status|settings|analytics))$")
 _RESERVED: Final = frozenset(
@@ -55,7 +57,8 @@ def list_member(text: str, others: Collection[str] = ()) -> str:
         others: The names of the other members, besides `hasMore`.
     """
     name = camel(text)
-    return "items" if name in (HAS_MORE, *others) else name
+    # A shape takes a member whose name looks like an id for one of many.
+    return "items" if name in (HAS_MORE, *others) or is_id(name) else name
 
 
 def export_name(tool: str) -> str:

@@ -19,7 +19,7 @@ ODD = """
     id name page page_ next results items data class default tabId instance context z Result null
     undefined request call link title details rows notice found heading maxPages hasMore await
     __proto__ constructor FIELDS OPERATION answer 1 - _ $ a-b a[0] `b` ${c} "d" \\ */ // </script>
-    &lt; é 日本 ⟦x ⟧ BOOLEAN
+    &lt; é 日本 ⟦x ⟧ BOOLEAN a00 A-7 4711 deadbeef01 2024 q1w2e3r4t5
 """.split()  # noqa: SIM905 (so many lines would say no more)
 CHECK = """
 const vm = require("node:vm");
@@ -100,8 +100,7 @@ def check(sources: Sequence[str]) -> None:
 def test_there_is_a_plugin_for_any_site() -> None:
     sources: list[str] = []
 
-    # The same examples each time; 12,000 others passed when this was written.
-    @settings(max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(api_requests() | pages(), min_size=1, max_size=3))
     def write(sites: list[list[Exchange]]) -> None:
         recorded = [each for some in sites for each in some]
@@ -109,5 +108,5 @@ def test_there_is_a_plugin_for_any_site() -> None:
         sources.extend(text for name, text in files.items() if name.endswith(".js"))
 
     write()
-    assert len(sources) > 150  # several for nearly every site
+    assert len(sources) > 100  # several for nearly every site
     check(sources)

@@ -4,6 +4,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.generate.calls import calls_of
+from opentabs_py.generate.page_source import page_tool_source
 from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.plugin import write_plugin
 from tests.generate.recorded import ask, site_of, tools_of
@@ -147,3 +148,11 @@ def test_a_link_that_is_not_valid_leads_nowhere() -> None:
     assert tool.name == "get_list"
     [call] = calls_of(tool)
     assert call.arguments == {"maxPages": 1}  # there is more, which nobody has recorded
+
+
+def test_a_list_is_not_named_like_an_id() -> None:
+    rows = "".join(f"<tr><td>a{each}<td>b" for each in range(3))
+    [tool] = tools_of(ask("GET /A00%3A", f"<table>{rows}</table>")).values()
+    assert isinstance(tool, HtmlTool)
+    assert tool.wrap == "items"
+    assert "items: z.array(" in page_tool_source(tool, "ts")
