@@ -240,12 +240,10 @@ def _typed(argument: Input, value: Any) -> Any:
 
 def _is_typed(argument: Input, value: Any) -> bool:
     """Return whether a value that a request has as a string was read as an argument's type."""
-    shape = argument.shape
-    if isinstance(value, list):
-        items = shape.items
-        listed = cast("Sequence[Any]", value)
-        return items is None or all(isinstance(x, str) <= ("string" in items.kinds) for x in listed)
-    return not isinstance(value, str) or not shape.kinds or "string" in shape.kinds
+    shape = argument.shape.items if isinstance(value, list) else argument.shape
+    if shape is None or not shape.kinds or "string" in shape.kinds:
+        return True
+    return not any(isinstance(each, str) for each in _as_list(value))
 
 
 def _is_integer(value: Any) -> bool:
