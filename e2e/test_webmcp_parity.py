@@ -106,19 +106,20 @@ SCRIPT = r"""async () => {
   });
   const submissions = [];
   manual.addEventListener("submit", (event) => submissions.push(event.agentInvoked));
+  const whenActive = (act) =>
+    context.addEventListener("toolactivated", () => setTimeout(act), { once: true });
   await look("stopped form", () => {
     const stop = new AbortController();
-    setTimeout(() => stop.abort("enough"), 20);
+    whenActive(() => stop.abort("enough"));
     return context.executeTool(tools.manual, { a: "1" }, { signal: stop.signal });
   });
   manual.elements[1].click();
-  await new Promise((resolve) => setTimeout(resolve, 50));
   manual.elements[1].click();
   await look("form by hand, twice", () => {
-    setTimeout(() => {
+    whenActive(() => {
       manual.elements[1].click();
       manual.elements[1].click();
-    }, 20);
+    });
     return context.executeTool(tools.manual, { a: "2" });
   });
   manual.elements[1].click();
