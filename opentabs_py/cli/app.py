@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from opentabs_py import __version__
-from opentabs_py.cli.commands import App, Command
+from opentabs_py.cli.commands import App
 
 _HELP: Final = (
     "Run tools inside real web pages and serve them over MCP.\n\n"
@@ -25,7 +25,7 @@ class _Command:
     Attributes:
         module: The module.
         name: Its function, or its Typer application if it has commands of its own.
-        cls: Its class of commands, if not `Command`.
+        cls: Its class of commands, if not that of `App`.
         settings: Passed on to Click.
     """
 
@@ -92,7 +92,7 @@ def create_app(wanted: str | None) -> typer.Typer:
         if isinstance(entry, typer.Typer):
             app.add_typer(entry, name=name)
         else:
-            cls = Command if command.cls is None else getattr(module, command.cls)
+            cls = None if command.cls is None else getattr(module, command.cls)
             app.command(name, cls=cls, context_settings=command.settings)(entry)
     return app
 

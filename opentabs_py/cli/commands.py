@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+from typer.models import CommandFunctionType
 
 
 class Command(TyperCommand):
@@ -31,11 +32,11 @@ class App(typer.Typer):
     def __init__(self, **settings: Any) -> None:
         super().__init__(cls=_Group, no_args_is_help=True, **settings)
 
-    def command(  # type: ignore[override]
-        self, name: str | None = None, *, cls: type[TyperCommand] = Command, **settings: Any
-    ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-        """Return a decorator that registers a command; see Typer."""
-        return super().command(name, cls=cls, **settings)
+    def command(
+        self, name: str | None = None, *, cls: type[TyperCommand] | None = None, **settings: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """Return a decorator that registers a command, of the class `Command` by default."""
+        return super().command(name, cls=cls or Command, **settings)
 
 
 def _unwrapped(text: str | None) -> str | None:

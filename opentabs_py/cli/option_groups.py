@@ -1,7 +1,7 @@
 """Groups of options: a command takes an object, and each of its fields is an option."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import wraps
 from inspect import Parameter
@@ -39,7 +39,7 @@ class OptionGroup:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes groups an option for each of their fields, in place of them."""
+    """Replace each group that a command takes with an option for each field of the group."""
     flat: list[Parameter] = []
     groups: dict[str, tuple[type[OptionGroup], list[str]]] = {}
     for name, each in inspect.signature(command).parameters.items():
@@ -56,9 +56,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{option: given.pop(option) for option in options})
         command(**given)
 
-    run.__signature__ = inspect.Signature(flat)  # type: ignore[attr-defined]
-    run.__annotations__ = {each.name: each.annotation for each in flat}
-    return run
+    return with_parameters(run, flat)
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Sequence[Parameter]
+) -> Callable[..., None]:
+    """Let a command that takes any arguments declare which ones, for Typer to read."""
+    declared: Any = command  # to type checkers, a function has no signature that can be set
+    declared.__signature__ = inspect.Signature(parameters)
+    declared.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
 
 
 def _options(group: type[OptionGroup]) -> Iterator[Parameter]:

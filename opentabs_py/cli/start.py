@@ -11,6 +11,7 @@ import typer
 
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.commands import Command
+from opentabs_py.cli.option_groups import with_parameters
 from opentabs_py.cli.serve import serve
 from opentabs_py.errors import ConfigError
 
@@ -48,9 +49,7 @@ def _with_options_of_serve(command: Callable[..., None]) -> Callable[..., None]:
     ]
     serves = inspect.signature(serve).parameters.values()
     passed_on = [each for each in serves if each.name not in _NOT_IN_BACKGROUND]
-    command.__signature__ = inspect.Signature([*own, *passed_on])  # type: ignore[attr-defined]
-    command.__annotations__ |= {each.name: each.annotation for each in passed_on}
-    return command
+    return with_parameters(command, [*own, *passed_on])
 
 
 @_with_options_of_serve

@@ -127,7 +127,7 @@ def _refuse_namesakes(rows: Sequence[_Row]) -> None:
     for row in rows:
         name, owner = row.listing.name, row.listing.owner
         if name in owners:
-            raise same_name(name, owners[name], owner)
+            raise same_name(name, f"one from {owners[name]}, one from {owner}")
         owners[name] = owner
 
 

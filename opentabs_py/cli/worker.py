@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
 
 
-class BrowsersOptions(OptionGroup):
+class WorkerBrowserOptions(OptionGroup):
     """The worker's browsers, and what they open."""
 
     panel = "Browsers"
@@ -74,7 +74,7 @@ class WorkerOptions(NatsOptions):
 def worker(
     plugins: PluginOptions,
     consent: ConsentOptions,
-    browsers: BrowsersOptions,
+    browsers: WorkerBrowserOptions,
     fleet: WorkerOptions,
     metrics: Metrics = None,
 ) -> None:

@@ -72,15 +72,11 @@ def qualified_names(plugin: str, tool: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{each}__{tool}" for each in (plugin, plugin.replace("-", "_"))))
 
 
-def same_name(name: str, one: str, other: str) -> ConfigError:
+def same_name(name: str, which: str) -> ConfigError:
     """Return the error for a tool written in Python that has the name of another tool.
 
     Args:
         name: The name.
-        one: What one of them is from: a plugin or a module.
-        other: What the other one is from.
+        which: Where both are, as in "one from chat, one from mine".
     """
-    return ConfigError(
-        f"Two tools are named {name}: one from {one}, one from {other}. Rename one: "
-        '@tool(name="...").'
-    )
+    return ConfigError(f'Two tools are named {name}: {which}. Rename one: @tool(name="...").')

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from opentabs_py.calling.tool import Tool
+from opentabs_py.core.plugin_names import same_name
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.python_tool import PythonTool
@@ -45,10 +46,7 @@ class PythonTools:
             served = PythonTool(function, host)
             name, where = served.listing.name, _where(function)
             if name in names:
-                raise ConfigError(
-                    f"Two tools are named {name}: {names[name]} and {where}. Rename one: "
-                    '@tool(name="...").'
-                )
+                raise same_name(name, f"{names[name]} and {where}")
             names[name] = where
             self.tools.append(served)
 

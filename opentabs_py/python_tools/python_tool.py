@@ -155,7 +155,7 @@ class PythonTool:
                 failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
             except GeneratorExit:  # nobody waits for this coroutine any more
                 raise
-            except BaseException as error:  # of which the server must not end
+            except BaseException as error:  # whatever it is, it ends only this call
                 if self._runs_here and _is_interrupt(error):
                     raise
                 logger.exception("The tool %s failed", name)
@@ -231,7 +231,7 @@ def _own(error: CallError) -> CallError:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """Return whether this may be Ctrl-C, which Python raises only here and only if unhandled."""
+    """Return whether this may be Ctrl-C: Python raises it in the main thread, without a handler."""
     return (
         isinstance(error, KeyboardInterrupt)
         and threading.current_thread() is threading.main_thread()

@@ -83,6 +83,7 @@ class ToolRegistry(ServedTools):
         )
         self.limits = limits
         self._excerpts: dict[object, Excerpts] = {}  # the last counts
+        self._no_values = Excerpts()
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
@@ -232,7 +233,7 @@ class ToolRegistry(ServedTools):
             now=instant(self._clock),
             arguments=None if excerpts is None else arguments,
             client=call.client_name,
-            excerpts=excerpts or Excerpts(),
+            excerpts=excerpts or self._no_values,
             is_traced=is_traced,
         )
         # Whoever wants to know of its start may look at it while it runs.

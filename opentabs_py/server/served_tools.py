@@ -119,7 +119,7 @@ class ServedTools:
             name, owner = tool.listing.name, tool.listing.owner
             other = served.get(name) or others.get(name) or self._beside_pages.get(name)
             if other is not None:
-                raise same_name(name, other.listing.owner, owner)
+                raise same_name(name, f"one from {other.listing.owner}, one from {owner}")
             others[name] = tool
         self._others = others
         self._list()

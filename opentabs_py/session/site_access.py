@@ -1,4 +1,4 @@
-"""Give the extension access to new sites while it runs, which reloads it."""
+"""Grant the running extension access to new sites; it reloads to get it."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -21,7 +21,7 @@ async def let_in(
     *,
     longest_call: float,
 ) -> AsyncGenerator[bool]:
-    """Grant the extensions access to sites; if any is new, once no call is running.
+    """Grant the extensions access to sites; wait for running calls first, if that is new to one.
 
     Args:
         sites: Match patterns of all sites that they need access to.

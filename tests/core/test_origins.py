@@ -1,4 +1,4 @@
-"""Origins of web pages."""
+"""URLs of web pages, and their origins."""
 
 import pytest
 

@@ -86,7 +86,7 @@ def leave() -> None:
 
 
 class GivenUp(BaseException):
-    """No `Exception`, like those with which `pytest.fail()` and `pytest.skip()` end a test."""
+    """Not an `Exception`, like those with which `pytest.fail()` and `pytest.skip()` end a test."""
 
 
 @tool
