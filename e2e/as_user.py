@@ -15,7 +15,7 @@ async def run_as_user(
 ) -> tuple[int, str, str]:
     """Run code, and return its exit code, stdout and stderr.
 
-    Root becomes user 1000 of a user namespace of its own, who still owns root's files.
+    Root becomes user 1000 in a new user namespace, and still owns root's files.
     """
     command: Sequence[str] = [sys.executable, "-c", code]
     if os.geteuid() == 0 or not namespaces:

@@ -1,4 +1,4 @@
-"""What the tests do to the chain, in a tab of their own."""
+"""What tests do to the chain, each in its own tab."""
 
 import os
 import signal
@@ -56,13 +56,13 @@ class Tab:
     async def fail(
         self, tool: str, arguments: dict[str, Any] | None = None, **options: Any
     ) -> CallError:
-        """Call a tool that must fail, and give the error."""
+        """Call a tool that must fail, and return the error."""
         with pytest.raises(CallError) as caught:
             await self.call(tool, arguments, **options)
         return caught.value
 
     async def refuse(self, tool: str, arguments: dict[str, Any] | None = None) -> CallError:
-        """Call a tool of a page that is not ready, and give the error, without a wait for it."""
+        """Call a tool of a page that is not ready; return the error without waiting."""
         state = self.tabs.bridge.tabs
         grace, state.grace = state.grace, 0.0
         try:
@@ -78,14 +78,14 @@ class Tab:
         return running
 
     async def release(self, key: str) -> None:
-        """Let a call continue that waits at `HOLD`."""
+        """Let a call that waits at `HOLD` continue."""
         await self.page.evaluate("key => { probe.released[key] = true }", key)
 
     async def kill_worker(self, how: Kill = "stop") -> None:
-        """Stop the service worker: as Chrome does when it likes, or by killing its process."""
+        """Stop the service worker as Chrome may at any time, or kill its process."""
         if how == "sigkill":
             process = extension_process(self.tabs.extension_dir)
-            if process is not None:  # else the last kill has not been repaired yet
+            if process is not None:  # otherwise the chain has not recovered from the last kill
                 os.kill(process, signal.SIGKILL)
             return
         cdp = await self.page.context.new_cdp_session(self.page)
@@ -103,7 +103,7 @@ class Tab:
 
 @dataclass
 class Running:
-    """A call under way, and how it ended."""
+    """A running call, and how it ended."""
 
     value: Any = None
     error: CallError | None = None
@@ -139,7 +139,7 @@ class Running:
 async def wait_for_document(
     tabs: OpenTabs, url: str, readiness: str = "ready", *, but: str | None = None
 ) -> DocumentState:
-    """Wait until a document of the URL is there with the probe in that state."""
+    """Wait until there is a document with that URL and the probe in that state."""
     with anyio.fail_after(PATIENT):
         while True:
             changed = tabs.bridge.changed()
@@ -157,7 +157,7 @@ async def wait_for_document(
 
 @asynccontextmanager
 async def another_worker(bridge: Bridge) -> AsyncGenerator[None]:
-    """Wait at the end until another service worker is connected than at the beginning."""
+    """Wait at the end until a different service worker than at the beginning is connected."""
     before = bridge.calls.boot_id
     yield
     with anyio.fail_after(PATIENT):
@@ -166,7 +166,7 @@ async def another_worker(bridge: Bridge) -> AsyncGenerator[None]:
 
 
 async def drop_connection(bridge: Bridge) -> None:
-    """Close the extension's connection; it soon makes another."""
+    """Close the extension's connection; it soon opens another."""
     bridge.disconnect(4999, "a test drops it")
     with anyio.fail_after(PATIENT):
         while bridge.connected:
@@ -181,14 +181,14 @@ async def reconnect(bridge: Bridge) -> None:
 
 
 async def wait_for_receipts(tabs: OpenTabs) -> None:
-    """Wait until the receipts of all results are gone, a little after the results came."""
+    """Wait until the receipts of all results are gone, shortly after the results arrived."""
     with anyio.fail_after(PATIENT):
-        while tabs.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (they go by a timer)
+        while tabs.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (a timer removes them)
             await anyio.sleep(0.01)
 
 
 async def mcp_url(server: Process) -> str:
-    """Wait until a server says where it serves."""
+    """Wait until a server prints its address."""
     assert server.stderr is not None
     said = ""
     with anyio.fail_after(PATIENT):

@@ -1,10 +1,10 @@
 """`make conformance`: the official suite for MCP servers against `opentabs serve`.
 
-Each requirement set is run as it was frozen when its revision of the specification came out,
-with what the suite runs beside it without counting it. The tools it asks for are those of two
-plugins, and run in a page of a real Chromium; those that return images, sounds and resources are
-written in Python. What is knowingly not offered is in `conformance.yml`, with the reason; the suite
-takes that file too, and has to agree.
+Each requirement set is run as it was frozen when its revision of the specification was published,
+together with what the suite runs but does not count. The tools that it requires belong to two
+plugins, and run in a page of a real Chromium; those that return images, audio and resources are
+written in Python. `conformance.yml` lists what is intentionally not supported, with the reasons;
+the suite reads that file too, and has to agree.
 """
 
 import json
@@ -48,7 +48,7 @@ START = 30.0  # s; far more than a browser takes
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that the suite looked at.
+    """One check of the suite.
 
     Attributes:
         status: `SUCCESS`, `FAILURE`, `WARNING` (a SHOULD is broken), `SKIPPED` or `INFO`.
@@ -81,10 +81,10 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One requirement set, run.
+    """The run of one requirement set.
 
     Attributes:
-        agreed: Whether the suite itself, given the baseline, was content.
+        agreed: Whether the suite itself passed, given the baseline.
         output: What it printed.
     """
 
@@ -103,7 +103,7 @@ class Run:
 
     @property
     def whole(self) -> list[str]:
-        """The scenarios of which nothing failed."""
+        """The scenarios without failures."""
         return [
             name for name, checks in self.scenarios.items() if not any(c.failed for c in checks)
         ]
@@ -111,12 +111,12 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is not as the baseline says.
+    """The differences from the baseline.
 
     Attributes:
-        unexpected: Checks that failed though no entry covers them, each after its revision.
-        stale: Entries that no failure needs.
-        disagreed: Runs that the suite itself, which counts less of them, was not content with.
+        unexpected: Checks that failed without an entry, each after its revision.
+        stale: Entries without a failure.
+        disagreed: Runs that failed according to the suite itself, which counts fewer checks.
     """
 
     unexpected: tuple[tuple[str, Check], ...]
@@ -129,7 +129,7 @@ class Verdict:
 
 
 def read_baseline(text: str) -> list[Expected]:
-    """Read the entries, each with the comment above its group as its reason."""
+    """Read the entries; the comment above a group is the reason of each."""
     entries: list[Expected] = []
     comment: list[str] = []
     for line in (line.strip() for line in text.splitlines()):
@@ -145,7 +145,7 @@ def read_baseline(text: str) -> list[Expected]:
 
 
 def judge(runs: Sequence[Run], baseline: Sequence[Expected]) -> Verdict:
-    """Compare what failed with what was expected to."""
+    """Compare the failures with the expected ones."""
     failed = [(run.revision, check) for run in runs for check in run.checks if check.failed]
     unexpected = [
         (revision, check)
@@ -161,7 +161,7 @@ def judge(runs: Sequence[Run], baseline: Sequence[Expected]) -> Verdict:
 
 
 async def run_suite(directory: Path, baseline: Path = BASELINE) -> list[Run]:
-    """Run all requirement sets; the suite's own files are left in the directory."""
+    """Run all requirement sets; the suite leaves its files in the directory."""
     async with serve_site(directory / "rebuilt") as (site, rebuilt):
         plugins = [f"--plugin={plugin}" for plugin in (*PLUGINS, rebuilt)]
         async with serve_tools("--open", site, "--tools", str(TOOLS), *plugins) as url:
@@ -182,7 +182,7 @@ async def run_requirements(url: str, revision: str, directory: Path, baseline: P
 
 
 def read_checks(directory: Path) -> list[Check]:
-    """Read the suite's files, those of a scenario beside each other."""
+    """Read the suite's files, grouped by scenario."""
     checks = []
     for path in sorted(directory.glob("*/checks.json")):
         named = RESULTS.fullmatch(path.parent.name)
@@ -196,7 +196,7 @@ def read_checks(directory: Path) -> list[Check]:
 
 @asynccontextmanager
 async def serve_site(plugin: Path) -> AsyncGenerator[tuple[str, Path]]:
-    """A page for the tools, and a plugin that is rebuilt when a tool asks for it."""
+    """A page for the tools, and a plugin that is rebuilt when a tool requests it."""
     version = 0
 
     async def page(_request: Request) -> Response:
@@ -217,7 +217,7 @@ async def serve_site(plugin: Path) -> AsyncGenerator[tuple[str, Path]]:
 
 @asynccontextmanager
 async def serve_tools(*options: str) -> AsyncGenerator[str]:
-    """Run `opentabs serve` with its own Chromium; gives the address for MCP clients."""
+    """Run `opentabs serve` with its own Chromium; yield the address for MCP clients."""
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0", *options]
     async with (
         await anyio.open_process(command, stdout=None) as process,
@@ -234,7 +234,7 @@ async def serve_tools(*options: str) -> AsyncGenerator[str]:
 async def _read_log(
     log: TextReceiveStream, *, task_status: anyio.abc.TaskStatus[str] = anyio.TASK_STATUS_IGNORED
 ) -> None:
-    # To its end, for a program whose log nobody reads stands still once the pipe is full.
+    # Read to its end: a program whose log nobody reads blocks once the pipe is full.
     said = ""
     started = False
     with anyio.CancelScope(deadline=anyio.current_time() + START) as patience:
@@ -297,7 +297,7 @@ def main(
         Path | None, typer.Option(metavar="DIR", help="Keep the suite's own files here.")
     ] = None,
 ) -> None:
-    """Run the official MCP conformance suite; exits with 1 on what the baseline does not say."""
+    """Run the official MCP conformance suite; exits with 1 if it differs from the baseline."""
     with tempfile.TemporaryDirectory() as directory:
         runs = anyio.run(run_suite, output or Path(directory))
     baseline = read_baseline(BASELINE.read_text())

@@ -36,7 +36,7 @@ def test_image_content() -> ImageContent:
 
 @tool
 def test_audio_content() -> AudioContent:
-    """Return a sound of no length."""
+    """Return a sound without samples."""
     return AudioContent(data=WAV, mime_type="audio/wav")
 
 
@@ -61,7 +61,7 @@ def test_multiple_content_types() -> list[TextContent | ImageContent | EmbeddedR
 
 
 class Streams(Module):
-    """Has the server offer resources."""
+    """Makes the server offer resources."""
 
     @skill
     def open_stream(self) -> str:

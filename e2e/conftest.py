@@ -1,4 +1,4 @@
-"""One Chromium for all tests, with the probe plugin; each test gets a tab of its own."""
+"""One Chromium for all tests, with the probe plugin; each test gets its own tab."""
 
 import os
 import signal
@@ -41,8 +41,8 @@ BODIES = {
     "hostile": '<script src="/hostile.js"></script><body>hostile',
 }
 HOSTILE = (Path(__file__).parent / "hostile.js").read_text()
-# The files that take longest, for those that share the work take one after the other. Those that
-# want quiet come first, among others of short tests: quiet has to wait for the end of one.
+# The files that take longest start first, because workers take one file after another. Before them
+# come those that need quiet, among files of short tests: quiet waits for running tests to end.
 LONGEST = (
     "test_stopping.py",
     "test_cli.py",
@@ -95,7 +95,7 @@ TURNS: "pytest.StashKey[Turns]" = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C reach the programs that tests start, and make the worker processes take turns."""
+    """Let Ctrl-C reach the programs that tests start, and let worker processes take turns."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Commands must find neither the user's running servers, settings and reviews nor those of
@@ -106,7 +106,7 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["XDG_CONFIG_HOME"] = f"{state.name}/config"
     os.environ["XDG_DATA_HOME"] = f"{state.name}/data"
     if hasattr(config, "workerinput"):
-        # Each has its directory for temporary ones in that of them all.
+        # The parent of this worker's temporary directory is shared by all workers.
         config.stash[TURNS] = Turns(Path(config.getoption("basetemp")).parent)
         config.add_cleanup(config.stash[TURNS].close)
 
@@ -119,7 +119,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Let a test begin only when none beside it wants quiet."""
+    """Start a test only when no other test needs quiet."""
     turns = item.config.stash.get(TURNS, None)
     with nullcontext() if turns is None else turns.running():
         return (yield)
@@ -127,7 +127,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 @pytest.fixture(scope="session")
 def quiet(pytestconfig: pytest.Config) -> Quiet:
-    """Quiet for what is measured."""
+    """Provides quiet for measurements."""
     turns = pytestconfig.stash.get(TURNS, None)
     return nullcontext if turns is None else turns.quiet
 
@@ -156,7 +156,7 @@ def display() -> Generator[str]:
 
 @pytest.fixture
 def short_path() -> Generator[Path]:
-    """A directory whose name is short enough for Chromium to put a socket below it."""
+    """A directory whose name is short enough for Chromium's socket in it."""
     with tempfile.TemporaryDirectory(prefix="t") as directory:
         yield Path(directory)
 
@@ -168,7 +168,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 async def site() -> AsyncGenerator[str]:
-    """The address of a site with one page for each kind of host."""
+    """The address of a site with one page per kind of host."""
 
     async def page(request: Request) -> HTMLResponse:
         kind = request.path_params["kind"]
@@ -194,7 +194,7 @@ async def tabs() -> AsyncGenerator[OpenTabs]:
     async with OpenTabs(
         plugins=[PROBE],
         settings=settings,
-        # Without it, what the back/forward cache does to a document would stay unseen.
+        # Without it, no document would enter the back/forward cache.
         ignore_default_args=["--disable-back-forward-cache"],
     ) as running:
         yield running
@@ -202,13 +202,13 @@ async def tabs() -> AsyncGenerator[OpenTabs]:
 
 @pytest.fixture
 async def open_tab(tabs: OpenTabs, site: str) -> AsyncGenerator[Callable[..., Any]]:
-    """Opens tabs, and closes them after the test."""
+    """Opens tabs; closes them after the test."""
     pages: list[Page] = []
 
     async def open_(path: str = "page", readiness: str = "ready", host: str = "127.0.0.1") -> Tab:
         page = await tabs.context.new_page()
         pages.append(page)
-        # The fragment tells this tab's document from every other.
+        # The fragment distinguishes this tab's document from all others.
         url = f"{site.replace('127.0.0.1', host)}/{path}#{len(tabs.context.pages)}-{id(page)}"
         await page.goto(url)
         document = await wait_for_document(tabs, url, readiness)
@@ -245,7 +245,7 @@ async def client(request: pytest.FixtureRequest, tabs: OpenTabs) -> AsyncGenerat
 
 @pytest.fixture
 def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
-    """The calls of this test, once they have ended."""
+    """The records of this test's calls, once they have ended."""
     kept: list[CallRecord] = []
     end = tabs.registry.observe(kept.append)
     yield kept

@@ -58,7 +58,7 @@ EVIL_ICON = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9" onload="parent.document.title='owned'">
 <script>parent.document.title='owned'</script><rect width="9" height="9" fill="red"/></svg>"""
 
-# Notes what screen readers read aloud from then on: a live region when something in it changes.
+# Records what screen readers will read aloud: live regions whose content changes.
 READ_ALOUD = """() => {
     window.readAloud = [];
     new MutationObserver((changes) => {
@@ -93,7 +93,7 @@ def write_forms(directory: Path) -> Path:
 
 
 def write_evil(directory: Path) -> Path:
-    """Write a plugin that does in its texts and its icon what it can."""
+    """Write a plugin whose texts and icon try to break the console."""
     plugin = write_plugin(directory / "evil", tools=["version"])
     package = json.loads((plugin / "package.json").read_text())
     package["opentabs"] |= {
@@ -118,7 +118,7 @@ def write_broken(directory: Path) -> Path:
 
 
 def write_lacking(directory: Path, *settings: str) -> Path:
-    """Write a plugin that needs settings, which are not set, or write it again."""
+    """Write (or rewrite) a plugin that requires settings that are not set."""
     needed = {each: {**NUMBER, "required": True} for each in settings}
     return write_plugin(directory / "lacking", settings=needed)
 
@@ -142,7 +142,7 @@ async def chromium(settings: Settings) -> AsyncGenerator[Browser]:
 async def console_page(
     browser: Browser, tabs: OpenTabs, *, width: int = 1280, height: int = 800, dark: bool = False
 ) -> AsyncGenerator[Page]:
-    """The console's page, let in; nothing may go wrong in it."""
+    """The console's page, signed in; its errors fail the test."""
     url = tabs.console_url()
     async with live_page(browser, url, width=width, height=height, dark=dark) as page:
         yield page
@@ -152,7 +152,7 @@ async def console_page(
 async def live_page(
     browser: Browser, url: str, *, width: int, height: int, dark: bool
 ) -> AsyncGenerator[Page]:
-    """A page that follows its server, let in; nothing may go wrong in it."""
+    """A page that follows its server, signed in; its errors fail the test."""
     context = await browser.new_context(
         viewport={"width": width, "height": height},
         color_scheme="dark" if dark else "light",
@@ -176,5 +176,5 @@ async def live_page(
 
 
 async def go(page: Page, path: str) -> None:
-    """Show a view, by its address."""
+    """Show a view by its address."""
     await page.evaluate("(path) => { location.hash = `#/${path}`; }", path)

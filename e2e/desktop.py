@@ -1,4 +1,4 @@
-"""A screen, and a browser on it as a person starts it."""
+"""A screen, and a browser on it, started as a user starts it."""
 
 import json
 import os
@@ -24,7 +24,7 @@ ALLOW, CANCEL = (698, 316), (609, 316)
 
 
 def missing_programs() -> list[str]:
-    """Return the programs that a screen needs and that are not installed."""
+    """Return the programs that a screen requires and that are not installed."""
     return [program for program in ("Xvfb", "xdotool") if shutil.which(program) is None]
 
 
@@ -44,7 +44,7 @@ def screen() -> Generator[str]:
 
 
 class Chromium:
-    """A Chromium as a person starts it, without any switch for debugging."""
+    """A Chromium as a user starts it, without any debugging switch."""
 
     def __init__(self, directory: Path, display: str) -> None:
         self.directory = directory
@@ -62,16 +62,16 @@ class Chromium:
         self._process = self._run(url)
 
     async def wait_debuggable(self) -> None:
-        """Wait until programs can ask to debug it."""
+        """Wait until it accepts debugging requests."""
         with anyio.move_on_after(PATIENT):
-            while not (self.directory / PORT_FILE).exists():  # noqa: ASYNC110 (a process does it)
+            while not (self.directory / PORT_FILE).exists():  # noqa: ASYNC110 (made by a process)
                 await anyio.sleep(0.1)
             return
         log = (self.directory / LOG).read_text(errors="replace")
         raise AssertionError(f"It is {'' if self.is_running else 'not '}running, and said: {log}")
 
     def open(self, url: str) -> None:
-        """Open a page in the browser that runs: a second process has it do so, and ends."""
+        """Open a page in the running browser, by a second process that ends at once."""
         assert self._run(url).wait(CLICKED_WITHIN) == 0
 
     def _run(self, url: str) -> "subprocess.Popen[bytes]":

@@ -1,4 +1,4 @@
-"""Fenced blocks of a document, each with what a comment before it says of how it is run."""
+"""The fenced blocks of a document, each with the comment that says how to run it."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-# Where no test is Hypothesis's, its plugin takes a second of each run to load.
+# Hypothesis's plugin takes long to load, and no test here uses it.
 PLUGINS = {"PYTEST_ADDOPTS": "-p no:hypothesispytest"}
 ENVIRONMENT = {
     **{name: value for name, value in os.environ.items() if not name.startswith("PYTEST")},
@@ -34,7 +34,7 @@ class Block:
 
     @property
     def session(self) -> tuple[str, str]:
-        """The command after `$ `, and what is shown as its output."""
+        """The command after `$ `, and its output as shown."""
         match = re.fullmatch(r"\$ ((?:.*\\\n)*.*\n)((?:.*\n)*)", self.text)
         assert match is not None, self.text
         return match[1], match[2]

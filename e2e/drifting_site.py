@@ -1,7 +1,7 @@
-"""A tracker of issues whose site can change, and the plugin that was written for it before.
+"""An issue tracker whose site can change, and the plugin that was written for it before.
 
-Whatever it is asked, its content differs each time as that of a living site does: how many issues
-there are, who has them, which of them have a due date. Only a mutation changes its form.
+Like that of a living site, its content differs each time: how many issues there are, who has them,
+which of them have a due date. Only a mutation changes its shape.
 """
 
 import json
@@ -31,11 +31,11 @@ class Mutation:
     """A change of the site.
 
     Attributes:
-        kind: Which one.
-        expected: The state of calls of each tool that the change concerns, and its severity.
-        told: What the report has to say of it.
-        edit: Changes the JSON of an answer, by its path.
-        answer: Replaces the answer to a request, by its path.
+        kind: The kind of change.
+        expected: The expected state of each affected tool's calls, and the severity.
+        told: What the report has to contain.
+        edit: Changes the JSON of a response, by path.
+        answer: Replaces the response to a request, by path.
         html: Changes the page.
     """
 
@@ -140,8 +140,8 @@ class DriftingSite:
 # --- mutations ---
 
 LIST, ONE, ME = "/api/issues", "/api/issues/{id}", "/api/me"
-# What each tool makes of a member of an issue that is gone: the schema of its result requires it,
-# or the result merely lacks it, or the tool does not read it.
+# What a missing member of an issue means for each tool: the schema of its result requires the
+# member, or the result merely lacks it, or the tool does not read it.
 MEMBERS = {"title": "schema", "state": "schema", "createdAt": "tool", "author": "harmless"}
 
 
@@ -170,7 +170,7 @@ def mutations(seed: int) -> list[Mutation]:
 
 
 def _each(change: Callable[[Json], object]) -> Mapping[str, Callable[[Json], object]]:
-    """Change all issues, in the list and alone."""
+    """Change all issues, both in the list and one by one."""
     return {LIST: lambda body: [change(issue) for issue in body["issues"]], ONE: change}
 
 
@@ -180,7 +180,7 @@ def _by_member(member: str) -> Mapping[str, str]:
 
 
 def renamed(member: str, name: str) -> Mutation:
-    """A member of issues has another name."""
+    """A member of issues is renamed."""
 
     def rename(issue: Json) -> None:
         issue[name] = issue.pop(member)
@@ -212,7 +212,7 @@ def _cursor(into: str) -> Mutation:
         if "nextCursor" in body:
             body[into] = {"nextCursor": body.pop("nextCursor")}
 
-    # The tool finds one page and believes that it is the last.
+    # The tool finds one page, and takes it for the last.
     told = f"nextCursor has moved to {into}.nextCursor"
     return Mutation("cursor moved", {"tracker_list": "tool"}, told, {LIST: move})
 
@@ -279,7 +279,7 @@ def _emptied() -> Mutation:
     def empty(body: Json) -> None:
         body["issues"] = []
 
-    # Nothing says that a site without issues is another one.
+    # A site without issues need not be a changed one.
     return Mutation("nothing to list", {"tracker_list": "unknown"}, edit={LIST: empty})
 
 

@@ -1,4 +1,4 @@
-"""MCP clients that others wrote, driven alike: the SDKs for Python and for TypeScript."""
+"""Third-party MCP clients behind one interface: the Python and TypeScript SDKs."""
 
 import json
 import os
@@ -33,10 +33,10 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call to be made.
+    """A call to make.
 
     Attributes:
-        abort: Abort it when its first report comes.
+        abort: Abort it at its first report.
     """
 
     name: str
@@ -50,9 +50,9 @@ class Outcome:
     """How a call ended for its client.
 
     Attributes:
-        result: As the protocol has it; None when the client gave up.
-        error: Why it did.
-        reports: The progress notifications that it took for the call's.
+        result: The protocol's result; None if the client gave up.
+        error: Why it gave up.
+        reports: The progress notifications that it received for the call.
     """
 
     result: dict[str, Any] | None = None
@@ -73,17 +73,17 @@ class Driver(Protocol):
     tools: list[str]
 
     async def call_all(self, calls: Sequence[Call]) -> list[Outcome]:
-        """Make calls at once; gives their outcomes when the last has ended."""
+        """Make concurrent calls; return their outcomes when the last has ended."""
         ...
 
 
 @asynccontextmanager
 async def drive(client: str, target: str | list[str]) -> AsyncGenerator[Driver]:
-    """Connect a client to a server's URL, or have it start the server's command.
+    """Connect a client to a server's URL, or let it start the server's command.
 
     Args:
-        client: `python` or `python-legacy`, `v1`, `v2` or `v2-auto` of TypeScript; those of
-            TypeScript speak the initialize era if nobody asks them for another.
+        client: `python` or `python-legacy`, `v1`, `v2` or `v2-auto` of TypeScript; the TypeScript
+            clients use the initialize era by default.
         target: The server.
     """
     language, _, mode = client.partition("-")
@@ -218,7 +218,7 @@ async def drive_python(mode: str, target: str | list[str]) -> AsyncGenerator[Pyt
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What the Inspector's command line said."""
+    """The output of the Inspector's command line."""
 
     code: int
     result: dict[str, Any]
@@ -240,6 +240,6 @@ async def inspect(target: str | list[str], *options: str, storage: Path) -> Insp
 
 
 def serve_command(url: str, plugin: str, *options: str) -> list[str]:
-    """Return the command that serves a plugin over stdio, in a tab of that URL."""
+    """Return the command that serves a plugin over stdio, in a tab with that URL."""
     serve = [sys.executable, "-m", "opentabs_py", "serve", "--stdio"]
     return [*serve, "--plugin", plugin, "--open", url, *options]

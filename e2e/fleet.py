@@ -1,4 +1,4 @@
-"""A NATS server, workers and endpoints, each in a process of its own."""
+"""A NATS server, workers and endpoints, each in its own process."""
 
 import os
 import secrets
@@ -32,10 +32,10 @@ PATIENT = 30.0  # s
 
 
 class Nats:
-    """A NATS server on a port that it keeps when it is restarted.
+    """A NATS server that keeps its port when it is restarted.
 
     Args:
-        config: More of its configuration file.
+        config: Additional configuration.
         directory: Where that file is.
     """
 
@@ -81,11 +81,11 @@ def nats_server(directory: Path, config: str = "") -> Generator[Nats]:
 
 
 class Worker:
-    """A worker in a process of its own.
+    """A worker in its own process.
 
     Args:
         process: The process.
-        log: What it writes to stderr.
+        log: Its stderr.
     """
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
@@ -97,7 +97,7 @@ class Worker:
         self.process.wait()
 
     def stop(self) -> int:
-        """Drain it as a process manager does, and return its exit code."""
+        """Drain it like a process manager, and return its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout=PATIENT)
 
@@ -105,7 +105,7 @@ class Worker:
 async def until_missed(fleet: "Fleet", worker: Announcement) -> None:
     """Wait until NATS knows that a worker is gone.
 
-    Until it has read the end of the connection, it sends messages into the void.
+    Until it has read the end of the connection, it sends messages that nobody receives.
     """
     client = await nats.connect(fleet.nats.url)
     subject = f"{Subjects(fleet.name).worker(worker.name, worker.instance)}.nothing"
@@ -127,7 +127,7 @@ class Fleet:
 
     def __init__(self, nats: Nats, directory: Path, name: str | None = None) -> None:
         self.nats = nats
-        self.name = name or f"fleet-{secrets.token_hex(4)}"  # apart from those of other tests
+        self.name = name or f"fleet-{secrets.token_hex(4)}"  # unlike those of other tests
         self.options = ["--nats", nats.url, "--fleet", self.name]
         self.directory = directory
         self.runs = directory / "runs"
@@ -157,7 +157,7 @@ class Fleet:
         return Counter(key for verb, key in lines if verb == what)
 
     async def until(self, what: str, key: str) -> None:
-        """Wait until a key has begun or was cancelled."""
+        """Wait until a call with this key has begun or was cancelled."""
         await poll(lambda: self.count(what)[key] > 0)
 
     def end(self) -> None:
@@ -191,15 +191,15 @@ async def endpoint(
     settings: Settings | None = None,
     **options: object,
 ) -> AsyncGenerator[OpenTabs]:
-    """Run an endpoint in this process, once so many workers are there.
+    """Run an endpoint in this process, once enough workers are there.
 
     Args:
         fleet: The fleet.
         workers: How many workers to wait for.
-        ready: A plugin that must work in each of them.
+        ready: A plugin that must be ready in each of them.
         nats: The address of the NATS server, if not that of the fleet.
         settings: The endpoint's settings.
-        options: More of `FleetOptions`.
+        options: Additional `FleetOptions`.
     """
     joined = FleetOptions(nats or fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     async with OpenTabs(nats=joined, settings=settings or load_settings(port=0)) as tabs:
@@ -209,14 +209,14 @@ async def endpoint(
 
 
 async def poll(holds: Callable[[], bool]) -> None:
-    """Wait until something holds of which no event tells."""
+    """Wait until a condition without an event is true."""
     with anyio.fail_after(PATIENT):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.02)
 
 
 async def until(tabs: OpenTabs, holds: Callable[[list[Announcement]], bool]) -> None:
-    """Wait until something holds for the workers."""
+    """Wait until a condition is true for the workers."""
     with anyio.fail_after(PATIENT):
         while not holds([*tabs.fleet.directory.usable]):
             await tabs.fleet.changed().wait()

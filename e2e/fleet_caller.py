@@ -1,4 +1,4 @@
-"""Calls of an endpoint, in the test's process or in one of its own, which can be killed."""
+"""Calls of an endpoint, in the test's process or in a separate one that can be killed."""
 
 import sys
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from opentabs_py.session.session import OpenTabs
 AT_ONCE = 8
 CALL_WITHIN = 60.0  # s; a call that has not ended by then is lost
 REPEAT_AFTER = 0.02  # s
-# The tool did not run, and the caller may call again. It is unknown until the first worker is.
+# The tool did not run, so the caller may retry. Tools are unknown until a worker is known.
 REFUSED = {"NO_WORKER", "FLEET_BUSY", "UNKNOWN_TOOL"}
 
 
@@ -29,9 +29,9 @@ async def call_all(
 
     Args:
         tabs: The endpoint.
-        prefix: What their keys begin with. Each attempt of a call has a key of its own.
+        prefix: What their keys begin with. Each attempt of a call has its own key.
         calls: How many.
-        note: Called with each attempt's key and how it ended: `value`, or an error's code.
+        note: Called with the key and outcome of each attempt: `value`, or an error code.
     """
     numbers = iter(range(calls))
 

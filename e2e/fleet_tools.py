@@ -23,7 +23,7 @@ def exists(file: str) -> bool:
 async def work(
     key: str, progress: Progress, seconds: float = 0, reports: int = 0, until: str = ""
 ) -> str:
-    """Work for some seconds, or until a file exists, and say so."""
+    """Work for some seconds or until a file exists, and report it."""
     write(f"began {key}")
     try:
         for number in range(reports):
@@ -41,11 +41,11 @@ async def work(
 
 @tool
 def big(size: int) -> str:
-    """Return a text of some size."""
+    """Return a text of this size."""
     return "0123456789abcdef" * (size // 16)
 
 
 @tool
 def who() -> int:
-    """Return the process that this runs in."""
+    """Return the id of the process that this runs in."""
     return os.getpid()

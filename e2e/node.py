@@ -1,4 +1,4 @@
-"""Programs in Node that others wrote: what `clients/` installs, and the Node to run it with."""
+"""Third-party Node programs: what `clients/` installs, and the Node to run it with."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ CLIENTS = Path(__file__).parent / "clients"
 
 
 def node_command(script: str) -> list[str]:
-    """Return the command that runs a script of `clients/`, or a program that is installed there."""
+    """Return the command that runs a script in `clients/`, or a program installed there."""
     programs = CLIENTS / "node_modules" / ".bin"
     if not programs.is_dir():
         raise FileNotFoundError(f"{programs} is not there. Run `make clients`.")

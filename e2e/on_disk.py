@@ -1,4 +1,4 @@
-"""Plugins that the tests write and write again, in the forms that there are."""
+"""Plugins that tests write and rewrite, in all forms of built plugins."""
 
 import json
 import shutil
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-# `VERSION` is what its tools answer. What happens to it is noted on the window, which a reload
-# of the page would empty.
+# Its tools return `VERSION`. Its lifecycle is recorded on the window, which a reload of the page
+# would clear.
 _TOOLS = """
   const note = (what) => (window.notes ??= []).push(`${what} VERSION`);
   const config = { ...globalThis.__openTabs.pluginConfig };
@@ -38,8 +38,8 @@ PLAIN = f"""
 }})();
 """
 
-# As the ecosystem's build ends a file: an old adapter that it finds it tears down itself, what
-# is frozen it replaces, and then it freezes all of it.
+# The end of a file built by the ecosystem's tooling: it tears down an old adapter itself, replaces
+# what is frozen, and then freezes everything.
 BUILT = f"""
 (() => {{
   const existing = globalThis.__openTabs;
@@ -75,7 +75,7 @@ def write_plugin(
     teardown: str = "",
     icon: str | None = None,
 ) -> Path:
-    """Write a built plugin, or write it again; its name is its directory's."""
+    """Write or rewrite a built plugin; its name is that of its directory."""
     name = directory.name
     dist = directory / "dist"
     dist.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def delete_plugin(directory: Path) -> None:
 
 
 def change(file: Path, old: str, new: str) -> None:
-    """Replace a part of a file, which must be there."""
+    """Replace a text in a file; it must be there."""
     text = file.read_text()
     assert old in text
     file.write_text(text.replace(old, new))

@@ -176,7 +176,7 @@ async () => {
 
 
 def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
-    """A site with an API of every kind, which asks for a token that another answer has."""
+    """A site with every kind of API; one requires a token from another response."""
     token = secrets.token_urlsafe(24)
 
     async def home(_request: Request) -> Response:
@@ -281,13 +281,13 @@ FIRST_NEW = 207
 
 
 class Helpdesk:
-    """A site of pages and forms, with a CSRF token that is another one on each page.
+    """A site of pages and forms, with a different CSRF token on each page.
 
     Args:
-        created: Whether it has the ticket that the first visitor creates.
+        created: Whether it already has the ticket that the first visitor creates.
 
     Attributes:
-        tickets: What it has.
+        tickets: Its tickets.
     """
 
     def __init__(self, *, created: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Processes of this machine, and how they belong together."""
+"""The processes of this machine, and how they are related."""
 
 import os
 from collections.abc import Iterable
@@ -8,7 +8,7 @@ import psutil
 
 
 def descendants(pid: int) -> set[int]:
-    """Return the processes below one."""
+    """Return the descendants of a process."""
     try:
         return {child.pid for child in psutil.Process(pid).children(recursive=True)}
     except psutil.NoSuchProcess:
@@ -16,7 +16,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process runs; one that has ended and is not collected does not."""
+    """Return whether a process is running; a zombie is not."""
     try:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -24,12 +24,12 @@ def is_alive(pid: int) -> bool:
 
 
 def alive(pids: Iterable[int]) -> dict[int, str]:
-    """Return those of some processes that run, with the beginning of their command lines."""
+    """Return the running ones of these processes, with the beginning of their command lines."""
     return {pid: " ".join(command_line(pid))[:300] for pid in pids if is_alive(pid)}
 
 
 def extension_process(extension: Path) -> int | None:
-    """Return the process that an extension's service worker runs in; None when it has none now."""
+    """Return the process of an extension's service worker; None if it has none now."""
     for browser in descendants(os.getpid()):
         words = command_line(browser)
         if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
@@ -41,17 +41,17 @@ def extension_process(extension: Path) -> int | None:
 
 
 def is_browser(pid: int) -> bool:
-    """Return whether a process is the main one of a Chromium with an extension of ours."""
+    """Return whether this is the main process of a Chromium with our extension."""
     words = command_line(pid)
     has_extension = any(word.startswith("--load-extension=") for word in words)
     return has_extension and not any(word.startswith("--type=") for word in words)
 
 
 def command_line(pid: int) -> list[str]:
-    """Return the words a process was started with; none when it is gone."""
+    """Return the arguments of a process; empty if it is gone."""
     try:
         words = psutil.Process(pid).cmdline()
     except psutil.Error:
         return []
-    # Renderers have all their words in one.
+    # Renderers have all their arguments in one string.
     return [word for each in words for word in each.split(" ")]

@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 Quiet = Callable[[], AbstractContextManager[None]]
-"""Gives a context in which no other test runs."""
+"""Returns a context in which no other test runs."""
 
 
 class Turns:
-    """A lock that tests share while they run, and that one which measures has for itself.
+    """A lock that tests share while they run, and that a test which measures holds exclusively.
 
     Args:
         directory: Where all processes of the run find it.
@@ -18,12 +18,12 @@ class Turns:
 
     def __init__(self, directory: Path) -> None:
         self._running = (directory / "running.lock").open("w")
-        # Who wants quiet stands in the door: nobody begins before him, so that he gets it.
+        # A test that needs quiet holds the door, so that no other test starts before it.
         self._door = (directory / "door.lock").open("w")
 
     @contextmanager
     def running(self) -> Generator[None]:
-        """Run a test beside others."""
+        """Run a test in parallel with others."""
         fcntl.flock(self._door, fcntl.LOCK_EX)
         fcntl.flock(self._running, fcntl.LOCK_SH)
         fcntl.flock(self._door, fcntl.LOCK_UN)
@@ -34,7 +34,7 @@ class Turns:
 
     @contextmanager
     def quiet(self) -> Generator[None]:
-        """Within a test, wait until those of the others have ended; no other begins."""
+        """Within a test, wait until all other tests have ended; no other starts meanwhile."""
         fcntl.flock(self._running, fcntl.LOCK_UN)
         fcntl.flock(self._door, fcntl.LOCK_EX)
         fcntl.flock(self._running, fcntl.LOCK_EX)

@@ -23,7 +23,7 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 NAME = "notes"
-GAP = 0.3  # s between the messages of the event stream and of the WebSocket
+GAP = 0.3  # s; between messages of the event stream and of the WebSocket
 PAGES = 3
 FIRST, LAST = "Wilhelmina", "Oakenshield"
 
@@ -126,7 +126,7 @@ def page(script: str = "") -> str:
 
 
 class Site:
-    """The site, and what was written to it."""
+    """The site, and the writes that it received."""
 
     def __init__(self) -> None:
         self.written: list[str] = []

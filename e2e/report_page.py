@@ -1,4 +1,4 @@
-"""The report of a run of tests, opened as a file in a browser."""
+"""The report of a test run, opened as a file in a browser."""
 
 import re
 from collections.abc import AsyncGenerator
@@ -18,7 +18,7 @@ SITE = "http://site.test/"
 
 
 def prepare_suite(directory: Path) -> Path:
-    """Put the suite that ends in every way into a directory, and a file with a broken import."""
+    """Copy the suite with every outcome to a directory, with a file that cannot be imported."""
     prepare(directory, "report_page")
     (directory / "test_uncollectable.py").write_text("import no_such_module\n")
     answer = Response(200, headers=[("content-type", "text/html")], body=b"<h1>The site</h1>")
@@ -32,7 +32,7 @@ def prepare_suite(directory: Path) -> Path:
 
 @dataclass
 class OpenReport:
-    """A report, and what its page asked for."""
+    """A report, and what its page requested."""
 
     page: Page
     requests: list[str]
@@ -46,7 +46,7 @@ class OpenReport:
         return self.page.get_by_role("group", name="Show tests that are")
 
     def row(self, name: str) -> Locator:
-        """The row of a test, by the beginning of its name and its state."""
+        """The row of a test, by the start of its name and its state."""
         return self.page.get_by_role("option", name=re.compile(f"^{re.escape(name)}"))
 
     async def choose(self, name: str) -> None:
@@ -58,7 +58,7 @@ class OpenReport:
 async def open_report(
     browser: Browser, file: Path, *, width: int = 1280, height: int = 800, dark: bool = False
 ) -> AsyncGenerator[OpenReport]:
-    """Open a report as people do, from the disk; nothing may go wrong in it."""
+    """Open a report from disk, as people do; its errors fail the test."""
     context = await browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
     )

@@ -1,4 +1,4 @@
-"""Ten pages as sites of ten kinds build them, of 50 KB to 1 MB of HTML."""
+"""Ten pages like those of ten kinds of sites, with 50 KB to 1 MB of HTML."""
 
 from collections.abc import Callable, Iterable, Mapping
 

@@ -22,7 +22,7 @@ from opentabs_py.session.session import OpenTabs
 
 DIRECTORY: Final = Path(__file__).parent.parent / "docs" / "img"
 PAGE: Final = 0.7  # s; long enough to be seen
-PICTURES: Final = (  # those in the documentation; another directory gets all
+PICTURES: Final = (  # those in the documentation; any other directory gets all
     "console-approvals-light.png",
     "console-calls-dark-narrow.png",
     "console-calls-light.png",
@@ -35,7 +35,7 @@ WIDE, NARROW = (1120, 640), (400, 720)
 
 
 async def take(directory: Path, scratch: Path) -> None:
-    """Show a server with the demo in the console, and take a picture of each view."""
+    """Show a server with the demo in the console, and take a screenshot of each view."""
     settings = load_settings(port=0, profile=None, headed=False)
     settings = settings.model_copy(update={"permissions": {"demo.send_message": "ask"}})
     plugins = [demo_plugin_dir(), *write_plugins(scratch, 5)]
@@ -128,7 +128,7 @@ def test_the_archive_is_exported():
 
 
 async def take_tests(directory: Path, scratch: Path) -> None:
-    """Run the tests of a new plugin in their page, and take a picture at the failure."""
+    """Run the tests of a new plugin in their page, and take a screenshot at the failure."""
     await anyio.run_process(["opentabs", "new", "chat"], cwd=scratch)
     plugin = scratch / "chat"
     await anyio.Path(plugin / "tests" / "test_more.py").write_text(TESTS.lstrip())
@@ -171,7 +171,7 @@ def test_the_greeting_is_there_at_once(opentabs, tmp_path_factory):
 
 
 async def take_report(directory: Path, scratch: Path) -> None:
-    """Run the tests of a new plugin, and take pictures of the report."""
+    """Run the tests of a new plugin, and take screenshots of the report."""
     await anyio.run_process(["opentabs", "new", "chat"], cwd=scratch)
     plugin = scratch / "chat"
     await anyio.Path(plugin / "tests" / "test_more.py").write_text(TESTS.lstrip() + FLAKY)

@@ -1,4 +1,4 @@
-"""Commands in terminals of their own, as people run them."""
+"""Commands in pseudoterminals, as people run them."""
 
 import os
 import pty
@@ -18,7 +18,7 @@ PATIENT = 40.0  # s; the bound of every wait here
 
 
 class Terminal:
-    """A command in a terminal of its own: what it prints, and what is typed there."""
+    """A command in its own pseudoterminal: what it prints, and what is typed."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", end: int) -> None:
         self.process = process
@@ -27,7 +27,7 @@ class Terminal:
         self._read_to = 0
 
     def wait_for(self, text: str) -> None:
-        """Read until a text has come, behind the one that was waited for last."""
+        """Read until a text appears after the one that was waited for last."""
         deadline = time.monotonic() + PATIENT
         while text not in self.output[self._read_to :]:
             assert time.monotonic() < deadline, self.output
@@ -39,7 +39,7 @@ class Terminal:
         self._read_to = self.output.index(text, self._read_to) + len(text)
 
     def drain(self, until: Event) -> None:
-        """Read what comes until an event: a full terminal would hold the command up."""
+        """Read all output until an event, because a full terminal would block the command."""
         while not until.is_set():
             if select.select([self._end], [], [], 0.1)[0]:
                 try:
@@ -51,7 +51,7 @@ class Terminal:
         os.write(self._end, keys.encode())
 
     def wait(self) -> int:
-        """Wait for its end, and read what is left."""
+        """Wait for its end, and read the rest of its output."""
         deadline = time.monotonic() + PATIENT
         while time.monotonic() < deadline:
             try:
@@ -78,7 +78,7 @@ def terminal(command: list[str], cwd: Path, **environment: str) -> Generator[Ter
         try:
             yield Terminal(process, ours)
         finally:
-            left = descendants(process.pid)  # its runs are not of its process group
+            left = descendants(process.pid)  # its test runs are in other process groups
             process.kill()
             for pid in filter(is_alive, left):
                 os.kill(pid, signal.SIGKILL)

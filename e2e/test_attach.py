@@ -1,4 +1,4 @@
-"""The browser that a person uses: attached to by Chrome's own dialog, which is clicked for real."""
+"""The user's own browser: attached through Chrome's own dialog, which is really clicked."""
 
 import json
 from collections.abc import AsyncGenerator, Callable
@@ -18,7 +18,7 @@ from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 PATIENT = 40  # s
-ALLOW_ONCE = (227, 280)  # where the button of the only question is, in the panel as a tab
+ALLOW_ONCE = (227, 280)  # where the button of the only dialog is, in the panel as a tab
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ async def chromium(display: str, tmp_path: Path) -> AsyncGenerator[Chromium]:
 
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A data directory of its own, where the attached extension is staged."""
+    """A separate data directory, where the attached extension is staged."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
 
@@ -46,20 +46,20 @@ async def attached(
 
 
 def the_browser(tabs: OpenTabs) -> SessionBrowser:
-    """Return the browser, whatever its name: once it has connected, that follows from its id."""
+    """Return the browser; its name follows from its id once it has connected."""
     [browser] = tabs.browsers.values()
     return browser
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that nothing here can announce: another process does it."""
+    """Wait for something that another process does, without an event."""
     with anyio.fail_after(PATIENT):
         while not condition():  # noqa: ASYNC110
             await anyio.sleep(0.1)
 
 
 async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> None:
-    """Press a button of the dialog, once it is there, until it is gone."""
+    """Click a button of the dialog once it is there, until it is gone."""
     browser = the_browser(tabs)
     await until(lambda: "asks" in browser.user_action)
     with anyio.fail_after(PATIENT):
@@ -95,13 +95,13 @@ async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
             await tabs.bridge.wait_ready("chat")
-    # Another server, on another port: the extension finds it, and nobody is asked.
+    # Another server, on another port: the extension finds it, without a dialog.
     async with attached(chromium, tmp_path) as tabs:
         with anyio.fail_after(PATIENT):
             await tabs.bridge.wait_ready("chat")
         assert the_browser(tabs).user_action == ""
         assert await tabs.call("chat_version") == {"version": "1"}
-    # This one has taken it out, so the next has to ask.
+    # This one has removed it, so the next has to ask.
     async with attached(chromium, tmp_path) as tabs:
         await until(lambda: "Click Allow" in the_browser(tabs).user_action)
 

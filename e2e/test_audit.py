@@ -1,4 +1,4 @@
-"""The audit of real servers: every call is in it, whatever happens to server and file."""
+"""The audit of real servers: every call is in it, whatever happens to the server and the file."""
 
 import json
 import re
@@ -31,7 +31,7 @@ from opentabs_py.session.session import OpenTabs
 
 ALL = 10**9
 INFO = Implementation(name="claude-code", version="2.1.0")
-LOST = 1.0  # s; what a killed server may lose: a quarter second, and what a busy machine adds
+LOST = 1.0  # s; what a killed server may lose: a quarter second, and more on a busy machine
 TOOLS = """
 from opentabs_py import tool
 
@@ -44,7 +44,7 @@ def count(number: int) -> int:
 
 @pytest.fixture(autouse=True)
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's data, in a directory of the test's own, in which calls are recorded."""
+    """The user's data directory for this test, in which calls are recorded."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.delenv("OPENTABS_AUDIT", raising=False)
@@ -55,7 +55,7 @@ def entries(which: Filter | None = None) -> list[AuditEntry]:
 
 
 async def until(count: int) -> list[AuditEntry]:
-    """Wait until so many calls are recorded."""
+    """Wait until that many calls are recorded."""
     await poll(lambda: len(entries()) >= count)
     return entries()
 
@@ -70,7 +70,7 @@ def opentabs(*arguments: str) -> "subprocess.CompletedProcess[str]":
 async def probe(
     site: str, settings: Settings, seams: Seams | None = None
 ) -> AsyncGenerator[tuple[OpenTabs, int]]:
-    """A session whose probe is ready in a tab, and the tab's number."""
+    """A session with the probe ready in a tab, and the tab's number."""
     async with OpenTabs(plugins=[PROBE], settings=settings, _seams=seams) as tabs:
         url = f"{site}/page"
         await tabs.open(url)
@@ -79,7 +79,7 @@ async def probe(
 
 
 class Heard:
-    """A socket that notes what is sent."""
+    """A socket that records what is sent."""
 
     def __init__(self, socket: Socket, sent: list[str]) -> None:
         self.receive_text, self.close = socket.receive_text, socket.close
@@ -222,7 +222,7 @@ def test_with_no_audit_nothing_is_recorded(tmp_path: Path) -> None:
 
 @dataclass
 class Server:
-    """A server in a process of its own.
+    """A server in its own process.
 
     Attributes:
         process: The process.
@@ -254,11 +254,11 @@ def serving(directory: Path) -> Generator[Server]:
 async def test_a_killed_server_leaves_a_readable_file_without_at_most_the_last_batch(
     tmp_path: Path,
 ) -> None:
-    returned: dict[str, float] = {}  # when each call did
+    returned: dict[str, float] = {}  # when each call ended
 
     async def flood(url: str, name: str) -> None:
         info = Implementation(name=name, version="1")
-        with suppress(Exception):  # that of the kill
+        with suppress(Exception):  # the call of the kill
             async with Client(url, client_info=info) as client:
                 for number in range(100_000):
                     result = await client.call_tool("count", {"number": number})
@@ -271,7 +271,7 @@ async def test_a_killed_server_leaves_a_readable_file_without_at_most_the_last_b
                 tasks.start_soon(flood, server.url, name)
             await until(300)
             seen = time.time()
-            # So that much has been called since then, of which only the last part may be missing.
+            # So that there are many calls since then, of which only the last may be missing.
             await poll(lambda: max(returned.values()) > seen + 2 * LOST)
             server.process.kill()
             killed = time.time()
@@ -280,7 +280,7 @@ async def test_a_killed_server_leaves_a_readable_file_without_at_most_the_last_b
     kept = entries()
     safe = sum(at < killed - LOST for at in returned.values())
     assert 0 < safe <= len(kept)
-    # Each client's calls are kept from its first one on, without a gap.
+    # Each client's calls are kept from the first one on, without a gap.
     for name in ("a", "b", "c"):
         mine = sum(each.client == f"{name} 1" for each in kept)
         assert mine >= sum(

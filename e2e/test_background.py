@@ -1,4 +1,4 @@
-"""A server that stays: started once, used by commands that need no browser of their own."""
+"""A background server: started once, used by commands that need no browser of their own."""
 
 import json
 import os
@@ -33,7 +33,7 @@ PATIENT = 30  # s
 
 @pytest.fixture
 def home(tmp_path: Path) -> Generator[dict[str, str]]:
-    """An environment in which no server is running, and none is left running."""
+    """An environment in which no server runs before the test or after it."""
     environment = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")}
     yield environment
     opentabs("stop", env=environment)
@@ -67,7 +67,7 @@ def status(env: Mapping[str, str]) -> dict[str, Any]:
     return server
 
 
-# --- its life ---
+# --- its lifetime ---
 
 
 async def test_a_started_server_stays_is_used_and_leaves_nothing_when_stopped(
@@ -178,7 +178,7 @@ def test_the_log_has_what_happened_and_can_be_followed(home: dict[str, str]) -> 
     ) as following:
         assert following.stdout is not None
         lines = iter(following.stdout.readline, "")
-        assert "a line\n" in lines  # printed after the command has looked where the log ends
+        assert "a line\n" in lines  # printed after the command has read the size of the log
         with log.open("a") as out:
             out.write("another line\n")
         assert "another line\n" in lines
@@ -191,7 +191,7 @@ def test_the_log_has_what_happened_and_can_be_followed(home: dict[str, str]) -> 
 
 @asynccontextmanager
 async def running(name: str, *plugins: Path) -> AsyncGenerator[OpenTabs]:
-    """A server in this process, which commands find under this name."""
+    """A server in this process that commands find by this name."""
     settings = load_settings(port=0, profile=None, headed=False)
     with claim(name) as claimed:
         async with OpenTabs(plugins=plugins, settings=settings) as tabs:

@@ -1,4 +1,4 @@
-"""Two people in two browsers of one server: each call runs where it belongs."""
+"""Two people with two browsers of one server: each call runs in the right browser."""
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
@@ -38,7 +38,7 @@ async def two(
 
 @pytest.fixture(autouse=True)
 async def _closed(two: OpenTabs) -> AsyncGenerator[None]:
-    """Closes what a test has opened."""
+    """Closes the pages that a test has opened."""
     yield
     for browser in two.browsers.values():
         for page in browser.context.pages[1:]:
@@ -50,7 +50,7 @@ async def _closed(two: OpenTabs) -> AsyncGenerator[None]:
 
 
 async def open_in(two: OpenTabs, name: str, url: str, *, is_shown: bool = False) -> int:
-    """Open a page in one person's browser; return its tab's number among all."""
+    """Open a page in one person's browser; return its tab's number among those of both."""
     browser = two.browsers[name]
     page = await browser.open(url)
     if not is_shown:  # another tab is active

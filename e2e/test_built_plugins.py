@@ -1,4 +1,4 @@
-"""Plugins built elsewhere run unchanged: what their adapters do to the page is survived."""
+"""Plugins built elsewhere run unchanged: we survive what their adapters do to the page."""
 
 import json
 from pathlib import Path
@@ -10,8 +10,8 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.session.session import OpenTabs
 
-# As the ecosystem's build ends a file: the registry is made or replaced, hooks are wired by
-# wrapping `handle`, and all of it is frozen.
+# The end of a file built by the ecosystem's tooling: the registry is created or replaced, hooks are
+# wired by wrapping `handle`, and everything is frozen.
 ADAPTER = """
 (() => {
   document.body.dataset.NAME = "registered with a body";
@@ -70,7 +70,7 @@ def build(directory: Path, name: str, *patterns: str) -> Path:
         "output_schema": {"type": "object"},
     }
     (directory / "package.json").write_text(json.dumps(package))
-    (directory / "dist" / "tools.json").write_text(json.dumps([tool]))  # an old build's form
+    (directory / "dist" / "tools.json").write_text(json.dumps([tool]))  # as an old build has it
     adapter = ADAPTER.replace("dataset.NAME", f"dataset.{name}").replace("NAME", f"acme-{name}")
     (directory / "dist" / "adapter.iife.js").write_text(adapter)
     return directory

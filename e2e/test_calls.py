@@ -1,4 +1,4 @@
-"""A call reaches the tool in the page, and its value or error comes back whole."""
+"""A call reaches the tool in the page, and its value or error comes back intact."""
 
 import re
 from collections.abc import Callable

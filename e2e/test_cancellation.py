@@ -1,4 +1,4 @@
-"""Whoever gives up a call stops its tool in the page, and hears no more of it."""
+"""A client that gives up a call stops its tool in the page, and receives nothing more about it."""
 
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -19,7 +19,7 @@ from e2e.chain import HOLD, PATIENT, PROBE, Tab
 from e2e.drivers import LONGEST_LINE, serve_command
 from opentabs_py.tracing.file import read_trace
 
-# A tool that continues when it is cancelled: it reports and returns a value when nobody wants them.
+# A tool that continues after its cancellation: it reports and returns what nobody waits for.
 DEAF = [{"report": {"progress": 1}}, {"until": "aborted"}, {"report": {"progress": 2}}]
 HELD = [{"report": {"progress": 1}}, HOLD]
 HANG = [{"report": {"progress": 1}}, {"wait": 60_000}]
@@ -58,7 +58,7 @@ def run_params(
 
 @dataclass
 class Posted:
-    """The stream that answers a request."""
+    """The event stream of a response."""
 
     messages: AsyncIterator[dict[str, Any]]
 
@@ -67,7 +67,7 @@ class Posted:
             return await anext(self.messages)
 
     async def rest(self) -> list[dict[str, Any]]:
-        """What comes until the server ends the stream."""
+        """The messages until the server ends the stream."""
         with anyio.fail_after(PATIENT):
             return [message async for message in self.messages]
 
@@ -76,7 +76,7 @@ class Posted:
 async def post(
     http: httpx2.AsyncClient, url: str, message: dict[str, Any]
 ) -> AsyncGenerator[Posted]:
-    """Send a request; leaving the context hangs up."""
+    """Send a request; leaving the context closes its connection."""
     async with http.stream("POST", url, json=message) as response:
         assert response.status_code == 200, await response.aread()
         lines = response.aiter_lines()
@@ -101,7 +101,7 @@ async def legacy(tab: Tab) -> AsyncGenerator[httpx2.AsyncClient]:
 
 
 async def reason(tab: Tab, key: str) -> Any:
-    """Why a run was aborted, once it was."""
+    """Wait until a run was aborted, and return the reason."""
     found = await tab.page.wait_for_function("key => probe.aborted[key]", arg=key)
     return await found.json_value()
 
@@ -126,7 +126,7 @@ async def test_an_initialize_era_client_cancels_over_http(
         assert await reason(tab, "legacy") == WHY
         assert tab.tabs.bridge.calls.dispatch.pending == 0
         await finish(tab, "legacy")
-        # Streams of this era end with a response, which the SDK makes; it is no result.
+        # Streams of this era end with a response by the SDK, which is not a result.
         [end] = await posted.rest()
     assert end["error"] == {"code": -32800, "message": "Request cancelled"}
 
@@ -185,7 +185,7 @@ async def test_a_client_that_times_out_cancels(tab: Tab, client: Client) -> None
 
 
 class Pipes:
-    """A client that writes and reads messages as they are."""
+    """A client that reads and writes raw messages."""
 
     def __init__(self, stdin: ByteSendStream, stdout: BufferedByteReceiveStream) -> None:
         self._stdin = stdin
@@ -196,7 +196,7 @@ class Pipes:
         await self._stdin.send(json.dumps(message).encode() + b"\n")
 
     async def hear(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Read until that message comes; all are kept."""
+        """Read until a message arrives; all messages are kept."""
         with anyio.fail_after(PATIENT):
             while True:
                 line = await self._stdout.receive_until(b"\n", LONGEST_LINE)
@@ -205,7 +205,7 @@ class Pipes:
                     return self.heard[-1]
 
     async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Send a request and give its result."""
+        """Send a request and return its result."""
         await self.send(message)
         answer = await self.hear(lambda heard: heard.get("id") == message["id"])
         result: dict[str, Any] = answer["result"]
@@ -214,7 +214,7 @@ class Pipes:
 
 @asynccontextmanager
 async def serving_stdio(url: str, trace: Path) -> AsyncGenerator[Pipes]:
-    """Start a server of its own with the probe in a tab, and end it by closing its stdin."""
+    """Start a server with the probe in a tab, and end it by closing its stdin."""
     command = serve_command(url, str(PROBE), "--trace", str(trace))
     async with await anyio.open_process(command, stderr=None) as process:
         assert process.stdin is not None

@@ -1,4 +1,4 @@
-"""What docs/ci.md shows works as it is shown, as far as that can be tried without GitHub."""
+"""What docs/ci.md shows works as shown, as far as it can be tried without GitHub."""
 
 import json
 import os
@@ -86,7 +86,7 @@ case "$*" in "issue list"*) cat open.txt;; esac
 
 
 def night(directory: Path) -> list[str]:
-    """Run the steps of the nightly workflow as GitHub does; return what `gh` was asked for."""
+    """Run the steps of the nightly workflow as GitHub does; return the commands given to `gh`."""
     steps = yaml.safe_load(NIGHTLY.text)["jobs"]["verify"]["steps"]
     verify, tell = (step for step in steps if "name" in step)
     summary, env = directory / "summary.md", directory / "env"

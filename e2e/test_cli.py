@@ -45,7 +45,7 @@ def opentabs(*args: str, **environment: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def chat() -> Generator[str]:
-    """The address of the demo site, in a process of its own."""
+    """The address of the demo site, which runs in its own process."""
     with subprocess.Popen([sys.executable, "-c", SITE], stdout=subprocess.PIPE, text=True) as site:
         assert site.stdout is not None
         yield f"http://127.0.0.1:{site.stdout.readline().strip()}/"
@@ -259,7 +259,7 @@ async def test_serve_over_stdio_speaks_only_protocol_and_calls_tools(chat: str) 
     async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         got.append(progress)
 
-    # The client fails on the first line that is no message.
+    # The client fails on the first line that is not a message.
     async with Client(server) as client:
         tools = await client.list_tools()
         steps = [{"report": {"progress": n}} for n in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""Clients that others wrote work, over each transport, through every hop to the page."""
+"""Third-party clients work over each transport, through every hop to the page."""
 
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -31,10 +31,10 @@ ROUNDS = 150  # of calls, each with five reports
 
 @dataclass
 class Connected:
-    """A client with a tab in which the probe is ready.
+    """A client, and a tab in which the probe is ready.
 
     Attributes:
-        tab: What picks the tab among others; over stdio there is one.
+        tab: The arguments that choose the tab; over stdio there is only one.
     """
 
     driver: Driver
@@ -48,7 +48,7 @@ class Connected:
         return outcome
 
     async def call_all(self, *calls: Call) -> list[Outcome]:
-        """Call tools of the probe at once."""
+        """Call tools of the probe concurrently."""
         return await self.driver.call_all(
             [
                 replace(c, name=f"probe_{c.name}", arguments={**c.arguments, **self.tab})
@@ -59,7 +59,7 @@ class Connected:
 
 @pytest.fixture(scope="module")
 async def tab_id(tabs: OpenTabs, site: str) -> AsyncGenerator[int]:
-    """A tab for the clients over HTTP."""
+    """The tab of the clients over HTTP."""
     page = await tabs.context.new_page()
     await page.goto(f"{site}/page#clients")
     document = await wait_for_document(tabs, f"{site}/page#clients")
@@ -71,7 +71,7 @@ async def tab_id(tabs: OpenTabs, site: str) -> AsyncGenerator[int]:
 async def connected(
     request: pytest.FixtureRequest, tabs: OpenTabs, site: str, tab_id: int
 ) -> AsyncGenerator[Connected]:
-    """A client of the kind and over the transport that a test names."""
+    """A client of the kind, and over the transport, that the test names."""
     kind, transport = request.param
     target: str | list[str] = tabs.mcp_url
     tab = {"tabId": tab_id}
@@ -82,7 +82,7 @@ async def connected(
         yield Connected(driver, tab)
 
 
-# The other clients over stdio, each with a server and a browser of its own, show enough of 2026.
+# Over stdio each client needs its own server and browser; the others cover 2026 well enough.
 PAIRS = [(kind, "http") for kind in (*TYPESCRIPT, *PYTHON)]
 PAIRS += [(kind, "stdio") for kind in (*TYPESCRIPT, *PYTHON) if kind != "v2-auto"]
 
@@ -164,13 +164,13 @@ async def test_its_own_timeout_aborts_in_the_page(connected: Connected) -> None:
 async def test_one_that_sends_null_for_each_optional_argument_can_call(
     connected: Connected,
 ) -> None:
-    """As crewai does, which gives a tool's arguments the default None."""
+    """Like crewai, which gives a tool's arguments the default None."""
     outcome = await connected.call("run", key="nulls", steps=None, result=None, tabId=None)
 
     assert outcome.value == {"key": "nulls", "result": None}
 
 
-# --- what only those of TypeScript have ---
+# --- TypeScript clients ---
 
 
 @each(TYPESCRIPT)

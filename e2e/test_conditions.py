@@ -1,4 +1,4 @@
-"""What the machine and the browser do to the chain besides failing: it works on."""
+"""The chain keeps working whatever the machine and the browser do to it, short of failing."""
 
 import os
 import subprocess
@@ -86,13 +86,13 @@ async def test_a_clock_that_jumps_ends_no_call_and_the_next_record_is_right(
     assert running.value == {"key": whose, "result": whose}
     assert [report.progress for report in running.reports] == [1, 2]
     during, after = (record.waterfall().spans for record in records)
-    assert all(span.seconds >= 0 for span in during)  # one of them may have taken the hour
+    assert all(span.seconds >= 0 for span in during)  # the jump may be within one of them
     assert 0 < sum(span.seconds for span in after) < HOUR
 
 
 @pytest.fixture
 def small_disk(short_path: Path) -> Generator[Path]:
-    """A disk of its own, which only root can mount."""
+    """A separate disk, which only root can mount."""
     place = short_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(place)]
@@ -105,7 +105,7 @@ def small_disk(short_path: Path) -> Generator[Path]:
 
 
 def fill(disk: Path) -> None:
-    """Leave no byte of a disk free."""
+    """Fill a disk completely."""
     with (disk / "filler").open("wb", buffering=0) as filler:
         for size in (1 << 20, 1 << 10, 1):
             with suppress(OSError):

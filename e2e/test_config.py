@@ -1,4 +1,4 @@
-"""What `opentabs config` prints runs as it is, in clients that others wrote."""
+"""What `opentabs config` prints runs unchanged in third-party clients."""
 
 import json
 import os
@@ -74,7 +74,7 @@ def test_a_program_for_a_typescript_sdk_calls_a_tool_and_waits_as_long_as_one_ma
 
     done = run_node("--input-type=module", program=program)
 
-    # A server on a busy machine may add that its audit was not written in time.
+    # On a busy machine, the server may also warn that its audit was not written in time.
     [said] = [line for line in done.stderr.splitlines() if line.startswith("{")]
     assert json.loads(said) == {"said": "q", "timeout": 610_000}
     assert "page 3" in done.stdout

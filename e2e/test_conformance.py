@@ -1,4 +1,4 @@
-"""The official suite finds nothing but what `conformance.yml` names, in both eras of MCP."""
+"""The official suite finds only what `conformance.yml` lists, in both eras of MCP."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Installed plugins are reviewed, and a person is asked, before a tool may change something."""
+"""Before a tool may change something, its plugin is reviewed and a person is asked."""
 
 import json
 import os
@@ -28,7 +28,7 @@ PATIENT = 40  # s
 
 
 class Home:
-    """A user's files: settings with one installed plugin, reviews, state."""
+    """A user's files: settings with one installed plugin, reviews and state."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -91,7 +91,7 @@ def home(short_path: Path) -> Generator[Home]:
 
 @pytest.fixture
 def page() -> Generator[str]:
-    """The address of a page that the plugin runs in, from a server in a thread of its own."""
+    """The address of a page that the plugin runs in, served from a separate thread."""
 
     class Page(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -242,7 +242,7 @@ async def test_serve_in_a_terminal_asks_there_for_clients_that_cannot(
             ):
                 tasks.start_soon(call, client)
                 await anyio.to_thread.run_sync(shown.wait_for, ">")
-                # Not finished when a second call waits, so it must not allow that one.
+                # Not finished when a second call starts to wait, so it must not allow that one.
                 await anyio.to_thread.run_sync(shown.type, "o")
                 tasks.start_soon(call, client)
                 await anyio.to_thread.run_sync(shown.wait_for, "2 calls wait for you.")
@@ -251,7 +251,7 @@ async def test_serve_in_a_terminal_asks_there_for_clients_that_cannot(
                 await anyio.to_thread.run_sync(shown.wait_for, ">")
                 assert results == []
                 await anyio.to_thread.run_sync(shown.type, "o\n")
-        # A client that asks its user itself does not trouble this one.
+        # A client that asks its user itself does not involve this one.
         result, seen = await _call(url, "legacy", "yes")
         assert (result.is_error, len(seen)) == (False, 1)
         shown.process.send_signal(signal.SIGINT)

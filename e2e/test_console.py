@@ -1,4 +1,4 @@
-"""The console: a web page that shows a server live, in a real browser, against a real server."""
+"""The console, a web page that shows a server live: a real browser and a real server."""
 
 import json
 import logging
@@ -43,7 +43,7 @@ async def served(
     directory: Path,
     site: str,  # noqa: ARG001 (entered before, because it is left after)
 ) -> AsyncGenerator[OpenTabs]:
-    """A server with all kinds of plugins."""
+    """A server with plugins of all kinds."""
     settings = load_settings(port=0, profile=None, headed=False)
     plugins = [
         PROBE,
@@ -80,7 +80,7 @@ async def page(served: OpenTabs, browser: Browser) -> AsyncGenerator[Page]:
         yield opened
 
 
-# --- who gets in ---
+# --- access ---
 
 
 async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: Browser) -> None:
@@ -140,7 +140,7 @@ async def test_a_page_of_another_port_cannot_use_the_cookie(
     async with httpx2.AsyncClient() as client:
         [cookie] = await page.context.cookies(base)
         headers = {"cookie": f"{cookie.get('name')}={cookie.get('value')}"}
-        # What a program sees that listens on the other port, and what it lacks.
+        # What a program listening on the other port sees, and what it lacks.
         stolen = await client.get(f"{base}/console/api/calls/x", headers=headers)
         assert stolen.status_code == 401
         key = await page.evaluate("localStorage.getItem('opentabs-console')")
@@ -350,7 +350,7 @@ async def test_a_list_of_tools_that_fails_to_load_hides_no_tool_opened_meanwhile
     await expect(run).to_be_visible()
     async with page.expect_event("requestfailed"):
         may_fail.set()
-    await page.evaluate("fetch('/console/api/tools').catch(() => {})")  # fails after the other
+    await page.evaluate("fetch('/console/api/tools').catch(() => {})")  # fails after the first
     await expect(run).to_be_visible()
 
 
@@ -422,7 +422,7 @@ async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
             failures.append(error)
 
     async def report(message: str) -> None:
-        """Report, and wait until the details have been drawn with it."""
+        """Report, and wait until the details show it."""
         await tab.evaluate("(message) => probe.report({message})", message)
         await expect(details).to_contain_text(message)
 
@@ -526,7 +526,7 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
         assert decision is not None
         assert decision.permission == "off"
     finally:
-        served.registry.gate.set_rules({"forms.version": "auto"})  # something new about it
+        served.registry.gate.set_rules({"forms.version": "auto"})  # something new to show
         served.registry.gate.set_rules({})
 
 
@@ -651,7 +651,7 @@ async def test_the_list_of_calls_fills_its_room_with_and_without_a_call_open(
     served: OpenTabs, browser: Browser, width: int
 ) -> None:
     await served.call("probe_echo", {"value": 1})
-    # What is free above and below the button, and to the right of what a row shows last, in pixels.
+    # The space above and below the button, and to the right of the last item of a row, in pixels.
     free = """() => {
         const box = (selector) => document.querySelector(selector).getBoundingClientRect();
         const column = box(".calls .column"), button = box(".earlier button");
@@ -732,7 +732,7 @@ async def test_reduced_motion_is_respected(served: OpenTabs, browser: Browser) -
         assert animated == "none"
 
 
-# --- when things go wrong ---
+# --- failures ---
 
 
 async def test_the_page_says_so_when_the_server_is_gone(browser: Browser) -> None:

@@ -1,4 +1,4 @@
-"""A call that was copied from the console, run as what it was copied as."""
+"""Calls that are copied from the console run in each format."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def plugin(tmp_path: Path) -> Path:
 async def server(
     plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[OpenTabs]:
-    """A server that commands find."""
+    """A server that commands can find."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
@@ -54,7 +54,7 @@ async def server(
 
 
 async def copies(server: OpenTabs) -> dict[str, str]:
-    """Return what the page copies."""
+    """Return what the page copies to the clipboard."""
     found: dict[str, str] = {}
     async with chromium(server.settings) as browser, console_page(browser, server) as page:
         await go(page, "try/forms_where")

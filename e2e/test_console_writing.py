@@ -1,4 +1,4 @@
-"""What is decided in the console ends up in the user's files, and takes effect at once."""
+"""Decisions in the console are written to the user's files, and take effect at once."""
 
 import json
 import tomllib
@@ -28,7 +28,7 @@ SETTINGS = {
 
 @dataclass
 class Home:
-    """A user's files, with a server that reads them, and its console."""
+    """A user's files, a server that reads them, and its console."""
 
     tabs: OpenTabs
     page: Page
@@ -40,7 +40,7 @@ class Home:
 
 @pytest.fixture
 async def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Home]:
-    """A plugin that the user's settings name, which nobody has reviewed, and lacks a setting."""
+    """A plugin in the user's settings that nobody has reviewed, and that lacks a setting."""
     for name in ("CONFIG", "DATA", "STATE", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""Calls in pages that crash end at once, whatever crashed with them."""
+"""Calls in pages that crash end at once, whatever else crashed with them."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ async def own() -> AsyncGenerator[OpenTabs]:
 
 
 def renderers(tabs: OpenTabs) -> set[int]:
-    """Return the processes that run a browser's pages and extensions."""
+    """Return the renderer processes of a browser: its pages and extensions."""
     browser = next(
         pid
         for pid in descendants(os.getpid())
@@ -73,7 +73,7 @@ async def test_a_page_that_dies_with_the_worker_ends_only_its_own_calls(
     assert kept.value == {"key": "kept", "result": "kept"}
 
 
-# What a page posted in its last moment is lost with its process; what its tool fetched is not.
+# What a page posted just before is lost with its process; what its tool fetched is not.
 DEAF_TO_RECEIPT = b"""
 const connect = chrome.runtime.connect;
 chrome.runtime.connect = (...args) => {
@@ -93,7 +93,7 @@ async def test_a_call_whose_page_had_no_time_to_confirm_it_is_not_made_again(
     async with OpenTabs(
         plugins=[PROBE], settings=settings, _seams=Seams(relay_script=DEAF_TO_RECEIPT)
     ) as own:
-        # Where it would be made again.
+        # It would be created again here.
         await open_tab(own, f"{site}/other")
         tab = await open_tab(own, f"{site}/confirms-nothing")
         running = Running()

@@ -1,4 +1,4 @@
-"""What the DevTools of a browser with a window show of a plugin."""
+"""What the DevTools of a headed browser show of a plugin."""
 
 import base64
 import json

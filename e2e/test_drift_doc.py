@@ -1,4 +1,4 @@
-"""Everything that docs/drift.md shows works as it is shown, in the order it is shown in."""
+"""Everything in docs/drift.md works as shown, in the order shown."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ MARKS = {"file", "console", "fails", "renamed", "generate"}
 
 
 class Chat:
-    """The site, which can give its messages' authors another name."""
+    """The site, which can rename its messages' authors."""
 
     def __init__(self) -> None:
         self._site = create_demo_site(page_delay=0.01)
@@ -36,7 +36,7 @@ class Chat:
 
 @pytest.fixture(scope="module")
 def came(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Block, str]]:
-    """What each command printed, with the address of the site as in the document."""
+    """The output of each command, with the site's address as in the document."""
     plugin = tmp_path_factory.mktemp("drift") / "demo"
     copytree(demo_plugin_dir(), plugin)
     chat, port, url = Chat(), 0, ""
@@ -58,7 +58,7 @@ def came(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Block, str]]:
 
 
 def follow(block: Block, plugin: Path, url: str) -> str:
-    """Do what a block says, and return what it printed."""
+    """Run a block, and return its output."""
     if block.mark == "file":
         file = plugin / block.argument
         file.parent.mkdir(exist_ok=True)
@@ -81,6 +81,6 @@ def test_every_command_prints_what_is_shown(came: list[tuple[Block, str]]) -> No
             continue
         shown = block.text if block.mark == "fails" else block.session[1]
         for line in shown.splitlines():
-            # How often a page has scrolled is its own affair.
+            # How often a page scrolls varies.
             words = [re.sub(r"\d+", r"\\d+", re.escape(word)) for word in line.split()]
             assert re.search(r"\s+".join(words), output), f"{line}\n{output}"

@@ -1,4 +1,4 @@
-"""When Playwright's driver dies, everyone who waits for the browser sees it as closed."""
+"""When Playwright's driver dies, all who wait for the browser see it as closed."""
 
 import gc
 import os
@@ -23,14 +23,14 @@ from opentabs_py.session.session import OpenTabs
 
 
 def driver_in(pids: set[int]) -> int:
-    """Return the one of them that is a driver."""
+    """Return the driver among these processes."""
     [driver] = [pid for pid in pids if "run-driver" in command_line(pid)]
     return driver
 
 
 @dataclass
 class Apart:
-    """A session with a driver of its own, in a temporary directory of its own."""
+    """A session with its own driver, in its own temporary directory."""
 
     tabs: OpenTabs
     children: set[int]
@@ -56,7 +56,7 @@ class Apart:
 
 @pytest.fixture
 async def apart(short_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Apart]:
-    """It is left by the test, whose end the fixture does not see."""
+    """The test leaves it, because the fixture does not see how the test ends."""
     monkeypatch.setattr(tempfile, "tempdir", str(short_path))
     before = descendants(os.getpid())
     tabs = OpenTabs(plugins=[PROBE], settings=load_settings(port=0))
@@ -89,26 +89,26 @@ async def test_running_calls_end_when_the_driver_dies_as_when_the_browser_is_clo
 async def test_a_session_whose_driver_died_is_left_quietly_and_leaves_nothing(
     state: str, apart: Apart
 ) -> None:
-    if state == "stopped":  # so that it does not notice
+    if state == "stopped":  # so that it does not notice the driver's death
         os.kill(apart.browser, signal.SIGSTOP)
     os.kill(apart.driver, signal.SIGKILL)
     with anyio.fail_after(PATIENT):
         await apart.tabs.browser.wait_gone()
     await apart.tabs.__aexit__(None, None, None)
-    gc.collect()  # what nobody looked at is reported now, which fails the test
+    gc.collect()  # unretrieved errors are reported now, which fails the test
 
     assert list(apart.temporary.iterdir()) == []
     with anyio.fail_after(PATIENT):
-        while apart.alive():  # noqa: ASYNC110 (they can only be asked)
+        while apart.alive():  # noqa: ASYNC110 (no event)
             await anyio.sleep(0.01)
 
 
 @asynccontextmanager
 async def serving(short_path: Path, *options: str) -> AsyncGenerator["Served"]:
-    """A server in a process of its own, which ends with the block."""
+    """A server in its own process, which ends with the block."""
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0", *options]
     with tempfile.TemporaryDirectory() as settings:
-        # Other tests may have changed the user's settings, of which this server would warn.
+        # Other tests may have changed the user's settings, and this server would warn about them.
         own = {"TMPDIR": str(short_path), "XDG_CONFIG_HOME": settings}
         async with await anyio.open_process(
             [*command, "--plugin", str(PROBE)], env={**os.environ, **own}
@@ -132,7 +132,7 @@ class Served:
         return self.said.partition("MCP at ")[2].split()[0]
 
     async def wait_said(self, words: str) -> None:
-        """Wait until this text appears on stderr."""
+        """Wait until a text appears on stderr."""
         assert self.process.stderr is not None
         with anyio.fail_after(2 * PATIENT):
             while words not in self.said or not self.said.endswith("\n"):

@@ -1,4 +1,4 @@
-"""A fleet: a real NATS server, workers in processes of their own, and endpoints."""
+"""A fleet: a real NATS server, workers in separate processes, and endpoints."""
 
 import json
 import os
@@ -47,7 +47,7 @@ from opentabs_py.tracing.otel import span_exporter
 
 @pytest.fixture(scope="module")
 def shared(nats: Nats, tmp_path_factory: pytest.TempPathFactory) -> Generator[Fleet]:
-    """A fleet with a worker named one, which no test disturbs."""
+    """A fleet with a worker named one that no test disturbs."""
     with a_fleet(nats, tmp_path_factory.mktemp("shared")) as fleet:
         fleet.worker("one", "--label", "site=eu")
         yield fleet
@@ -66,7 +66,7 @@ def double(value: int) -> int:
 def worker_in_this_process(
     fleet: Fleet, look: Callable[[OpenTabs, FleetWorker], Awaitable[None]], **settings: Any
 ) -> Callable[[], Coroutine[Any, Any, None]]:
-    """Return what runs a worker with one tool until cancelled; `look` sees it before its calls."""
+    """Return a function that runs a worker with one tool until cancelled; `look` gets it first."""
     return partial(
         run_worker,
         FleetOptions(fleet.nats.url, fleet.name),
@@ -97,7 +97,7 @@ async def test_calls_are_spread_over_the_workers(fleet: Fleet) -> None:
             used.append(await tabs.call("who"))
 
         async with anyio.create_task_group() as tasks:
-            for _ in range(10):  # as many as both can take
+            for _ in range(10):  # as many as both can handle
                 tasks.start_soon(call)
         assert len(set(used)) == 2
 
@@ -247,7 +247,7 @@ async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
         call = await tabs.start("work", {"key": "k", "seconds": 3, "reports": 300})
         await fleet.until("began", "k")
         fleet.nats.kill()
-        await anyio.sleep(1)  # for which NATS is away
+        await anyio.sleep(1)  # while NATS is away
         fleet.nats.start()
         with anyio.fail_after(PATIENT):
             assert await call.result() == "k"
@@ -268,7 +268,7 @@ async def use_behind(cut: Cut, fleet: Fleet) -> None:
     async with endpoint(fleet, workers=1) as tabs:
         call = await tabs.start("work", {"key": "k", "seconds": 60})
         await fleet.until("began", "k")
-        cut.open = False  # nothing is closed, and nothing passes
+        cut.open = False  # nothing is closed, and nothing gets through
         with anyio.fail_after(PATIENT):
             await call.wait()
         assert isinstance(call.error, ChainError)
@@ -449,7 +449,7 @@ async def test_a_worker_offers_nothing_that_acts_on_any_page_whatever_its_settin
             began = anyio.Event()
 
             async def look(tabs: OpenTabs, _worker: FleetWorker) -> None:
-                assert not tabs.launches_browser  # for there is nothing for it to do
+                assert not tabs.launches_browser  # because there is nothing for it to do
                 offered.extend(tool.listing.name for tool in tabs.tools)
                 began.set()
 

@@ -1,4 +1,4 @@
-"""A fleet with real browsers: four workers with five Chromiums, in processes of their own."""
+"""A fleet with real browsers: four workers with five Chromiums, in separate processes."""
 
 import os
 import signal
@@ -88,7 +88,7 @@ async def test_a_tab_that_no_worker_has_is_refused(tabs: OpenTabs) -> None:
 async def test_every_worker_takes_its_share_of_many_calls(tabs: OpenTabs) -> None:
     steps = [{"wait": 60000}]
     async with anyio.create_task_group() as tasks:
-        for number in range(32):  # as many as all can take
+        for number in range(32):  # as many as all can handle
             tasks.start_soon(tabs.call, "probe_run", {"key": f"share-{number}", "steps": steps})
         await until(tabs, lambda known: [each.total_running for each in known] == [8] * 4)
         tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""What docs/fleet.md shows works as it is shown, as far as one machine goes."""
+"""What docs/fleet.md shows works as shown, as far as one machine allows."""
 
 import re
 import shlex
@@ -29,7 +29,7 @@ ROLES: tuple[Role, ...] = ("worker", "endpoint", "operator")
 
 
 def block(name: str) -> str:
-    """Return the fenced block after the comment with a name."""
+    """Return the fenced block after the comment with this name."""
     [found] = re.findall(rf"<!-- {name} -->\n```\w+\n(.*?)```", DOC, flags=re.DOTALL)
     return str(found)
 

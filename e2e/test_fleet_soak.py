@@ -1,7 +1,7 @@
 """Calls in a fleet while workers, an endpoint and NATS are killed: each ends, none runs twice.
 
-By default small, to be a test like any other; `make soak` runs it at full numbers. SEED=… repeats
-the kills of an earlier run.
+It is small by default, like any other test; `make soak` runs it at full size. SEED=… repeats the
+kills of an earlier run.
 """
 
 import os
@@ -23,7 +23,7 @@ from e2e.fleet_caller import REFUSED, call_all, command
 IS_SOAK = "SOAK" in os.environ
 CALLS, KILLS = (10_000, 100) if IS_SOAK else (200, 6)
 WORKERS = ("one", "two", "three", "four")
-MAX_CALLS = 3  # fewer than there are calls at once, so that some wait
+MAX_CALLS = 3  # fewer than concurrent calls, so that some wait
 NATS_AWAY = 1.0  # s, at most
 SAY_EVERY = 10.0  # s
 
@@ -32,11 +32,11 @@ VICTIMS: tuple[Victim, ...] = get_args(Victim)
 
 
 class Soak:
-    """A fleet whose parts are killed and started again, and what became of the calls in it.
+    """A fleet whose parts are killed and restarted, and the outcomes of its calls.
 
     Args:
         fleet: The fleet.
-        seed: Decides what is killed, and when.
+        seed: Determines what is killed, and when.
     """
 
     def __init__(self, fleet: Fleet, seed: str) -> None:
@@ -49,17 +49,17 @@ class Soak:
         self._caller: Process | None = None
 
     def note(self, endpoint: str, key: str, end: str) -> None:
-        """Record how an attempt ended."""
+        """Record the outcome of an attempt."""
         assert key not in self.attempts
         self.attempts[key] = end
         self.ended[endpoint] += end not in REFUSED
 
     def start_worker(self, name: str) -> None:
-        """Start a worker, or after it has ended, start it again."""
+        """Start a worker, or restart it after it has ended."""
         self._workers[name] = self._fleet.worker(name, "--max-calls", str(MAX_CALLS))
 
     async def supervise(self) -> None:
-        """Start the workers that have ended again, forever, as a process manager does.
+        """Restart workers that have ended, forever, as a process manager does.
 
         They were killed, or they were started while NATS was away.
         """
@@ -70,7 +70,7 @@ class Soak:
             await anyio.sleep(0.05)
 
     async def call_from_elsewhere(self, calls: int) -> None:
-        """Make calls from an endpoint in another process, and when it was killed, from the next."""
+        """Make calls from an endpoint in another process, and from the next after it was killed."""
         number = 0
         while (left := calls - self.ended["elsewhere"]) > 0:
             number += 1
@@ -84,13 +84,13 @@ class Soak:
                         self.note("elsewhere", *line.split())
 
     async def kill_all(self) -> None:
-        """Kill something whenever some calls have ended, and start it again."""
+        """Kill and restart something whenever some calls have ended."""
         order: list[Victim] = []
         for number in range(1, KILLS + 1):
             while self.ended.total() < CALLS * number / (KILLS + 1):  # noqa: ASYNC110
                 await anyio.sleep(0.005)
             await anyio.sleep(self._chance.uniform(0, 0.1))
-            # Each as often as any other, in an order that nothing else goes by.
+            # Each equally often, in random order.
             order = order or self._chance.sample(VICTIMS, len(VICTIMS))
             victim = order.pop()
             self.kills[victim] += 1

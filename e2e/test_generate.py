@@ -1,4 +1,4 @@
-"""`opentabs new --from`: a recording becomes a plugin that works without an edit."""
+"""`opentabs new --from`: a recording becomes a plugin that works unedited."""
 
 import json
 import re
@@ -68,7 +68,7 @@ async def use(page, opentabs):
 
 
 class Site:
-    """A site, as `serving` wants it."""
+    """A site, as `serving` requires it."""
 
     def __init__(self, app: Starlette) -> None:
         self._app = app
@@ -142,7 +142,7 @@ def test_a_generated_plugin_works_at_the_site_itself(plugin: Path) -> None:
     assert calls == {"same": len(EXPECTED[plugin.name])}
 
 
-# The calls that each plugin's recording has.
+# The calls in each plugin's recording.
 EXPECTED = {
     "chat": ["list_channels", "list_messages", "list_messages", "create_message"],
     "library": ["list_books", "get_book_detail", "add_review"],

@@ -39,7 +39,7 @@ async def tabs(
 
 @pytest.fixture
 async def reader(settings: Settings) -> AsyncGenerator[Page]:
-    """A page of a browser without the extension, in which nothing may go wrong."""
+    """A page in a browser without the extension; its errors fail the test."""
     async with chromium(settings) as browser:
         context = await browser.new_context(permissions=["clipboard-read", "clipboard-write"])
         context.set_default_timeout(PATIENT)

@@ -1,4 +1,4 @@
-"""The hands see and use any page, as an agent calls them."""
+"""Agents see and use any page through the hands."""
 
 import base64
 import json
@@ -251,7 +251,7 @@ async def test_what_covers_an_element_is_named(rig: Rig) -> None:
     )
     covered = ref(snapshot, 'button "Covered"')
     message = ""
-    for _ in range(3):  # on a very busy machine, the time may be over before it is looked for
+    for _ in range(3):  # on a very busy machine, time may be up before the search starts
         message = await rig.fails("ACTION_TIMED_OUT", "click", ref=covered)
         if "intercepts pointer events" in message:
             break
@@ -453,7 +453,7 @@ async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> 
         return [Driven(context, attached=False)]
 
     async def targets() -> Sequence[TabTarget]:
-        if not opened:  # after Playwright was asked for its pages
+        if not opened:  # after Playwright returned its pages
             opened.append(await context.new_page())
         session: Any = await context.new_cdp_session(opened[0])
         info = await session.send("Target.getTargetInfo")

@@ -1,4 +1,4 @@
-"""The hands in a person's own browser, to which the debugging connection is kept."""
+"""The hands in the user's own browser, whose debugging connection stays open."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ PAGE = """<!doctype html><title>Mine</title>
 
 @pytest.fixture
 async def mine() -> AsyncGenerator[str]:
-    """The address of a site of which no plugin knows."""
+    """The address of a site that no plugin matches."""
 
     async def page(_request: Request) -> Response:
         return HTMLResponse(PAGE)
@@ -47,7 +47,7 @@ async def mine() -> AsyncGenerator[str]:
 async def chromium(
     display: str, tmp_path: Path, mine: str, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncGenerator[Chromium]:
-    """A browser of a person, with a page in the background of the active one."""
+    """A user's browser, with a background page beside the active one."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     person = Chromium(tmp_path / "profile", display)
     person.allow_debugging()
@@ -74,13 +74,13 @@ async def allow(chromium: Chromium, tabs: OpenTabs) -> None:
 
 
 async def numbers(tabs: OpenTabs) -> dict[str, Any]:
-    """Return the tabs' numbers by the last part of their addresses, and whether one is active."""
+    """Return the tabs' numbers by the last part of their URLs, and whether each is active."""
     listed = (await tabs.call("tabs_list"))["tabs"]
     return {each["url"].rpartition("/")[2]: (each["tabId"], each["active"]) for each in listed}
 
 
 async def press(tabs: OpenTabs, **where: Any) -> str:
-    """Press the button, and return what has changed."""
+    """Press the button, and return the changes."""
     shown = (await tabs.call("page_snapshot", where))["snapshot"]
     done = await tabs.call("page_click", {"ref": ref(shown, 'button "Press"'), **where})
     return str(done["changed"])
@@ -195,6 +195,6 @@ async def test_an_extension_that_was_left_without_hands_is_loaded_again_with_the
             await tabs.bridge.wait_connected()
     async with attached(chromium) as tabs:
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_connected()  # plugins' tools need not wait for the person
+            await tabs.bridge.wait_connected()  # plugins' tools need not wait for the user
         await allow(chromium, tabs)
         assert 'button "Pressed visible"' in await press(tabs)

@@ -1,4 +1,4 @@
-"""What docs/hands.md shows is what it does."""
+"""What docs/hands.md shows is what happens."""
 
 import re
 import sys

@@ -1,4 +1,4 @@
-"""A snapshot for a model is at most half as long as Playwright's, and nothing to use is missing."""
+"""A snapshot is at most half as long as Playwright's, and has all interactive elements."""
 
 import re
 from collections.abc import AsyncGenerator

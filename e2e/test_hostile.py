@@ -1,4 +1,4 @@
-"""A hostile page can neither read the channel nor forge what passes."""
+"""A hostile page can neither read the channel nor forge messages on it."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A page that floods the browser holds up itself, and no call in another tab."""
+"""A page that floods the browser delays only itself, and no call in another tab."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,7 @@
-"""A page that reaches a Window before its document is there gains nothing by it.
+"""A page gains nothing by reaching a Window before its document exists.
 
-Chrome keeps the Window of the blank page that `window.open()` returns for the page of the same
-origin that replaces it, with all that the opener changed in it.
+Chrome reuses the Window of the blank page that `window.open()` returns for the page of the same
+origin that replaces it, with everything that the opener changed in it.
 """
 
 import json
@@ -19,7 +19,7 @@ from opentabs_py.session.session import OpenTabs
 
 OWN = f"() => {{ {(Path(__file__).parent / 'hostile_opener.js').read_text()} }}"
 
-# Each opens `url` in a Window that was the attacker's before, and returns that Window.
+# Each opens `url` in a Window that the attacker had before, and returns that Window.
 KEPT = {
     "a tab": "url => own(window.open(url))",
     "a popup": "url => own(window.open(url, 'a popup', 'popup,width=300'))",
@@ -73,7 +73,7 @@ STEPS = [{"report": {"progress": 1, "message": "SECRET"}}, {"wait": 20}] * 3
 
 
 async def open_as_attacker(tab: Tab, way: str) -> tuple[Tab, Any]:
-    """Have a page open another in some way, and return that one and what JavaScript has of it."""
+    """Make a page open another one; return the new page, and its Window in the opener."""
     await tab.page.evaluate(OWN)
     url = f"{tab.page.url.partition('#')[0]}?victim#{id(way)}-{tab.id}"
     async with tab.page.context.expect_page() as opening:
@@ -112,7 +112,7 @@ async def test_an_opener_reads_nothing_of_the_calls_in_the_page_it_opens(
     assert await window.evaluate("w => w.owner") == "the opener", "the Window was not kept"
     seen: list[str] = await window.evaluate("w => [...w.seen]")
     assert seen, "the opener spies on nothing, so this proves nothing"
-    # The tool's own lines are the page's to see: the runtime's are not.
+    # The page may see the lines of the tool itself, but not those of the runtime.
     assert [text for text in seen if re.search("SECRET|[0-9a-f]{32}", text)] == []
     assert [text for text in seen if text.startswith("site") and "undefined" not in text] == []
     await victim.page.close()

@@ -1,4 +1,4 @@
-"""Hosts that break what scripts rely on: tools work there, or one clear error says why not."""
+"""Hosts that break what scripts rely on: tools work there, or a clear error says why not."""
 
 from collections.abc import Callable
 from typing import Any

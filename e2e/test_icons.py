@@ -1,8 +1,8 @@
-"""The extension's icons, as its own page sees them."""
+"""The extension's icons, as its own page draws them."""
 
 from opentabs_py.session.session import OpenTabs
 
-# How much a file differs from the vector, of 255 in each channel. Only the smoothing of edges may.
+# How much a file may differ from the vector image, of 255 per channel: by antialiasing only.
 COMPARED = """async () => {
     const draw = async (src, size) => {
         const image = new Image(size, size);

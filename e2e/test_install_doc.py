@@ -1,4 +1,4 @@
-"""What the documents and a new plugin's workflow install can be installed today."""
+"""The installation commands in the docs and in a new plugin's workflow work today."""
 
 import os
 import re
@@ -17,7 +17,7 @@ DOCUMENTS = ["README.md", "docs/plugins.md", "docs/testing.md", "docs/ci.md"]
 
 
 def installs(document: str) -> list[str]:
-    """Return the commands of a document that install this package."""
+    """Return the commands in a document that install this package."""
     text = (ROOT / document).read_text()
     blocks = [text] if document == WORKFLOW else [block.text for block in read_blocks(text)]
     return re.findall(r"pip install .*opentabs.*", "\n".join(blocks))
@@ -25,7 +25,7 @@ def installs(document: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the wheel where the documents have it, and an empty environment."""
+    """A directory with the wheel where the docs expect it, and an empty environment."""
     directory = tmp_path_factory.mktemp("install")
     build = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir"]
     subprocess.run([*build, directory / "dist", ROOT], check=True, stdout=subprocess.DEVNULL)
@@ -36,8 +36,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def install(workspace: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
-    """Runs an installing command, once for all documents that have it."""
-    # Whether the dependencies, which an index does have, can be installed, `make test-wheel` shows.
+    """Runs an installation command, once for all documents that contain it."""
+    # `make test-wheel` shows whether the dependencies can be installed from an index.
     alone = {"PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PIP_FORCE_REINSTALL": "1"}
     into = {"PIP_PYTHON": str(workspace / "venv" / "bin" / "python"), "PIP_NO_COMPILE": "1"}
 

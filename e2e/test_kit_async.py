@@ -1,4 +1,4 @@
-"""`expect` in tests that await: the same expectations, of calls and plugins of `OpenTabs`."""
+"""`expect` in async tests: the same expectations, for calls and plugins of `OpenTabs`."""
 
 from collections.abc import Callable
 from typing import Any

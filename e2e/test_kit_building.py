@@ -11,7 +11,7 @@ from opentabs_py.plugins.scaffold import scaffold
 
 @pytest.fixture
 def chat(tmp_path: Path) -> Path:
-    """A new plugin, not built, somewhere in a project."""
+    """A new plugin, not yet built, inside a project."""
     (tmp_path / "pytest.ini").write_text(INI)
     scaffold("chat", tmp_path / "plugins" / "chat", language="js")
     return tmp_path / "plugins" / "chat"

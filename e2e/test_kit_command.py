@@ -1,4 +1,4 @@
-"""`opentabs test --watch` and `--ui`, in a terminal, as a person has them."""
+"""`opentabs test --watch` and `--ui` in a terminal, as people use them."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.terminals import PATIENT, environment_of, terminal
 
-# A window that is drawn nowhere, where there is no screen.
+# Without a screen, the window is not drawn.
 CONFTEST = """
 import pytest
 
@@ -42,7 +42,7 @@ def test_fails_again(opentabs):
 def chat(short_path: Path) -> Path:
     made = run(["opentabs", "new", "chat", "--js"], short_path)
     assert made.returncode == 0, made.stderr
-    (short_path / "chat" / "tests" / "hello.test.js").unlink()  # Node's part is no part of this
+    (short_path / "chat" / "tests" / "hello.test.js").unlink()  # without Node's part
     (short_path / "chat" / "tmp").mkdir()
     return short_path / "chat"
 

@@ -1,4 +1,4 @@
-"""What `expect(call)` says when it holds and when it does not, and what fails a test unasked."""
+"""What `expect(call)` does when it is met and when not, and what fails a test by itself."""
 
 import re
 

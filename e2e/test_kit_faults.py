@@ -1,4 +1,4 @@
-"""Faults that the kit plants and does: results survive, and what cannot survive ends at once."""
+"""Faults that the kit injects: results survive, and what cannot survive ends at once."""
 
 import pytest
 

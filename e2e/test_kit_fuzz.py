@@ -10,7 +10,7 @@ from e2e.documents import run as run_command
 from e2e.kit.promises import TOOLS, write_promises
 from e2e.kit.runs import INI, KitRun, run, run_kit
 
-# What is said of each tool, and the minimal arguments that break its promise.
+# The report on each tool, and the minimal arguments that break its promise.
 BROKEN = {
     "returns_text": ('returned {"n": "101"}, which violates its output schema', '{"n": 101}'),
     "throws": ("ended with INTERNAL_ERROR: Cannot read properties of undefined", '{"n": 21}'),

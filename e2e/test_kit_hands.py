@@ -1,4 +1,4 @@
-"""The hands in the fixtures of the kit: as an agent calls them, through the whole chain."""
+"""The hands in the kit's fixtures, called as by an agent, through the whole chain."""
 
 from pathlib import Path
 

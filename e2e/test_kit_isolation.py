@@ -1,4 +1,4 @@
-"""One browser for many tests, and nothing of one in the next; and what answers a tool's fetch."""
+"""Many tests share a browser without seeing each other, and `page.route` answers a tool's fetch."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""However a run of tests ends, it leaves no process and no port, and in the end no directory."""
+"""However a test run ends, it leaves no process, no port and, in the end, no directory."""
 
 import getpass
 import os
@@ -24,7 +24,7 @@ PATIENT = 40.0  # s; the bound of every wait here, far above what any takes
 
 @dataclass
 class Hanging:
-    """A run in the middle of a test."""
+    """A test run in the middle of a test."""
 
     process: "subprocess.Popen[str]"
     children: set[int]
@@ -53,7 +53,7 @@ def hanging(directory: Path, *options: str) -> Generator[Hanging]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        start_new_session=True,  # as a terminal's: a Ctrl-C reaches all that it started
+        start_new_session=True,  # like a terminal's job: Ctrl-C reaches everything that it started
     )
     with process:
         try:
@@ -101,14 +101,14 @@ def test_killed_runs_leave_no_process_and_the_next_one_removes_their_directories
     assert list(temporary.glob("opentabs-*"))
 
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    with temporary_dir():  # what every run begins with
+    with temporary_dir():  # each run begins with this
         pass
 
     left = {each.name for each in temporary.iterdir()}
-    assert left == {f"pytest-of-{getpass.getuser()}"}  # that is pytest's, and stays
+    assert left == {f"pytest-of-{getpass.getuser()}"}  # pytest's own, which stays
 
 
 def pytests(pids: set[int]) -> list[int]:
-    """Return the processes that run Python, and so pytest."""
-    # By the program: pytest-xdist writes into its workers' command line, if it can.
+    """Return the processes that run Python, and thus pytest."""
+    # By the executable: pytest-xdist may change its workers' command lines.
     return [pid for pid in pids if "python" in psutil.Process(pid).exe()]

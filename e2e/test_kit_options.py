@@ -1,4 +1,4 @@
-"""The options of pytest-playwright mean of the browser with the extension what they always mean."""
+"""The options of pytest-playwright keep their meaning for the browser with the extension."""
 
 from pathlib import Path
 

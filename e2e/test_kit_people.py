@@ -1,4 +1,4 @@
-"""Two people in two browsers of one test."""
+"""Two people with two browsers in one test."""
 
 import re
 

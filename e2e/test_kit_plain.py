@@ -1,4 +1,4 @@
-"""The kit is installed where others test other things: nothing of theirs changes."""
+"""Installing the kit changes nothing for tests that do not use it."""
 
 import subprocess
 import sys

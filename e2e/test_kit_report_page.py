@@ -1,4 +1,4 @@
-"""The report of a run of tests, one HTML file: what is in it, and that it is written."""
+"""The report of a test run, an HTML file: its content, and when it is written."""
 
 import re
 import subprocess
@@ -63,7 +63,7 @@ async def browser() -> AsyncGenerator[Browser]:
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
-    """A run of tests that end in every way, with all that the kit does at once."""
+    """A run of tests with every outcome, with all features of the kit at once."""
     directory = prepare_suite(tmp_path_factory.mktemp("report"))
     return run(directory, *OPTIONS, *KEPT, SEEN=str(directory / "seen"))
 
@@ -278,13 +278,13 @@ def test_three(): ...
 
 
 def end(directory: Path, *options: str, **more: str) -> str:
-    """Run pytest, whose JUnit report may be unreadable, and which may use its cache."""
+    """Run pytest with its cache; the JUnit report may be unreadable."""
     done = subprocess.run(
         [sys.executable, "-m", "pytest", f"--opentabs-report={NAME}", *options],
         cwd=directory,
         env=environment(**more),
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,  # until the report is written, whoever writes it
+        stderr=subprocess.STDOUT,  # until the report is written, by whichever process
         text=True,
         timeout=RUN_WITHIN,
         check=False,
@@ -455,11 +455,12 @@ async def test_of_a_long_report_only_what_is_seen_is_drawn(
     run(tmp_path, f"--opentabs-report={NAME}")
 
     page = (tmp_path / NAME).read_text()
-    # What is known of each test is behind what draws the list, so the list need not wait for it.
+    # The details of the tests come after the code that draws the list, which need not wait for
+    # them.
     assert page.index('id="report"') < page.index("<script>") < page.index('id="test-0"')
     async with open_report(browser, tmp_path / NAME) as shown:
         await expect(shown.groups.get_by_role("button")).to_have_text(["1 failed", "1,999 passed"])
-        await expect(shown.row("test_it[1500], failed")).to_be_visible()  # it is scrolled to
+        await expect(shown.row("test_it[1500], failed")).to_be_visible()  # it is scrolled into view
         assert await shown.page.locator(".row").count() < 60
         await shown.page.get_by_label("Filter tests").fill("[1999]")
         await shown.choose("test_it[1999]")

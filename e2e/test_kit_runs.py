@@ -1,4 +1,4 @@
-"""Tests that are run again, in parts, or only where they failed: pytest's report says so."""
+"""Tests that are repeated, sharded, or limited to those that failed, and pytest's report."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from e2e.documents import run as run_command
 from e2e.kit.runs import KitRun, run
 
-# Fails the first time in each run of pytest, and passes from then on.
+# Fails the first time in each run of pytest, and then passes.
 UNSTABLE = """
 import pytest
 
@@ -46,7 +46,7 @@ def unstable(suite: Path) -> Path:
 
 
 def elements(ran: KitRun, tag: str) -> dict[str, ET.Element]:
-    """The first such element of each test that has one, by the test's name."""
+    """The first element of this kind of each test that has one, by the test's name."""
     cases = ET.parse(ran.directory / "junit.xml").iter("testcase")
     return {case.attrib["name"]: each for case in cases if (each := case.find(tag)) is not None}
 

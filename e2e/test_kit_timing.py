@@ -1,4 +1,4 @@
-"""The timing rules at their real length, with the server's timers in the hands of the tests."""
+"""The timing rules at their real length; the tests advance the server's timers."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ RULES = {
     "test_30_s_without_a_report_end_a_call_that_has_reported",
     "test_5_minutes_end_a_call_that_still_reports",
 }
-TOGETHER = 3.0  # s, as promised; half of it is usual
+TOGETHER = 3.0  # s, as promised; it usually takes half of it
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_the_timing_rules_hold_through_every_hop(timing: KitRun) -> None:
 
 
 def test_they_take_less_than_three_seconds_together(timing: KitRun) -> None:
-    # The first test starts the browser: that is not of the rules.
+    # The first test starts the browser, which the rules do not include.
     rules = [timing[name].seconds for name in sorted(RULES)][1:]
 
     assert len(rules) == len(RULES) - 1

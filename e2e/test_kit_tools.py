@@ -1,4 +1,4 @@
-"""Tools written in Python, in the fixtures of the kit: beside those of plugins, and without any."""
+"""Tools written in Python in the kit's fixtures, with plugins and without any."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the system refuses: no room to write, too little memory to start a browser."""
+"""Limits of the system: no disk space, too little memory to start a browser."""
 
 import json
 import resource

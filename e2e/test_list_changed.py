@@ -1,4 +1,4 @@
-"""Clients of a running `opentabs serve` learn of a newly built plugin, and can call it at once."""
+"""Clients of `opentabs serve` are notified of a newly built plugin, and can call it at once."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from tests.clients import hearing
 
 @asynccontextmanager
 async def serving_http(command: list[str]) -> AsyncGenerator[str]:
-    """Run `opentabs serve`; gives the address for MCP clients."""
+    """Run `opentabs serve`; yield the address for MCP clients."""
     async with await anyio.open_process(command, stdout=None) as process:
         assert process.stderr is not None
         said = ""

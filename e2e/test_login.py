@@ -1,4 +1,4 @@
-"""Sign in once, in a window; tests and headless runs begin signed in."""
+"""Sign in once, in a window; tests and headless runs then start signed in."""
 
 import os
 import subprocess
@@ -47,7 +47,7 @@ def test_signed_out(page, opentabs):
 
 @pytest.fixture(scope="module")
 async def account() -> AsyncGenerator[str]:
-    """The address of a site that signs its visitors in at /sign-in."""
+    """The address of a site where visitors sign in at /sign-in."""
 
     async def page(request: Request) -> HTMLResponse:
         cookies = "; ".join(f"{name}={value}" for name, value in request.cookies.items())
@@ -67,7 +67,7 @@ async def account() -> AsyncGenerator[str]:
 
 @pytest.fixture
 def home(display: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A data directory of its own, without a keyring."""
+    """A separate data directory, without a keyring."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     monkeypatch.setenv("DISPLAY", display)
@@ -75,7 +75,7 @@ def home(display: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def save(account: str, *options: str, close: bool = False) -> str:
-    """Sign in as a person does; return what the command says."""
+    """Sign in as a person does; return the command's output."""
     command = [*OPENTABS, "login", f"{account}/sign-in", "--save", "work", *options]
     async with await anyio.open_process(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -87,7 +87,7 @@ async def save(account: str, *options: str, close: bool = False) -> str:
             while not await _shows("in"):  # noqa: ASYNC110 (another process opens it)
                 await anyio.sleep(0.2)
             if close:
-                await anyio.sleep(1.5 * LOOK_AGAIN)  # what is saved then may be that old
+                await anyio.sleep(1.5 * LOOK_AGAIN)  # what is saved may be that old
                 await _close_window()
             else:
                 await login.stdin.send(b"\n")
@@ -99,7 +99,7 @@ async def save(account: str, *options: str, close: bool = False) -> str:
 
 @contextmanager
 def _killed(process: Process) -> Generator[None]:
-    """Kill a process that a failing test would otherwise wait for."""
+    """Kill a process that would otherwise block a failing test."""
     try:
         yield
     except BaseException:
@@ -108,18 +108,18 @@ def _killed(process: Process) -> Generator[None]:
 
 
 async def _shows(title: str) -> bool:
-    """Return whether a window with this page is there."""
+    """Return whether there is a window with this page."""
     search = ["xdotool", "search", "--onlyvisible", "--name", f"^{title} - "]
     return (await anyio.run_process(search, check=False)).returncode == 0
 
 
 async def _close_window() -> None:
-    """Click on the cross of the only tab: without a window manager, no key reaches a window."""
+    """Click the close button of the only tab: without a window manager, no key reaches a window."""
     await anyio.run_process(["xdotool", "mousemove", "266", "30", "click", "1"])
 
 
 async def seen(account: str) -> tuple[str, str | None]:
-    """Return what a headless browser that begins signed in sees."""
+    """Return what a headless browser that starts signed in sees."""
     settings = load_settings(port=0, profile=None, headed=False, signed_in="work")
     async with OpenTabs(plugins=[PROBE], settings=settings) as tabs:
         page = await tabs.open(account)

@@ -31,10 +31,10 @@ OWNER = "fleet_tools"
 
 
 class Observed:
-    """A process whose metrics are read.
+    """A process that exports metrics.
 
     Args:
-        log: What it writes to stderr.
+        log: Its stderr.
     """
 
     def __init__(self, log: Path) -> None:
@@ -52,7 +52,7 @@ class Observed:
         return found[-1]
 
     async def get(self, path: str) -> tuple[int, str]:
-        """Return the status and the text of an answer."""
+        """Return the status and the text of a response."""
         url = await self.said(r"Metrics at (http://\S+)/metrics")
         async with httpx2.AsyncClient(timeout=PATIENT) as http:
             answer = await http.get(f"{url}{path}")
@@ -64,14 +64,14 @@ class Observed:
         return Scraped(text)
 
     async def until(self, holds: Callable[[Scraped], bool]) -> Scraped:
-        """Wait until something holds for its metrics."""
+        """Wait until its metrics meet a condition."""
         with anyio.fail_after(PATIENT):
             while not holds(scraped := await self.scrape()):  # noqa: ASYNC110
                 await anyio.sleep(0.02)
         return scraped
 
     async def until_ready(self, status: int, why: str) -> None:
-        """Wait until `/readyz` has an answer."""
+        """Wait until `/readyz` answers with this status."""
         wanted = (status, f"{'ready' if status == 200 else 'not ready'}: {why}\n")
         with anyio.fail_after(PATIENT):
             while await self.get("/readyz") != wanted:  # noqa: ASYNC110
@@ -80,7 +80,7 @@ class Observed:
 
 @contextmanager
 def served(fleet: Fleet, *options: str) -> Generator[Observed]:
-    """Run `opentabs serve` in a process of its own."""
+    """Run `opentabs serve` in a separate process."""
     log = fleet.directory / "serve.log"
     command = [*OPENTABS, "serve", "--port", "0", "--metrics", "0", *options]
     with log.open("wb") as stderr:
@@ -108,7 +108,7 @@ def names(role: Role) -> set[str]:
 def exported(scraped: Scraped) -> set[str]:
     """Return the names of our metrics that a process exports."""
     every = {family.name for family in scraped.families if family.name.startswith("opentabs_")}
-    # When a counter or a histogram was created; of the older text format.
+    # The creation time of a counter or histogram, in the older text format.
     return {name for name in every if not name.endswith("_created")}
 
 
@@ -234,7 +234,7 @@ async def test_a_server_that_needs_an_extension_is_not_ready_without_one(fleet: 
 
 
 class LateResults:
-    """A socket whose results are received once `let` is set."""
+    """A socket that delivers results once `let` is set."""
 
     def __init__(self) -> None:
         self.let = anyio.Event()

@@ -1,4 +1,4 @@
-"""Opening pages in the browser of a session."""
+"""Opening pages in a session's browser."""
 
 from collections.abc import AsyncGenerator
 

@@ -1,4 +1,4 @@
-"""No plugin runs in our own pages, where it could answer in the user's name."""
+"""No plugin runs in our own pages, where it could answer on the user's behalf."""
 
 import pytest
 
@@ -10,14 +10,14 @@ from opentabs_py.session.session import OpenTabs
 async def test_nothing_of_a_plugin_or_of_the_runtime_is_in_the_console(
     tabs: OpenTabs, site: str, host: str
 ) -> None:
-    """The probe's patterns are those of every page of this machine."""
+    """The probe's patterns match every page of this machine."""
     console = tabs.console_url().replace("127.0.0.1", host)
     page = await tabs.context.new_page()
     try:
         await page.goto(console)
         await page.get_by_role("navigation").first.wait_for()
         address = page.url
-        # A page opened later has its plugin, so this one would have, too.
+        # A page opened later has its plugin, so this page would have it, too.
         other = await tabs.context.new_page()
         await other.goto(f"{site}/page?{host}")
         await wait_for_document(tabs, f"{site}/page?{host}")

@@ -1,4 +1,4 @@
-"""Client-owned tabs: agents work side by side, each in tabs that no other client uses."""
+"""Client-owned tabs: agents work in parallel, each in tabs that no other client uses."""
 
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -17,7 +17,7 @@ from opentabs_py.session.session import OpenTabs
 
 PATIENT = 30  # s
 AGENTS = 10
-CALLS = 100  # of each agent
+CALLS = 100  # per agent
 
 _STATE = """async () => ({
   tabs: await chrome.tabs.query({}),
@@ -43,7 +43,7 @@ async def tabs(
 
 @pytest.fixture(autouse=True)
 async def _empty(tabs: OpenTabs) -> AsyncGenerator[None]:
-    """Leaves one empty tab, however a test ends."""
+    """Leaves one empty tab, whatever a test does."""
     yield
     for page in tabs.context.pages[1:]:
         await page.close()
@@ -59,7 +59,7 @@ def agent(tabs: OpenTabs) -> Client:
 
 
 async def open_users(tabs: OpenTabs, url: str) -> Page:
-    """Open a page in the tab that is the user's."""
+    """Open a page in the user's tab."""
     page = tabs.context.pages[0]
     await page.goto(url)
     return page
@@ -81,7 +81,7 @@ async def where(client: Client, **arguments: Any) -> str:
 
 
 async def state(tabs: OpenTabs) -> Any:
-    """What Chrome itself says of its tabs and groups."""
+    """Chrome's own view of its tabs and groups."""
     return await tabs.context.service_workers[0].evaluate(_STATE)
 
 

@@ -1,4 +1,4 @@
-"""Pages come, go and misbehave; each call ends at once with the right word for it."""
+"""Pages come, go and misbehave; each call ends at once with the right error."""
 
 import os
 import re
@@ -31,7 +31,7 @@ LONG = 10.0  # s; far below the idle limit, so what ends within it did not time 
 
 
 async def lose(tab: Tab, how: Any) -> ChainError:
-    """Start a call, do something to its page, and give the error it ends with."""
+    """Start a call, do something to its page, and return the call's error."""
     async with anyio.create_task_group() as group:
         running = await tab.start(group, WAITING, "lost")
         await how()
@@ -103,7 +103,7 @@ async def test_push_state_mid_call_changes_nothing(tab: Tab) -> None:
 async def test_what_a_tool_reported_and_returned_arrives_though_it_leaves_its_page_at_once(
     tab: Tab,
 ) -> None:
-    # Of so many reports most still wait for receipts when the document goes.
+    # Most of this many reports still wait for receipts when the document goes away.
     count = 5_000
     leave = "{get: () => 0, set: () => location.reload()}"
     await tab.page.evaluate(f"() => void Object.defineProperty(probe.finished, 'leave', {leave})")
@@ -114,7 +114,7 @@ async def test_what_a_tool_reported_and_returned_arrives_though_it_leaves_its_pa
 
     assert value["result"] == "left"
     assert [report.progress for report in reports] == list(range(1, count + 1))
-    # Playwright never ends closing a page that reloads just then.
+    # Playwright never finishes closing a page that is just being reloaded.
     await tab.page.wait_for_function("globalThis.probe && !probe.runs.leave")
 
 

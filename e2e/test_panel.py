@@ -1,4 +1,4 @@
-"""The side panel: the real page of the extension, beside a page in which tools run."""
+"""The side panel: the extension's real page, beside a page in which tools run."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.anyio
 SOON = PATIENT * 1000  # ms; the bound of every wait in a page
 FOR_LONG = {"wait": 60_000}
 ICON = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="9"/></svg>'
-# What a plugin of the SDK does when its user signs in; others are asked now and then.
+# A plugin of the SDK does this when its user signs in; others are asked from time to time.
 SIGNED_IN = """() => {
     document.body.dataset.ready = "yes";
     const nonce = __openTabs._readinessNonce;
     window.postMessage({ type: "opentabs:readiness-changed", plugin: "probe", nonce });
 }"""
-# What is cut off or has no name, of what is seen.
+# The visible elements that are cut off or have no name.
 FLAWS = """() => {
     const seen = [...document.querySelectorAll("body *")].filter((each) => each.checkVisibility());
     const clips = (each) => ["auto", "hidden"].includes(getComputedStyle(each).overflowX);
@@ -50,7 +50,7 @@ FLAWS = """() => {
 async def open_panel(
     context: BrowserContext, origin: str, *, width: int = 360
 ) -> AsyncGenerator[Page]:
-    """Open the panel's page in a tab, and fail if its console has had anything to say."""
+    """Open the panel's page in a tab; anything in its console fails the test."""
     said: list[str] = []
     page = await context.new_page()
     page.on("console", lambda message: said.append(message.text))
@@ -84,7 +84,7 @@ def the_running(panel: Page) -> Locator:
 
 
 async def badge(tabs: OpenTabs) -> tuple[str, str, bool]:
-    """Return the badge's text, the tooltip, and whether the colour says that a person is asked."""
+    """Return the badge's text, the tooltip, and whether the colour shows that a person is asked."""
     [worker] = tabs.context.service_workers
     text, title, color = await worker.evaluate(
         """() => Promise.all([chrome.action.getBadgeText({}), chrome.action.getTitle({}),
@@ -238,7 +238,7 @@ async def test_the_badge_counts_calls_and_survives_the_service_worker(
 
 
 async def restart_worker_with_badge(tab: Tab, text: str) -> None:
-    """Stop the service worker while the icon says something that is not true any more."""
+    """Stop the service worker while the icon shows something outdated."""
     [worker] = tab.tabs.context.service_workers
     await worker.evaluate("text => chrome.action.setBadgeText({ text })", text)
     async with another_worker(tab.tabs.bridge):
@@ -257,11 +257,11 @@ async def test_neither_a_web_page_nor_a_wrong_secret_gets_anything(
     }"""
     config = await panel.evaluate("fetch('/config.json').then((answer) => answer.json())")
     secret = config["secret"]
-    # The page is of this machine too, only of another port.
+    # The page is on this machine too, but on another port.
     assert "Failed to fetch" in await tab.page.evaluate(fetch, [address, secret, "cors"])
     assert "Failed to fetch" in await tab.page.evaluate(fetch, [address, "", "cors"])
     assert await tab.page.evaluate(fetch, [address, "", "no-cors"]) == [0, False]
-    # Without the secret, the extension's own page gets nothing either.
+    # Without the secret, even the extension's own page gets nothing.
     worker_fetch = tabs.context.service_workers[0].evaluate
     assert await worker_fetch(fetch, [address, "wrong", "cors"]) == [401, False]
     assert await worker_fetch(fetch, [address, "", "cors"]) == [401, False]
@@ -310,7 +310,7 @@ async def test_everything_fits_and_has_a_name(
 async def test_it_works_where_the_extension_may_not_read_this_machines_pages(
     tmp_path: Path,
 ) -> None:
-    """A browser asks the server first there, because the server is of another origin."""
+    """A browser sends a preflight request there, because the server has another origin."""
     plugin = write_plugin(tmp_path / "far", patterns=["https://far.example/*"], icon=ICON)
     settings = load_settings(port=0, profile=None, headed=False)
     async with (

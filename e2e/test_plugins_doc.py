@@ -1,4 +1,4 @@
-"""Everything that docs/plugins.md shows works as it is shown, in the order it is shown in."""
+"""Everything in docs/plugins.md works as shown, in the order shown."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from opentabs_py.session.session import OpenTabs
 BLOCKS = read_blocks((ROOT / "docs" / "plugins.md").read_text())
 marked = partial(find_marked, BLOCKS)
 MARKS = {"install", "console", "file", "invalid", "problems", "settings", "instances", "tool"}
-# What differs from run to run: sizes, times, and how programs of others print.
+# What differs from run to run: sizes, times, and the output of other programs.
 VARYING = [(r"adapter \d+ kB", "adapter kB"), (r" \(\d+\.\d+ m?s\)", ""), (r"\s+", " ")]
 
 
@@ -40,7 +40,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(workspace: Path) -> list[tuple[Block, int, str]]:
-    """What came of each command, after the files before it were written."""
+    """The result of each command, run once the files before it are written."""
     came: list[tuple[Block, int, str]] = []
     for block in BLOCKS:
         if block.mark == "file":
@@ -50,7 +50,7 @@ def told(workspace: Path) -> list[tuple[Block, int, str]]:
         elif block.mark == "console":
             command, _ = block.session
             done = run(["bash", "-c", command], workspace / block.argument)
-            # What a call says besides is for a person to watch.
+            # The rest of a call's output is for people to watch.
             besides = "" if command.startswith("opentabs call") else done.stderr
             came.append((block, done.returncode, done.stdout + besides))
     return came
@@ -85,7 +85,7 @@ def test_each_instance_of_a_setting_adds_its_page() -> None:
 
 @pytest.fixture(scope="module")
 async def tools(told: list[tuple[Block, int, str]], workspace: Path) -> AsyncGenerator[OpenTabs]:
-    """The plugin of the document with the tool of every example, in a page."""
+    """The document's plugin with the tools of all examples, in a page."""
     chat = workspace / "chat"
     assert told
     names: list[str] = []

@@ -1,4 +1,4 @@
-"""A plugin's pre-script runs before the page's own scripts, and its values are kept for it."""
+"""A plugin's pre-script runs before the page's own scripts, and the plugin gets its values."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from e2e.on_disk import PLAIN, write_plugin
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 
-# What the ecosystem's build makes of `definePreScript`, in short. It notes what the page has
-# done so far, by its first script: nothing.
+# A short form of what the ecosystem's build generates for `definePreScript`. It records what the
+# page's first script has done so far: nothing.
 PRE_SCRIPT = """
 (() => {
   const registry = (globalThis.__openTabs ??= {});
@@ -91,7 +91,7 @@ async def test_it_follows_the_plugin_s_versions_from_the_next_document_on(tmp_pa
     async with chain(chat, other) as tabs:
         page = await open_page(tabs)
 
-        # Another plugin's change leaves it registered.
+        # A change of another plugin leaves it registered.
         write_plugin(other, "2", form=PLAIN, patterns=["http://127.0.0.1/page*"])
         await tabs.reload_plugins()
         await page.reload()

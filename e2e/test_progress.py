@@ -1,4 +1,4 @@
-"""Progress travels every hop in order, and no mistake in it touches the result."""
+"""Progress crosses every hop in order, and no failure of it affects the result."""
 
 from itertools import pairwise
 from typing import Any
@@ -205,7 +205,7 @@ async def test_a_client_that_hangs_up_its_stream_does_not_end_an_initialize_era_
 
 @pytest.mark.parametrize("breakage", ["relay", "runtime"])
 async def test_a_broken_progress_hop_does_not_affect_the_result(tab: Tab, breakage: str) -> None:
-    """The relay's worker dies between two reports; or the page throws away what it reports."""
+    """The service worker dies between two reports, or the page drops its reports."""
     async with anyio.create_task_group() as group:
         steps = [{"report": {"progress": 1}}, HOLD, {"report": {"progress": 2}}]
         running = await tab.start(group, steps, breakage)

@@ -1,4 +1,4 @@
-"""A tool written in Python calls a tool of a page: its reports, errors and end are its own too."""
+"""A Python tool that calls a page's tool passes on its reports, its error and its cancellation."""
 
 from collections.abc import AsyncGenerator
 from typing import Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def drive(steps: list[Any], key: str, progress: Progress) -> Any:
-    """Run steps in a page, and say when that is done."""
+    """Run steps in a page, and report when they are done."""
     progress.report("to the page")
     value = await progress.call("probe_run", {"key": key, "steps": steps, "result": "done"})
     progress.report("back again")
@@ -23,12 +23,12 @@ async def drive(steps: list[Any], key: str, progress: Progress) -> Any:
 
 
 def drive_from_a_thread(key: str, progress: Progress) -> Any:
-    """The same from a thread."""
+    """The same, from a thread."""
     return progress.call_from_thread("probe_run", {"key": key, "result": "done"})
 
 
 async def fail(progress: Progress) -> Any:
-    """Call a tool of the page that throws."""
+    """Call a page's tool that throws."""
     return await progress.call("probe_fail", {"kind": "tool"})
 
 

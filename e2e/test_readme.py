@@ -1,6 +1,6 @@
-"""Everything that README.md shows works as it is shown.
+"""Everything in README.md works as shown.
 
-A comment before each fenced block of it, `<!-- runs: MARK -->`, says how the block is run.
+The comment before each fenced block, `<!-- runs: MARK -->`, says how the block is run.
 """
 
 import json
@@ -40,14 +40,14 @@ MARKS = {
 }
 Outcome = Future[subprocess.CompletedProcess[str]]
 DEMO_PLUGIN = "opentabs_py/demo/plugin"  # in the checkout, where README's commands are run
-PORT = "8000"  # what README serves the demo's chat on; here it is any free one
+PORT = "8000"  # where README serves the demo chat; here it is any free port
 BLOCKS = read_blocks(README)
 marked = partial(find_marked, BLOCKS)
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the files that README has one write."""
+    """A directory with the files that README's reader writes."""
     directory = tmp_path_factory.mktemp("readme")
     [begin], [build] = marked("begin"), marked("build")
     assert run(["bash", "-c", begin.text], directory).returncode == 0
@@ -62,7 +62,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def port() -> Generator[str]:
-    """The port of the demo's chat, served by README's command."""
+    """The port of the demo chat, served by README's command."""
     [block] = marked("site")
     command = block.text.replace(PORT, "0").split()
     with subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True) as site:
@@ -79,7 +79,7 @@ def port() -> Generator[str]:
 
 @pytest.fixture(scope="module")
 def outcomes(workspace: Path, port: str) -> Generator[Mapping[Block, Outcome]]:
-    """What came of each block that is a program; two run at a time."""
+    """The result of each block that is a command; two run at a time."""
     with ThreadPoolExecutor(2) as pool:
         started: dict[Block, Outcome] = {}
         for block in marked("demo"):
@@ -118,7 +118,7 @@ def test_links_lead_somewhere() -> None:
     for target, _, fragment in links:
         text = (ROOT / target).read_text()
         headings = re.findall(r"^#+ (.*)", text, re.MULTILINE)
-        # As GitHub writes them.
+        # As GitHub generates them.
         anchors = [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings]
         assert not fragment or fragment in anchors, f"{target} has no heading for #{fragment}"
 
@@ -136,7 +136,7 @@ def test_the_targets_of_make_are_there() -> None:
 def test_the_demo_prints_what_is_shown(outcomes: Mapping[Block, Outcome]) -> None:
     [block] = marked("demo")
     shown = [re.escape(line) for line in block.text.splitlines() if line]
-    # Times differ, and with them their width.
+    # Times vary, and so does their width.
     wanted = [re.sub(r"(\\ )*\d+(\\\.\d+)", r"\\s*[\\d.]+", line) for line in shown]
 
     demo = outcomes[block].result()

@@ -1,4 +1,4 @@
-"""The timing rules at their real length, side by side in one browser: six minutes.
+"""The timing rules at their real length, in parallel in one browser: six minutes.
 
 Run by `make test-realtime`, not by `make test`.
 """

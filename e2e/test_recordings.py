@@ -57,14 +57,14 @@ async def use(page, opentabs):
 
 
 class Served(Protocol):
-    """A site that can be served."""
+    """A site to serve."""
 
     def app(self) -> Starlette: ...
 
 
 @contextmanager
 def serving(site: Served, port: int = 0) -> Generator[str]:
-    """Serve a site from a thread; yields its address."""
+    """Serve a site from a thread; yield its address."""
 
     @asynccontextmanager
     async def serve() -> AsyncGenerator[str]:
@@ -77,7 +77,7 @@ def serving(site: Served, port: int = 0) -> Generator[str]:
 
 
 def record(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `opentabs record` to its end."""
+    """Run `opentabs record`, and wait for its end."""
     return subprocess.run(
         [sys.executable, "-m", "opentabs_py", "record", *arguments],
         cwd=directory,
@@ -91,7 +91,7 @@ def record(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A plugin with a recording of its site in `tests/`, and what the command printed."""
+    """A plugin with a recording of its site in `tests/`, and the command's output."""
     plugin = write_notes_plugin(tmp_path_factory.mktemp("recorded") / "notes")
     (plugin / "tests").mkdir()
     (plugin / "use.py").write_text(SCRIPT)
@@ -118,7 +118,7 @@ def run_suite(plugin: Path, suite: str, *options: str, **more: str) -> KitRun:
 
 
 def forms(secret: str) -> set[str]:
-    """The ways in which a text can be written in a recording."""
+    """The encodings in which a text can appear in a recording."""
     return {
         secret,
         quote(secret, safe=""),
@@ -155,7 +155,7 @@ def test_what_was_taken_out_is_listed_with_what_is_there_instead(made: tuple[Pat
     plugin, printed = made
     recording = read_recording(plugin / "tests" / "site.har")
 
-    assert len(recording.scrubbed) >= 190  # two texts of one name are counted as they are found
+    assert len(recording.scrubbed) >= 190  # those of one name are numbered as found
     assert all(each.count > 0 for each in recording.scrubbed)
     for kind in ("cookie", "CSRF token", "e-mail address", "JSON Web Token", "phone number"):
         assert any(each.kind == kind for each in recording.scrubbed)
@@ -327,7 +327,7 @@ def test_tests_record_what_is_missing_and_replay_it_without_the_site(tmp_path: P
             asked = [json.loads(body)["variables"]["id"] for body in bodies if b"variables" in body]
             called = [each.arguments["id"] for each in recording.calls]
             assert sorted(asked) == sorted(called) == [3, 4]
-            if workers == "-n0":  # of two processes, one may call first and ask last
+            if workers == "-n0":  # with two processes, one may call first and request last
                 assert asked == called
 
 
@@ -384,7 +384,7 @@ SERVICE_WORKER = 'oninstall = (event) => event.waitUntil(fetch("TRAPservice").ca
 
 
 class Trap:
-    """A server that counts who comes, by TCP and by UDP."""
+    """A server that counts TCP connections and UDP packets."""
 
     def __init__(self) -> None:
         self.visits: list[str] = []
@@ -456,7 +456,7 @@ def test_nothing_leaves_a_replayed_test(tmp_path: Path) -> None:
     case = ran["test_traps"]
     assert visits == [], ran.output
     assert trap.visits, "the trap counts nobody"
-    # Each of the page's own attempts was seen, and fails the test.
+    # Each of the page's own attempts was noticed, and fails the test.
     assert case.outcome == "failed"
     for path in ("fetch", "image", "frame", "redirected"):
         assert f"GET {trap_url}{path}" in case.text

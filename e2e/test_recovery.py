@@ -42,7 +42,7 @@ from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger(__name__)
 
-# Reports before and after a wait, in which the test breaks something.
+# Reports before and after a pause, in which the test breaks something.
 LONG = [HOLD if n == 6 else {"report": {"progress": n}} for n in range(1, 12)]
 
 
@@ -71,7 +71,7 @@ async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> No
 
 @pytest.fixture(scope="module")
 def tally(request: pytest.FixtureRequest) -> Generator[Counter[str]]:
-    """Counts what the next test does, and says it at the end, for `make soak`."""
+    """Counts what the next test does, and prints it at the end, for `make soak`."""
     counts: Counter[str] = Counter()
     yield counts
     reporter = request.config.pluginmanager.get_plugin("terminalreporter")
@@ -130,7 +130,7 @@ async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_i
         if not isinstance(message, ToolAck):
             send(message)
 
-    # So most of the flood stays in the relay until the link is another, however busy the machine.
+    # So most of the flood stays in the relay until there is a new link, however busy the machine.
     monkeypatch.setattr(connection, "send", send_but_receipts)
     async with anyio.create_task_group() as group:
         running = await tab.start(group, [{"flood": count}], breakage)
@@ -154,14 +154,14 @@ async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: O
 
 
 class Heard:
-    """A socket that notes what the extension says on it."""
+    """A socket that records what the extension sends on it."""
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
         self.said: list[Any] = []
 
     async def receive_text(self) -> str:
-        """Receive, and note it."""
+        """Receive a message, and record it."""
         text = await self._socket.receive_text()
         self.said.append(json.loads(text))
         return text
@@ -197,7 +197,7 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
             "() => { probe.late = Promise.withResolvers();"
             " __openTabs.adapters.probe.isReady = () => probe.late.promise }"
         )
-        await tab.refuse("echo", {"value": 1})  # its question stays open
+        await tab.refuse("echo", {"value": 1})  # its question stays unanswered
         tabs.bridge.disconnect(4999, "a test drops it")
         with anyio.fail_after(PATIENT):
             while len(links) < 2 or not links[1].said or not tabs.bridge.connected:
@@ -214,7 +214,7 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
     for number in range(5):
         await tab.call("echo", {"value": number})
     await wait_for_receipts(tabs)
-    await reconnect(tabs.bridge)  # its hello names what is still known
+    await reconnect(tabs.bridge)  # its hello lists what is still known
 
     assert tabs.bridge.calls.dispatch.pending == 0
     assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
@@ -231,7 +231,7 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
         tab = Tab(page, (await wait_for_document(first, page.url)).tab_id, first)
         async with anyio.create_task_group() as group:
             await tab.start(group, [{"wait": 60_000}], "orphan")
-            # The server goes without a word, as when it is killed.
+            # The server disappears without closing, as when it is killed.
             await drop_connection(first.bridge)
             group.cancel_scope.cancel()
 
@@ -279,18 +279,18 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
     async with AsyncExitStack() as stack:
         server = await anyio.open_process(command, stderr=subprocess.DEVNULL)
         stack.push_async_callback(server.aclose)
-        stack.callback(kill, server)  # also after an error, or it would be waited for
+        stack.callback(kill, server)  # also after an error, which would otherwise wait for it
         url = f"http://127.0.0.1:{apart.port}"
         async with httpx2.AsyncClient() as http:
             with anyio.fail_after(PATIENT):
-                while not await is_connected(http, url):  # noqa: ASYNC110 (it can only be asked)
+                while not await is_connected(http, url):  # noqa: ASYNC110 (no event)
                     await anyio.sleep(0.05)
         await page.goto(f"{site}/killed")
         await page.wait_for_function("globalThis.probe")
         async with anyio.create_task_group() as group:
 
             async def call() -> None:
-                with suppress(Exception):  # what a client makes of a server that dies is its own
+                with suppress(Exception):  # the client's reaction is not tested here
                     async with Client(f"{url}/mcp") as client:
                         steps = [{"wait": 400}]
                         await client.call_tool("probe_run", {"key": "late", "steps": steps})
@@ -300,7 +300,7 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
             server.kill()
             group.cancel_scope.cancel()
         await server.wait()
-    await page.wait_for_function("probe.finished.late")  # with nobody there to take it
+    await page.wait_for_function("probe.finished.late")  # with nobody there to receive it
 
     async with apart.serve() as second:
         began = anyio.current_time()
@@ -310,7 +310,7 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
         await wait_for_document(second, page.url)
         assert await second.call("probe_echo", {"value": 1}) == {"value": 1}
         await wait_for_receipts(second)
-        await reconnect(second.bridge)  # its hello names what is still known
+        await reconnect(second.bridge)  # its hello lists what is still known
         with anyio.fail_after(PATIENT):
             document = await wait_for_document(second, page.url)
         assert document.calls == []
@@ -379,6 +379,6 @@ async def test_tabs_that_clients_opened_are_closed_when_the_server_stops_unless_
             await apart.page.goto(f"{site}/theirs")
             await server.call("tabs_open", {"url": f"{site}/own"})
     expected = [f"{site}/theirs", *([f"{site}/own"] if keep else [])]
-    with anyio.fail_after(PATIENT):  # Playwright hears of a closed tab some time later
+    with anyio.fail_after(PATIENT):  # Playwright learns of a closed tab a little later
         while [page.url for page in apart.page.context.pages] != expected:  # noqa: ASYNC110
             await anyio.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A rebuilt plugin is reloaded in open tabs, without a reload of the page."""
+"""A rebuilt plugin is reloaded in open tabs, without reloading the page."""
 
 import json
 import logging
@@ -36,13 +36,13 @@ async def serving(*plugins: Path) -> AsyncGenerator[OpenTabs]:
 
 @dataclass
 class Shared:
-    """A running chain for the plugins `chat` and `other`, which come and go with the tests."""
+    """A running chain for the plugins `chat` and `other`, which the tests add and remove."""
 
     tabs: OpenTabs
     folder: Path
 
     async def write(self, name: str, version: str = "1", **options: Any) -> Path:
-        """Write a plugin and have it served."""
+        """Write a plugin, and serve it."""
         plugin = write_plugin(self.folder / name, version, **options)
         await self.tabs.reload_plugins()
         return plugin
@@ -78,7 +78,7 @@ async def shared(started: Shared) -> Shared:
 
 
 async def notes(page: Page) -> list[str]:
-    """Return what adapters noted in a page since it was loaded."""
+    """Return what adapters recorded in a page since it was loaded."""
     noted: list[str] = await page.evaluate("window.notes ?? []")
     return noted
 
@@ -306,7 +306,7 @@ async def test_a_hostile_page_keeps_a_new_version_out_of_no_other_page(
 async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_served_too(
     tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A loaded machine may take longer than this, but the reload for a new site is waited for.
+    # A busy machine may take longer, but we wait for the reload for a new site.
     monkeypatch.setattr(plugin_sync, "SYNC_WITHIN", 0)
     plugin = write_plugin(tmp_path / "chat", "1")
     async with serving(plugin) as tabs:
@@ -356,7 +356,7 @@ async def test_documents_that_open_after_a_reload_get_the_new_version(
 
 
 class Heard(logging.Handler):
-    """What is logged."""
+    """The messages that are logged."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -460,7 +460,8 @@ async def test_a_dist_that_goes_and_comes_back_is_seen(
             write_plugin(plugin, number)
             await page.wait_for_function("number => notes.at(-1) === `came ${number}`", arg=number)
 
-        # And what is written into the new one later, by a build that writes beside and renames.
+        # And what is written to the new one later, by a build that writes a temporary file and
+        # renames it.
         write_plugin(tmp_path / "staged" / "chat", "4")
         for file in (tmp_path / "staged" / "chat" / "dist").iterdir():
             file.rename(plugin / "dist" / file.name)

@@ -1,4 +1,4 @@
-"""Chromium has its sandbox, and a profile that is kept is not softened for tests."""
+"""Chromium runs sandboxed, and a kept profile keeps its protections."""
 
 import os
 import subprocess
@@ -74,7 +74,7 @@ async def test_a_kept_profile_is_not_softened_as_a_tests_is(tmp_path: Path, site
     assert value == {"value": 1}
     for softened in ("--password-store=basic", "--use-mock-keychain", "--disable-popup-blocking"):
         assert softened not in switches
-    # Of several lists, Chromium takes the last.
+    # If there are several lists, Chromium uses the last.
     features = [each for each in switches if each.startswith("--disable-features=")][-1]
     assert "ThirdPartyStoragePartitioning" not in features
     assert "--disable-ipc-flooding-protection" not in switches

@@ -1,4 +1,4 @@
-"""Every function of the SDK does in a real page what it says, in a plugin that was built here."""
+"""Every function of the SDK works in a real page, in a plugin that is built here."""
 
 import re
 import shutil
@@ -38,7 +38,7 @@ PAGE = """<!doctype html>
 <script>globalThis.pageScriptRan = true; globalThis.APP = { user: { name: "Ada" } };</script>
 <h1> A heading </h1>
 <ul><li>one</li><li>two</li></ul>"""
-# A page that lets no script compile text, as many sites do.
+# A page that forbids compiling text as code, as many sites do.
 STRICT = "script-src 'unsafe-inline'; require-trusted-types-for 'script'"
 
 
@@ -160,7 +160,7 @@ async def test_every_export_of_the_sdk_is_used_in_a_page(running: OpenTabs) -> N
 
 @pytest.mark.usefixtures("open_page")
 async def test_every_function_returns_what_it_promises(running: OpenTabs) -> None:
-    # One after the other: what one stores the next reads.
+    # In this order: some read what an earlier one stores.
     values = {
         what: (await running.call("sdk_probe_attempt", {"what": what}))["value"] for what in USES
     }
@@ -198,7 +198,7 @@ async def test_logs_arrive_in_order_with_their_levels_and_before_the_result(
         running.bridge.on_log = before
 
     assert [entry for entry in got if entry[1].startswith("a")] == [
-        ("debug", "a debug line ["),  # and what was logged with it
+        ("debug", "a debug line ["),  # and the log messages with it
         ("info", "an info line"),
         ("warning", "a warning line"),
         ("error", "an error line"),
@@ -220,7 +220,7 @@ async def test_a_client_receives_what_a_plugin_logs_during_its_call_at_the_reque
         if str(params.data).startswith("a"):
             got.append((params.level, params.logger))
 
-    asked = level if mode == "auto" else None  # the older era asks by a request of its own
+    asked = level if mode == "auto" else None  # the older era asks by a separate request
     async with Client(running.mcp_url, mode=mode, logging_callback=note, log_level=asked) as client:
         if mode == "legacy":
             with pytest.warns(MCPDeprecationWarning):
@@ -313,7 +313,7 @@ async def test_a_plugin_that_reports_a_change_is_asked_again_whether_it_is_ready
 
     await running.call("sdk_probe_attempt", {"what": "notifyReadinessChanged", "tabId": tab})
 
-    with anyio.fail_after(PATIENT):  # it would be asked by itself after 30 s
+    with anyio.fail_after(PATIENT):  # otherwise, it would only be asked after 30 s
         while [
             d.plugins["sdk-probe"].readiness
             for d in running.bridge.tabs.documents
@@ -327,7 +327,7 @@ STACK = [
     r"TypeError: Cannot read properties of null \(reading 'textContent'\)",
     r"    at textOf \(src/tools\.ts:\d+:\d+\)",
     r"    at (Object\.)?handle \(src/tools\.ts:\d+:\d+\)",
-    r"> \d+ \|   return element\.textContent",  # a minifier would put line and constant into one
+    r"> \d+ \|   return element\.textContent",  # a minifier would merge the line and the constant
     r"      \| +\^",
 ]
 

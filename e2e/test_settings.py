@@ -1,4 +1,4 @@
-"""A plugin's settings: from where a user writes them to where its adapter reads them."""
+"""A plugin's settings, from the user's file to the adapter."""
 
 import json
 import logging
@@ -60,7 +60,7 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
         assert value == {"config": {"site": f"{site}/some/path?q=1", "token": SECRET, "limit": 5}}
         assert (await tabs.call("other_config"))["config"] == {}
 
-        # A new version comes after its settings too, and a new default is there without a reload.
+        # A new version, too, starts after its settings, and a new default applies without a reload.
         write(tmp_path, "2", mode={**SCHEMA["mode"], "default": "slow"})
         await tabs.reload_plugins()
         assert (await tabs.call("my_chat_config"))["config"]["mode"] == "slow"
@@ -137,7 +137,7 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
     )
     (tmp_path / "pyproject.toml").write_text("[tool.opentabs.settings.my-chat]\nlimit = 2\n")
 
-    # In a thread, for the site is served by this one.
+    # In a thread, because this one serves the site.
     run = await anyio.to_thread.run_sync(
         partial(
             opentabs,

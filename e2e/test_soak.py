@@ -1,6 +1,6 @@
 """Thousands of calls while every hop is killed: each ends, none runs twice, and nothing grows.
 
-By default small, to be a test like any other; `make soak` runs it at full numbers.
+It is small by default, like any other test; `make soak` runs it at full size.
 """
 
 import os
@@ -38,27 +38,27 @@ CALLS, KILLS = (10_000, 300) if IS_SOAK else (240, 12)
 CALLS_IN_A_SESSION = 30_000
 AT_ONCE = 8
 TABS = 4
-CALL_WITHIN = 60.0  # s; what has no answer by then is lost
+CALL_WITHIN = 60.0  # s; a call without an answer by then is lost
 SAY_EVERY = 10.0  # s
-# s; what is killed has done its work by then, one way or the other, when the machine is busy too
+# s; by then the effects of a kill are over, even on a busy machine
 RESTART_WITHIN = 30.0
 
 Victim = Literal["stop", "close", "sigkill", "link", "renderer", "driver"]
 VICTIMS: tuple[Victim, ...] = get_args(Victim)
-# The chain says that the tool did not run: the caller may call again.
+# The tool did not run: the caller may retry.
 REFUSED = {"TAB_NOT_FOUND", "TAB_NOT_READY", "EXTENSION_NOT_CONNECTED", "NOT_DELIVERED"}
-# The page went with the call: its tool may have run, once.
+# The page went away during the call: its tool may have run, once.
 GONE = {"PAGE_CRASHED", "TAB_CLOSED"}
 
 
 class Soak:
-    """A session that is killed and started again, and what became of the calls in it."""
+    """A session that is killed and restarted, and the outcomes of its calls."""
 
     tabs: OpenTabs
 
     def __init__(self, site: str, say: Callable[[str], None]) -> None:
         self.site = site
-        self.runs: Counter[str] = Counter()  # by call, as the pages' own server sees them
+        self.runs: Counter[str] = Counter()  # by call, as counted by the pages' server
         self.ended: dict[str, str] = {}
         self.kills: Counter[str] = Counter()
         self.repeated = 0
@@ -72,7 +72,7 @@ class Soak:
         self._is_up = anyio.Event()
 
     async def serve(self) -> None:
-        """Run a session, and the next when its driver was killed, until cancelled."""
+        """Run a session, and the next one after its driver was killed, until cancelled."""
         while True:
             async with OpenTabs(plugins=[PROBE], settings=load_settings(port=0)) as self.tabs:
                 self._open = [await self._open_tab() for _ in range(TABS)]
@@ -80,7 +80,7 @@ class Soak:
                 await self.tabs.browser.wait_gone()
 
     async def call_all(self) -> None:
-        """Make calls, one after the other, until all have been made."""
+        """Make calls sequentially until all have been made."""
         for number in self._keys:
             key = f"soak-{number}"
             began = time.monotonic()
@@ -97,7 +97,7 @@ class Soak:
             while len(self.ended) < CALLS * number / (KILLS + 1):  # noqa: ASYNC110
                 await anyio.sleep(0.005)
             await anyio.sleep(self._chance.uniform(0, 0.1))
-            # Each as often as any other, in an order that nothing else goes by.
+            # Each equally often, in random order.
             order = order or self._chance.sample(VICTIMS, len(VICTIMS))
             victim = order.pop()
             with anyio.fail_after(RESTART_WITHIN):
@@ -114,7 +114,7 @@ class Soak:
             )
 
     async def _call(self, key: str) -> bool:
-        """Make a call; tell whether it has ended, rather than been refused."""
+        """Make a call; return whether it was accepted rather than refused."""
         await self._is_up.wait()
         tab = self._chance.choice(self._open)
         steps: list[dict[str, Any]] = [{"fetch": f"/ran/{key}", "method": "POST"}]
@@ -213,7 +213,7 @@ async def test_calls_end_and_run_once_while_every_hop_is_killed(say: Callable[[s
 
 
 class Memory:
-    """What a server, its extension and a page take, in MB."""
+    """The memory of a server, its extension and a page, in MB."""
 
     def __init__(self, server: int) -> None:
         self._pids = {"server": server}
@@ -227,12 +227,12 @@ class Memory:
 
 
 def cpu_time(pid: int) -> float:
-    """Return what a process has used, in seconds; the one that does the work has used most."""
+    """Return the CPU time of a process, in seconds; the process that works has the most."""
     return sum(psutil.Process(pid).cpu_times()[:2])
 
 
 def resident(pid: int) -> float:
-    """Return what a process holds alone, in MB."""
+    """Return the private memory of a process, in MB."""
     return psutil.Process(pid).memory_full_info().pss / 2**20
 
 
@@ -247,7 +247,7 @@ async def test_memory_does_not_grow_with_the_number_of_calls(
     async with await anyio.open_process(command, stdout=subprocess.DEVNULL) as server:
         try:
             async with Client(await mcp_url(server)) as client:
-                for number in range(100):  # before, all renderers have worked alike
+                for number in range(100):  # before this, all renderers have worked equally
                     await call_once(client, number)
                 memory = Memory(server.pid)
                 for number in range(100, CALLS_IN_A_SESSION + 1):
@@ -268,8 +268,8 @@ async def test_memory_does_not_grow_with_the_number_of_calls(
     say(f"{CALLS_IN_A_SESSION:,} calls in {time.monotonic() - began:.0f} s; medians of Pss in MB")
     for each in (samples[0], middle, end):
         say(f"  {line_of(each)}")
-    # Chrome collects the garbage of a worker, 10 KB a call, when it likes: from 54 to 77 MB were
-    # seen, and 54 after 70,000 calls. A leak of 2 KB a call would be 30 MB by then.
+    # Chrome decides when to collect a worker's garbage, 10 KB per call: 54 to 77 MB were measured,
+    # and 54 MB after 70,000 calls. A leak of 2 KB per call would be 30 MB by then.
     for name, allowed in {"server": 5, "worker": 30, "page": 10}.items():
         assert end[name] < middle[name] + allowed, name
 

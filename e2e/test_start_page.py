@@ -1,4 +1,4 @@
-"""The page that a plugin is tried on: its own playground, or else its homepage."""
+"""The page to try a plugin on: its playground, or else its homepage."""
 
 import json
 import subprocess

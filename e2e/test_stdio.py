@@ -1,6 +1,6 @@
-"""Over stdio a result waits until the client has read the progress before it.
+"""Over stdio, a result waits until the client has read the progress before it.
 
-TypeScript clients lose progress that they read together with the result of its call.
+TypeScript clients lose progress that they read together with the call's result.
 """
 
 import json
@@ -20,7 +20,7 @@ from opentabs_py.server.stdio import READ_WITHIN
 
 SERVER = [sys.executable, "-m", "e2e.bench.server", "ours", "stdio"]
 REPORTS = 5
-LONG = 0.3  # s; many times what a server that does not wait would take
+LONG = 0.3  # s; many times as long as a server that does not wait would take
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -34,18 +34,18 @@ CALL = {
 
 
 def open_pipe() -> tuple[int, int]:
-    """The two ends of a pipe, as most languages give one to a child."""
+    """The two ends of a pipe, as most languages create it for a child process."""
     return os.pipe()
 
 
 def open_socket_pair() -> tuple[int, int]:
-    """The same as Node gives it."""
+    """The same, as Node creates it."""
     ours, theirs = socket.socketpair()
     return ours.detach(), theirs.detach()
 
 
 def read(wire: int) -> list[dict[str, Any]]:
-    """Read the messages that are there, once one is."""
+    """Wait for a message, and read all that are there."""
     text = os.read(wire, 65536)
     while not text.endswith(b"\n"):
         text += os.read(wire, 65536)
@@ -54,7 +54,7 @@ def read(wire: int) -> list[dict[str, Any]]:
 
 @contextmanager
 def calling(open_wire: Callable[[], tuple[int, int]]) -> Generator[int]:
-    """Start a server and make a call; gives what its answers are to be read from."""
+    """Start a server and make a call; return the stream of its responses."""
     ours, theirs = open_wire()
     with subprocess.Popen(SERVER, stdin=subprocess.PIPE, stdout=theirs, text=True) as server:
         os.close(theirs)

@@ -1,4 +1,4 @@
-"""Commands stop on request at any time, whatever their clients are waiting for."""
+"""Commands stop at any time on request, whatever their clients are waiting for."""
 
 import os
 import random
@@ -22,8 +22,8 @@ from e2e.quiet import Quiet
 from tests.server.test_stopping import Waiting, serving
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
-WITHIN = {"http": 2.0, "stdio": 1.0}  # s, as promised; on a quiet machine it takes half of it
-SLACK = 2.0  # of a machine that is not quiet
+WITHIN = {"http": 2.0, "stdio": 1.0}  # s, as promised; a quiet machine takes half of it
+SLACK = 2.0  # for a busy machine
 FOREVER = {"key": "stop", "steps": [{"report": {"progress": 1}}, {"wait": 60_000}]}
 HELLO = (
     '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
@@ -32,7 +32,7 @@ HELLO = (
 
 
 def start(temporary: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
-    """Run a server; gives it and its address once it serves."""
+    """Run a server; yield it and its address once it serves."""
     command = [*OPENTABS, "serve", "--port", "0", "--plugin", str(PROBE), *options]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     environment = {**os.environ, "TMPDIR": str(temporary)}
@@ -48,7 +48,7 @@ def start(temporary: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
 def end(
     serve: subprocess.Popen[str], temporary: Path, how: signal.Signals | None, quiet: Quiet
 ) -> tuple[int, float]:
-    """Stop a server; gives its exit code and how long it took, once nothing of it is left."""
+    """Stop a server; return its exit code and how long it took, once nothing of it is left."""
     children = descendants(serve.pid)
     assert len(children) > 3, "a Chromium has more processes than that"
     assert list(temporary.iterdir())
@@ -78,7 +78,7 @@ async def test_over_http_it_answers_open_calls_and_stops_while_clients_have_stre
     async def note(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         called.set()
 
-    # In a thread: the site is served by this one.
+    # In a thread, because this one serves the site.
     opened = f"{site}/stop-{mode}"
     serve, url = await anyio.to_thread.run_sync(start, short_path, "--open", opened)
     with serve:
@@ -156,7 +156,7 @@ CODES = {
 
 @pytest.fixture(scope="module")
 def start_takes(tmp_path_factory: pytest.TempPathFactory) -> float:
-    """Seconds that starting a server takes on this machine now."""
+    """How long starting a server takes on this machine now, in seconds."""
     began = time.monotonic()
     serve, _ = start(tmp_path_factory.mktemp("start"))
     took = time.monotonic() - began
@@ -185,14 +185,14 @@ def test_a_signal_at_any_moment_of_the_start_ends_it_quietly_and_leaves_nothing(
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,  # as a terminal's: its signals reach all that it started
+        start_new_session=True,  # like a terminal's job: signals reach everything that it started
     )
     with command:
         with suppress(subprocess.TimeoutExpired):
             command.wait(timeout=moment)
         children = descendants(command.pid)
         with suppress(ProcessLookupError):  # it was quicker
-            # A terminal's reaches all of them; what ends a service ends the one it started.
+            # A terminal's signal reaches all of them; a service manager's, the one that it started.
             (os.kill if how is signal.SIGTERM else os.killpg)(command.pid, how)
         try:
             _, said = command.communicate(timeout=20)

@@ -1,4 +1,4 @@
-"""Everything that docs/testing.md shows works as it is shown, in the order it is shown in."""
+"""Everything in docs/testing.md works as shown, in the order shown."""
 
 import re
 from pathlib import Path
@@ -21,7 +21,7 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(chat: Path) -> list[tuple[Block, int, str]]:
-    """What came of each command, after the files before it were written."""
+    """The result of each command, run once the files before it are written."""
     came: list[tuple[Block, int, str]] = []
     for block in BLOCKS:
         if block.mark in ("file", "program"):
@@ -66,7 +66,7 @@ def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) 
 
 @pytest.fixture(scope="module")
 def tested(chat: Path, told: list[tuple[Block, int, str]]) -> str:
-    """What pytest prints of all examples, of which one is to fail."""
+    """The output of pytest for all examples, one of which is meant to fail."""
     assert told  # their files are there
     [wrong] = [block for block in BLOCKS if block.mark == "fails"]
     (chat.parent / wrong.argument).write_text(wrong.text)
@@ -105,5 +105,5 @@ def test_the_failing_example_fails_as_shown(tested: str) -> None:
 
 
 def is_within(words: list[str], line: str) -> bool:
-    """Return whether words occur in a line in order, with any times and bars between them."""
+    """Return whether these words occur in a line in order, with any times and bars between them."""
     return re.search(".*".join(map(re.escape, words)), line) is not None

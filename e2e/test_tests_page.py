@@ -23,9 +23,9 @@ from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from opentabs_py.config.settings import load_settings
 
-# The page shows its state again four times a second.
+# The page is redrawn four times a second.
 REDRAWN = "new Promise((done) => setTimeout(done, 600))"
-# Each test that runs adds a line to a file, so that nothing but the run itself says what ran.
+# Each test adds a line to a file, so that the run itself says what ran.
 CONFTEST = """
 import os
 import pytest
@@ -74,7 +74,7 @@ def test_bad(opentabs, page):
     page.evaluate("document.body.style.background = 'rgb(200, 0, 0)'")
     expect(opentabs.start("chat_hello", name="Bob")).to_return({"greeting": "Good morning, Bob!"})
 """
-# Both wait in the page until the second has started, and end one after the other.
+# Both calls wait in the page until the second has started, and then end one after the other.
 PARALLEL = """
 def test_parallel(opentabs, page):
     opentabs.open_start_page()
@@ -110,7 +110,7 @@ def test_hangs(opentabs):
         file.write("opened")
     page.wait_for_timeout(3_600_000)
 """
-# Runs until it is stopped, without a browser.
+# Runs without a browser until it is stopped.
 SLEEPS = """
 import time
 
@@ -121,7 +121,7 @@ def test_sleeps():
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plugin that is built, without tests."""
+    """A built plugin without tests."""
     directory = tmp_path_factory.mktemp("plugins")
     made = run(["opentabs", "new", "chat", "--js"], directory)
     assert made.returncode == 0, made.stderr
@@ -165,14 +165,14 @@ async def ended(shown: Shown) -> None:
     await expect(shown.summary).to_contain_text(re.compile(r"· in \d"))
 
 
-# --- one run, looked at from all sides ---
+# --- one run, seen from all sides ---
 
 
 @pytest.fixture(scope="module")
 async def seen(
     template: Path, tmp_path_factory: pytest.TempPathFactory, browser: Browser
 ) -> AsyncGenerator[Shown]:
-    """A run of all kinds of tests, which has ended."""
+    """A finished run with tests of all kinds."""
     directory = tmp_path_factory.mktemp("seen")
     kinds = {"good": GOOD, "bad": BAD, "faults": FAULTS, "hostile": HOSTILE, "parallel": PARALLEL}
     plugin = plugin_with(template, directory, **kinds)
@@ -180,7 +180,7 @@ async def seen(
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
         await shown.page.get_by_role("button", name="Continue").first.click()
         await ended(shown)
-        # A test that runs alone has Playwright's trace.
+        # A test that runs alone has a Playwright trace.
         await shown.choose("test_bad, ")
         await shown.details.get_by_role("button", name="Run again").click()
         await shown.details.get_by_role("button", name="Continue").click()
@@ -190,7 +190,7 @@ async def seen(
 
 @asynccontextmanager
 async def another_tab(seen: Shown) -> AsyncGenerator[Page]:
-    """A tab of its own on the page of that run; nothing may go wrong in it."""
+    """A new tab with the page of that run; its errors fail the test."""
     page = await seen.page.context.new_page()
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
@@ -266,7 +266,7 @@ async def test_screenshots_show_the_page_before_and_after_each_call(shown: Shown
 
 
 async def test_a_call_that_is_opened_at_once_shows_its_screenshots(seen: Shown) -> None:
-    # One opening in three showed nothing, when images loaded within a part that was closed.
+    # One in three showed nothing when images loaded inside a closed part.
     for _ in range(10):
         async with another_tab(seen) as page:
             shown = Shown(seen.terminal, page)
@@ -391,7 +391,7 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
     async with httpx2.AsyncClient() as client:
         answer = await client.get(base)
         assert (answer.status_code, "opentabs test --ui" in answer.text) == (401, True)
-        # What a program sees that listens on another port is the cookie alone.
+        # A program that listens on another port sees only the cookie.
         stolen = {"cookie": f"{cookie.get('name')}={cookie.get('value')}"}
         own = {**stolen, "x-opentabs-console": key}
         for asked in ("/stream?since=0", "/test?id=x", f"/pictures/{path}"):
@@ -403,7 +403,7 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
         answer = await client.get(f"{base}/console/api/pictures/1/../../x.jpg", headers=own)
         assert answer.status_code == 404
         sent = await client.post(f"{base}/console/api/run", json={"what": "all"}, headers=own)
-        assert sent.status_code == 403  # from no page of ours
+        assert sent.status_code == 403  # not from our page
         rebound = await client.get(base, headers={**own, "host": "evil.example"})
         assert rebound.status_code == 403
 
@@ -432,7 +432,7 @@ async def test_one_test_a_file_the_failed_ones_or_all_run(
         await until_ran(plugin, 6)
         await ended(shown)
         assert ran(plugin)[3:] == ["test_three", "test_one", "test_bad"]
-        # What did not run is as it was.
+        # Tests that did not run keep their state.
         await expect(shown.summary).to_contain_text("4 tests · 1 failed · 2 passed · 1 skipped")
 
         await shown.page.get_by_role("button", name="Run all").click()
@@ -446,7 +446,7 @@ async def until_ran(plugin: Path, count: int) -> None:
 
 
 async def until(directory: Path, is_true: Callable[[], bool]) -> None:
-    """Wait for something that a file says."""
+    """Wait for a condition that depends on a file."""
     with anyio.fail_after(PATIENT / 1000):
         changes = awatch(directory, rust_timeout=100, yield_on_timeout=True, recursive=False)
         async for _ in changes:
@@ -492,7 +492,7 @@ async def test_a_change_builds_the_plugin_and_runs_again_what_ran_last(
         await shown.page.get_by_role("button", name="Run failed (1)").click()
         await expect(shown.row("test_one, passed")).to_be_visible(timeout=PATIENT)
         await ended(shown)
-        assert len(ran(plugin)) == 8  # the change alone ran nothing, and was built
+        assert len(ran(plugin)) == 8  # the change alone ran nothing, but was built
 
 
 async def test_a_switch_stays_as_it_was_set_while_the_server_is_slow(
@@ -600,7 +600,7 @@ async def test_it_stays_at_a_failure_until_one_continues_in_the_page_or_the_term
         open_browser = chromiums(shown)
         assert open_browser
         assert ran(plugin) == ["test_bad"]
-        # What is known so far is there to be seen.
+        # What is known so far is already shown.
         await shown.choose("test_bad")
         await expect(shown.details).to_contain_text("Good morning, Bob!")
         await expect(shown.details.get_by_role("img", name="At the failure")).to_be_visible()
@@ -640,7 +640,7 @@ async def test_without_a_terminal_only_the_page_continues(
     assert "Press Continue in the page of the tests." in output
 
 
-# --- around it ---
+# --- the command itself ---
 
 
 @pytest.mark.parametrize("at", ["a failure", "rest"])

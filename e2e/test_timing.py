@@ -1,7 +1,7 @@
 """The timing rules, through the real hops, with the limits scaled down by configuration.
 
-The rules at their real length: `test_realtime.py`. The rules with time passed in:
-`tests/core/test_dispatch.py`.
+`test_realtime.py` tests them at their real length, and `tests/core/test_dispatch.py` with time
+passed in.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from e2e.chain import Tab
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallTimeoutError
 
-# What must come within a limit comes a second before it: a busy machine may take that long.
+# What must arrive within a limit is sent a second before it: a busy machine may take that long.
 SHORT = Limits(idle=1.5, ceiling=60)
 SHORT_CEILING = Limits(idle=2.0, ceiling=2.5)
 

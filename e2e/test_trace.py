@@ -1,4 +1,4 @@
-"""Calls are recorded as they were, and the page that shows them works in a browser."""
+"""Calls are recorded as they happened, and the page that shows them works in a browser."""
 
 import json
 import re
@@ -28,7 +28,7 @@ from tests.tracing.examples import ALL, SUCCEEDED, TIMED_OUT, later
 
 pytestmark = pytest.mark.anyio
 
-DOWN = [hop for hop, _ in HOPS[1:5]]  # a record has no stamps of its client
+DOWN = [hop for hop, _ in HOPS[1:5]]  # a record has no timestamps of its client
 WHOLE = [hop for hop, _ in HOPS[1:9]]
 HANG = [{"wait": 60_000}]
 
@@ -118,7 +118,7 @@ async def test_a_call_that_is_cancelled_is_recorded_as_such(
     tab: Tab, records: list[CallRecord]
 ) -> None:
     async with anyio.create_task_group() as tasks:
-        # The page's receipt may come later than its tool begins; a report does not come before it.
+        # The page's receipt may arrive after its tool has begun, but no report arrives before it.
         running = await tab.start(tasks, [{"report": {}}, *HANG], "cancelled")
         await running.wait_for_report()
         tasks.cancel_scope.cancel()
@@ -162,7 +162,7 @@ async def test_recorded_calls_can_be_written_read_and_shown_in_every_way(
 
 
 class Viewer:
-    """The page, and what it complained of or asked for."""
+    """The page, with its errors and its requests."""
 
     def __init__(self, page: Page, directory: Path) -> None:
         self.page = page

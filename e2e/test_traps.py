@@ -1,4 +1,4 @@
-"""What browsers do to documents and workers, and what becomes of the calls in them."""
+"""What browsers do to documents and workers, and how the calls in them end."""
 
 import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -51,7 +51,7 @@ async def test_a_worker_killed_in_any_way_loses_nothing(tab: Tab, how: Kill) -> 
 
 
 async def test_a_worker_killed_while_the_page_blocks_for_seconds_loses_nothing(tab: Tab) -> None:
-    # The page cannot say that it is there until it no longer blocks.
+    # The page cannot report itself until it no longer blocks.
     async with anyio.create_task_group() as group:
         running = Running()
         group.start_soon(running.run, tab, [{"report": {}}, {"block": 4500}], "blocked")
@@ -117,7 +117,7 @@ async def test_a_frame_that_is_removed_mid_call_changes_nothing(tab: Tab, site: 
 async def test_a_hidden_tab_runs_its_tool_and_reports(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without Playwright, which makes every tab believe that it is looked at."""
+    """Without Playwright, which makes every tab count as visible."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     settings = load_settings(port=0)
     async with (
@@ -147,7 +147,7 @@ async def test_a_hidden_tab_runs_its_tool_and_reports(
 async def an_undriven_browser(
     extension: Path, profile: Path, url: str
 ) -> AsyncGenerator[Callable[[str], Awaitable[None]]]:
-    """Run a Chromium that nothing is attached to; yield a function that opens an active tab."""
+    """Run a Chromium without a debugger; yield a function that opens an active tab."""
     command = [
         str(find_chromium().path),
         "--headless=new",
@@ -225,7 +225,7 @@ async def test_a_prerendered_page_receives_no_calls_until_it_is_shown(
         shown = await wait_for_document(tabs, f"{site}/shown")
         with anyio.fail_after(PATIENT):
             await prerendered.wait()
-        # Whatever the prerendered page had to say would come before the end of this call.
+        # Any message of the prerendered page would arrive before the end of this call.
         arguments = {"key": "shown", "steps": [{"wait": 300}], "result": 1}
         assert await tabs.call("probe_run", arguments) == {"key": "shown", "result": 1}
         assert [each.url for each in tabs.bridge.tabs.documents] == [f"{site}/shown"]

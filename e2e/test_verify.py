@@ -1,4 +1,4 @@
-"""`opentabs verify` tells what has changed on a site, and only that."""
+"""`opentabs verify` reports what has changed on a site, and only that."""
 
 import json
 import os
@@ -33,9 +33,9 @@ from opentabs_py.session.recording import SessionRecorder
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.verifying import run_again
 
-# The thirty runs with a mutation count, too: in each, all other calls must be the same.
+# The thirty runs with a mutation count too: in each, all other calls must be unchanged.
 RUNS = 100 if os.environ.get("SOAK") else 8
-WITHIN = 90  # s, of a command
+WITHIN = 90  # s; for a command
 
 
 class Rig:
@@ -48,7 +48,7 @@ class Rig:
         self.recordings: list[Recording] = []
 
     async def record(self, file: Path) -> None:
-        """Record all tools, and read what was written."""
+        """Record all tools, and read the recording."""
         recorder = await SessionRecorder.start(self.tabs, self.url)
         page = await self.tabs.open(self.url)
         await self.tabs.bridge.wait_ready("tracker")
@@ -59,7 +59,7 @@ class Rig:
         self.recordings.append(read_recording(file))
 
     async def verify(self, mutation: Mutation) -> RecordingVerdict:
-        """Make the calls of the first recording again, while the site has changed."""
+        """Repeat the calls of the first recording on the changed site."""
         self.site.mutation = mutation
         first, *others = self.recordings
         return judge("tracker.har", first, others, await run_again(self.tabs, first))
@@ -83,7 +83,7 @@ async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
 
 
 def how(verdict: RecordingVerdict) -> dict[str, str]:
-    """Return the severity, or else the state, of each call that is not as it was recorded."""
+    """Return the severity, or else the state, of each call that differs from the recording."""
     return {
         call.tool: call.severity or call.state for call in verdict.calls if call.state != "same"
     }
@@ -146,7 +146,7 @@ async def use(page, opentabs):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Path, DriftingSite]]:
-    """The plugin, with a recording of its site, which keeps running."""
+    """The plugin, with a recording of its site; the site keeps running."""
     plugin = write_tracker_plugin(tmp_path_factory.mktemp("verified") / "tracker")
     (plugin / "use.py").write_text(USE)
     site = DriftingSite()

@@ -72,7 +72,7 @@ def offered(tabs: OpenTabs) -> dict[str, Listing]:
 
 
 async def wait_listed(tabs: OpenTabs, holds: Callable[[set[str]], bool]) -> None:
-    """Wait until what the pages have is as wanted, and list it at once."""
+    """Wait until the pages have the expected tools, and list them at once."""
     with anyio.fail_after(PATIENT):
         while True:
             changed = tabs.bridge.changed()
@@ -83,7 +83,7 @@ async def wait_listed(tabs: OpenTabs, holds: Callable[[set[str]], bool]) -> None
 
 
 async def wait_for(tabs: OpenTabs, holds: Callable[[set[str]], bool]) -> None:
-    """Wait until the names of the pages' tools are as wanted."""
+    """Wait until the pages' tools have these names."""
     changed = anyio.Event()
     end = tabs.registry.subscribe(lambda: changed.set())  # noqa: PLW0108 (it is replaced)
     try:
@@ -103,7 +103,7 @@ async def failure(tabs: OpenTabs, name: str, arguments: Any = None, **more: Any)
 
 @dataclass
 class Hanging:
-    """A call of `hang` under way, and how it ended."""
+    """A running call of `hang`, and how it ended."""
 
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     value: Any = None
@@ -128,7 +128,7 @@ async def test_either_the_browser_s_interface_is_tested_or_ours(
     assert ("[native code]" in source) == ("native" in request.node.name)
 
 
-# --- what is listed ---
+# --- the list ---
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -372,7 +372,7 @@ async def test_a_form_without_autosubmit_waits_for_the_user(tabs: OpenTabs, page
     assert outcome == [{"fields": {"text": "hello"}}]
 
 
-# --- documents that go ---
+# --- documents that go away ---
 
 
 async def test_a_call_ends_at_once_when_its_page_is_left(
@@ -437,7 +437,7 @@ async def test_a_tab_is_chosen_by_its_id(tabs: OpenTabs, page: Page, shop: str) 
 
 
 async def tab_ids(tabs: OpenTabs) -> dict[str, int]:
-    """Return the tabs in which all tools are there, by their URL."""
+    """Return the tabs in which all tools are present, by URL."""
     documents = [d for d in tabs.bridge.tabs.documents if "@page" in d.plugins]
     reports = tabs.bridge.page_tools
     assert reports is not None
@@ -460,7 +460,7 @@ async def test_a_tool_runs_once_though_the_service_worker_is_killed(
         await page.evaluate("key => signals[`end ${key}`]('ended')", how)
     assert (call.value, call.error) == ("ended", None)
     assert await page.evaluate("runs") == [how]
-    with anyio.fail_after(PATIENT):  # and its tools are still there, or again
+    with anyio.fail_after(PATIENT):  # and its tools are still (or again) there
         assert await tabs.call(ADD, {"a": 1, "b": 2}) == {"sum": 3}
     assert {*offered(tabs)} == ALL
 
@@ -595,12 +595,12 @@ async def test_the_command_serves_them_to_a_client_over_stdio(shop: str) -> None
     async with Client(stdio_client(server)) as client:
         with anyio.fail_after(PATIENT):
             while not any(tool.name == ADD for tool in (await client.list_tools()).tools):
-                pass  # each answer takes its time
+                pass  # each response takes a while
         result = await client.call_tool(ADD, {"a": 1, "b": 2})
     assert result.structured_content == {"sum": 3}
 
 
-# --- off ---
+# --- turned off ---
 
 
 async def test_nothing_of_it_is_there_unless_it_is_turned_on(shop: str) -> None:

@@ -1,4 +1,4 @@
-"""Everything that docs/webmcp.md shows page developers works as it is shown."""
+"""Everything that docs/webmcp.md shows page developers works as shown."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ BLOCKS = [each for each in read_blocks((ROOT / "docs" / "webmcp.md").read_text()
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the files that come before the first command."""
+    """A directory with the files that precede the first command."""
     directory = tmp_path_factory.mktemp("page")
     for block in BLOCKS:
         if block.mark == "console":

@@ -1,4 +1,4 @@
-"""Tools that a page registers itself are recorded, replayed and verified like those of plugins."""
+"""Tools that a page registers are recorded, replayed and verified like those of plugins."""
 
 from collections.abc import Generator
 from pathlib import Path
@@ -38,7 +38,7 @@ class Shop:
 
     Attributes:
         tool: The tool's name.
-        left: The member in which the site says how many are left.
+        left: The member in which the site returns how many are left.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[Path, Shop]]:
-    """A directory with a recording of the shop, which is running."""
+    """A directory with a recording of the shop, which keeps running."""
     directory, shop = tmp_path_factory.mktemp("shop"), Shop()
     (directory / "pyproject.toml").write_text('[tool.opentabs]\nwebmcp = ["http://127.0.0.1/*"]\n')
     (directory / "use.py").write_text(USE)

@@ -1,4 +1,4 @@
-"""Our `document.modelContext` answers a page as Chromium's own does."""
+"""Our `document.modelContext` behaves like Chromium's own."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""`opentabs test --ui` as a person has it: the command in a terminal, its page in a browser."""
+"""`opentabs test --ui` as people use it: the command in a terminal, its page in a browser."""
 
 import re
 import subprocess
@@ -34,8 +34,8 @@ class Shown:
         return self.page.locator("#summary")
 
     def row(self, name: str) -> Locator:
-        """The row of a test, by the beginning of its name and its state."""
-        start = re.escape(name).replace("/", r"\/")  # it becomes a literal of JavaScript
+        """The row of a test, by the start of its name and its state."""
+        start = re.escape(name).replace("/", r"\/")  # it becomes a JavaScript literal
         return self.page.get_by_role("option", name=re.compile(f"^{start}"))
 
     async def choose(self, name: str) -> None:
@@ -44,7 +44,7 @@ class Shown:
 
 
 async def address(shown: Terminal) -> str:
-    """Wait until the command says where its page is."""
+    """Wait until the command prints the address of its page."""
     while (found := _ADDRESS.search(shown.output.replace("\r\n", ""))) is None:
         await anyio.to_thread.run_sync(shown.wait_for, "\n")
     return found[1]
@@ -54,7 +54,7 @@ async def address(shown: Terminal) -> str:
 async def opened(
     browser: Browser, url: str, *, width: int = 1280, height: int = 800, dark: bool = False
 ) -> AsyncGenerator[Page]:
-    """The page of the tests, let in; nothing may go wrong in it."""
+    """The page of the tests, signed in; its errors fail the test."""
     async with live_page(browser, url, width=width, height=height, dark=dark) as page:
         yield page
 
@@ -87,7 +87,7 @@ async def shown_tests(
 def piped(
     command: Sequence[str], plugin: Path, environment: Mapping[str, str]
 ) -> "Generator[subprocess.Popen[str]]":
-    """A command without a terminal, with its output to be read."""
+    """A command without a terminal, with its output in a pipe."""
     with subprocess.Popen(
         command,
         cwd=plugin,

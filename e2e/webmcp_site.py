@@ -1,4 +1,4 @@
-"""A page that registers tools of its own, as its developer writes them."""
+"""A page that registers its own tools, as its developer would write them."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager

@@ -1,15 +1,15 @@
-"""`make bench`: how fast the chain is, on one warm Chromium, beside what was found possible.
+"""`make bench`: how fast the chain is on one warm Chromium, compared with a floor.
 
-Not a test: no time fails it. Only a lost, doubled or misplaced progress report does.
+This is not a test: no duration fails it, only a lost, duplicated or reordered report.
 
-Every round does every work once, so that a noisy minute hits all of them alike. A work gives
-one number per round, its median where it repeats something; the table shows the median of
-these numbers, and the lowest and highest.
+Each round runs every workload once, so that a noisy minute affects all of them alike. A workload
+returns one number per round (a median, if it repeats something); the table shows the median, the
+minimum and the maximum of these numbers.
 
-MCP client, server and this program share one process and one event loop, for our server and for the
-bare one that it is compared with alike. The server of the prototype (`bench_floor`) that the other
-hops are compared with is in it too, but has a browser of its own: the two do a work one after the
-other or alternating, and the browser whose turn it is not idles.
+The MCP client, the server and this program share one process and one event loop, both for our
+server and for the bare one that it is compared with. The other hops are compared with a prototype
+(`floor/`), whose server runs in this process too, with its own browser: the two run a workload in
+turn, and the browser that is not measured idles.
 """
 
 import json
@@ -84,7 +84,7 @@ WORKS = {
 }
 
 
-async def measure(  # noqa: C901 (a loop for each kind of work)
+async def measure(  # noqa: C901 (a loop for each kind of workload)
     rounds: int, done: Callable[[str], None]
 ) -> dict[str, list[float]]:
     """Run all workloads in every round; `done` is called after each."""

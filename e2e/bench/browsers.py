@@ -1,4 +1,4 @@
-"""What a server that stays, a browser that runs already and many browsers cost."""
+"""What a background server, an already running browser, and many browsers cost."""
 
 import json
 import os
@@ -25,7 +25,7 @@ from opentabs_py.session.session import OpenTabs
 COMMANDS = 6
 BROWSERS = 10
 CALLS = 200
-THINKS = 1.0  # s; Chromium's dialog ignores a click that comes too early, or soon after another
+THINKS = 1.0  # s; Chromium's dialog ignores clicks that are too early or too close together
 WORKS = {
     "command_running": Work(
         "`opentabs call` of a running server, command to end", "s", at_most=0.35
@@ -40,7 +40,7 @@ OPENTABS = [sys.executable, "-m", "opentabs_py"]
 
 @asynccontextmanager
 async def running_server(url: str) -> AsyncGenerator[dict[str, str]]:
-    """Start a server in the background; yields the environment in which commands find it."""
+    """Start a background server; yield the environment in which commands find it."""
     with tempfile.TemporaryDirectory() as state:
         environment = {**os.environ, "XDG_STATE_HOME": state}
         command = [*OPENTABS, "start", "--port", "0", "--plugin", str(PROBE), "--open", url]
@@ -52,7 +52,7 @@ async def running_server(url: str) -> AsyncGenerator[dict[str, str]]:
 
 
 async def commands(environment: dict[str, str]) -> dict[str, float]:
-    """Call a tool of a running server, each time with a command of its own."""
+    """Call a tool of a running server, with a new command each time."""
     took: list[float] = []
     for _ in range(COMMANDS):
         began = time.perf_counter()
@@ -65,7 +65,7 @@ async def commands(environment: dict[str, str]) -> dict[str, float]:
 
 
 async def attach(url: str) -> dict[str, float]:
-    """Attach to a browser on a screen, whose question is answered there."""
+    """Attach to a browser on a screen, and answer its dialog there."""
     if missing_programs():
         return {}
     with screen() as display, tempfile.TemporaryDirectory() as directory:
@@ -76,7 +76,7 @@ async def attach(url: str) -> dict[str, float]:
             with anyio.fail_after(PATIENT):
                 while not (chromium.directory / PORT_FILE).exists():  # noqa: ASYNC110
                     await anyio.sleep(0.1)
-            await anyio.sleep(2)  # until it idles, as that of a person
+            await anyio.sleep(2)  # until it idles, as a user's browser does
             with _data_directory(Path(directory) / "data"), anyio.fail_after(PATIENT):
                 return {"attach": await _seconds_to_attach(chromium)}
         finally:
@@ -84,14 +84,14 @@ async def attach(url: str) -> dict[str, float]:
 
 
 async def _seconds_to_attach(chromium: Chromium) -> float:
-    """Return the time to the question and that from its answer to the first result."""
+    """Return the time until the dialog, and the time from its answer to the first result."""
     settings = load_settings(port=0, profile=None, headed=False)
     began = time.perf_counter()
     async with OpenTabs(
         plugins=[PROBE], browser=Attach(user_data_dir=chromium.directory), settings=settings
     ) as tabs:
         [browser] = tabs.browsers.values()
-        while "asks" not in browser.user_action:  # noqa: ASYNC110 (it is not announced)
+        while "asks" not in browser.user_action:  # noqa: ASYNC110 (there is no event for it)
             await anyio.sleep(0.005)
         until_asked = time.perf_counter() - began
         answered = 0.0

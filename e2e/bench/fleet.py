@@ -1,8 +1,8 @@
 """`make bench-fleet`: what a fleet adds to a call, and how it grows from 10 browsers to 1,000.
 
-The NATS server is real, and so are the workers, each with a connection of its own, several in one
-process; only the browsers behind them are simulated. This program is the endpoint. Not a test: no
-time fails it.
+The NATS server and the workers are real: each worker has its own connection, and several share a
+process. Only the browsers behind them are simulated. This program is the endpoint. It is not a
+test: no duration fails it.
 """
 
 import gc
@@ -37,7 +37,7 @@ FLEET, OWNER = "bench", "sim"
 CALLS = 400  # one after the other
 AT_ONCE, CALLS_EACH = 32, 40
 REPORTS = 10_000
-IDLE = 4.0  # s; in which each worker announces itself twice
+IDLE = 4.0  # s; each worker announces itself twice in this time
 MB = 1024 * 1024
 
 
@@ -75,7 +75,7 @@ def workers(nats: Nats, first: int, count: int, owner: str = OWNER) -> Generator
 
 
 class Endpoint:
-    """The endpoint, and a connection of NATS's own that its calls are compared with.
+    """The endpoint, and a bare NATS connection to compare its calls with.
 
     Args:
         tabs: The endpoint.
@@ -88,7 +88,7 @@ class Endpoint:
         self._direct = SimulatedSession(OWNER)
 
     async def wait_for(self, count: int) -> None:
-        """Wait until so many workers are known."""
+        """Wait until that many workers are known."""
         await until(self.tabs, lambda known: len(known) == count)
 
     async def measure(self) -> dict[str, float]:
@@ -141,7 +141,7 @@ class Endpoint:
 
 
 async def times_ms(*works: Callable[[], Awaitable[Any]]) -> list[list[float]]:
-    """Do each work many times, interleaved; return how long each took."""
+    """Run each workload many times, interleaved; return how long each run took."""
     took: list[list[float]] = [[] for _ in works]
     for _ in range(CALLS):
         for work, times in zip(works, took, strict=True):
@@ -152,7 +152,7 @@ async def times_ms(*works: Callable[[], Awaitable[Any]]) -> list[list[float]]:
 
 
 async def rate(work: Callable[[], Awaitable[Any]]) -> float:
-    """Return how often a work is done in a second, many at once."""
+    """Return how many times per second a workload runs, many at once."""
 
     async def repeat() -> None:
         for _ in range(CALLS_EACH):
@@ -195,7 +195,7 @@ async def an_endpoint(nats: Nats) -> AsyncGenerator[Endpoint]:
 
 
 async def measure(rounds: int, nats: Nats, done: Callable[[str], None]) -> dict[str, list[float]]:
-    """Grow a fleet, and measure it at each size; `done` is called after each round."""
+    """Grow a fleet and measure it at each size; `done` is called after each round."""
     numbers: defaultdict[str, list[float]] = defaultdict(list)
     async with an_endpoint(nats) as endpoint:
         with ExitStack() as stack:

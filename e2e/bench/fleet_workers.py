@@ -1,7 +1,7 @@
 """Simulated browsers for the bench of a fleet: workers without Chromium, many in one process.
 
-Each is a real `FleetWorker` with a connection of its own; only the session behind it is simulated.
-Run as `python -m e2e.bench.fleet_workers NATS FLEET FIRST COUNT OWNER`.
+Each is a real `FleetWorker` with its own connection; only the session behind it is simulated. Run
+as `python -m e2e.bench.fleet_workers NATS FLEET FIRST COUNT OWNER`.
 """
 
 import sys
@@ -35,7 +35,7 @@ class SimulatedTool:
 
     Args:
         name: Its name.
-        owner: What it belongs to.
+        owner: The plugin or module that it belongs to.
     """
 
     limits: Limits | None = None
@@ -131,7 +131,7 @@ async def work(nats: str, fleet: str, first: int, count: int, owner: str) -> Non
 
 
 async def answer_requests(nats: str, subject: str, stack: AsyncExitStack) -> None:
-    """Answer the requests of NATS's own kind, for the floor."""
+    """Answer plain NATS requests, for the floor."""
     client: Any = Client()
     await client.connect(nats)
     stack.push_async_callback(client.close)

@@ -1,7 +1,7 @@
 """The bench of hop 1 alone: what a call and a notification cost between client and server.
 
-Our server and a bare one run in processes of their own, with the same tool in Python, so no
-browser has a part in it. The client is the same for both, and most of the cost is its own.
+Our server and a bare one run in separate processes, with the same Python tool, so no browser is
+involved. The client is the same for both, and causes most of the cost.
 """
 
 import os
@@ -21,7 +21,7 @@ from e2e.bench.server import TOOL
 from e2e.bench.table import Work
 
 CALLS = 100
-BURSTS, REPORTS = 10, 20  # as many reports as pass whole
+BURSTS, REPORTS = 10, 20  # as many reports as are never dropped
 TRANSPORTS = ("http", "stdio")
 ERAS = {"2026": "auto", "2025": "legacy"}
 KINDS = ("ours", "bare")
@@ -47,12 +47,12 @@ WORKS = {
 
 @dataclass(slots=True)
 class Hop1:
-    """All clients connected; the first name is the pair's, the second whose server it is."""
+    """All clients, connected; the keys are the pair and whose server it is."""
 
     clients: dict[tuple[str, str], Client]
 
     async def measure(self) -> dict[str, float]:
-        """Return the numbers of a round."""
+        """Return the results of a round."""
         measured = {}
         for pair in {pair: None for pair, _ in self.clients}:
             calls: dict[str, list[float]] = {kind: [] for kind in KINDS}
@@ -78,7 +78,7 @@ async def call_ms(client: Client) -> float:
 
 
 async def report_ms(client: Client) -> float:
-    """How long after the first notification the last comes, for each between them."""
+    """The time from the first notification to the last, divided by the number of intervals."""
     came: list[float] = []
     all_came = anyio.Event()
 
@@ -95,7 +95,7 @@ async def report_ms(client: Client) -> float:
 
 @asynccontextmanager
 async def connect_all() -> AsyncGenerator[Hop1]:
-    """Start the servers and connect a client of each era to each."""
+    """Start the servers, and connect a client of each era to each of them."""
     async with AsyncExitStack() as stack:
         clients = {}
         for kind in KINDS:
@@ -124,4 +124,4 @@ async def _serving_http(kind: str) -> AsyncGenerator[str]:
         try:
             yield line.decode()
         finally:
-            process.terminate()  # also after an error, or it would be waited for
+            process.terminate()  # also after an error, which would otherwise wait for it

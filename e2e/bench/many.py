@@ -1,7 +1,7 @@
 """What many plugins and tabs cost: a server's start, memory and tool list, and each call.
 
-Servers with one plugin and with 120 run in processes of their own and are measured alternately;
-calls go through three sessions of this process, interleaved as well.
+Servers with 1 and with 120 plugins run in separate processes and are measured in turn; calls go
+through three sessions of this process, interleaved as well.
 """
 
 import re
@@ -29,7 +29,7 @@ from opentabs_py.session.session import OpenTabs
 LISTS = 5
 CALLS = 200
 TABS, AT_ONCE = 300, 10
-SETTLES = 4.0  # s; by then a server has looked at its plugins again, and imported what it will need
+SETTLES = 4.0  # s; by then a server has checked its plugins again, and imported what it will need
 CALLERS, CALLS_EACH = 32, 20
 BIG = 32 * 1024 * 1024  # characters
 
@@ -80,7 +80,7 @@ class Server:
 
     process: psutil.Process
     client: RawClient
-    seconds: float  # from its start to the end of its first tools/list
+    seconds: float  # from its start to the end of the first tools/list
 
 
 @asynccontextmanager
@@ -122,7 +122,7 @@ async def plugin_folders() -> AsyncGenerator[Folders]:
 
 
 async def many_plugins(folders: Folders) -> dict[str, float]:
-    """Start, memory and list with one plugin and with many."""
+    """Start time, memory and tool list with one plugin and with many."""
     async with serving("--plugins", str(folders.one)) as alone:
         await anyio.sleep(SETTLES)
         memory_one = alone.process.memory_info().rss
@@ -147,7 +147,7 @@ async def many_plugins(folders: Folders) -> dict[str, float]:
 
 
 async def python_tools(folders: Folders) -> dict[str, float]:
-    """Hop 1 with a client that costs little: reports, calls at once, a big result."""
+    """Hop 1 with a cheap client: reports, concurrent calls, a large result."""
     tools = folders.directory / "tools.py"
     tools.write_text(PYTHON_TOOLS)
     async with serving("--tools", str(tools)) as server:
@@ -166,7 +166,7 @@ async def python_tools(folders: Folders) -> dict[str, float]:
 
 
 async def _report_ms(client: RawClient) -> float:
-    """How long a call takes that reports once; the report is settled before the result."""
+    """How long a call with one report takes; the report is delivered before the result."""
     began = time.perf_counter()
     answer = await client.request(
         "tools/call", {"name": "report", "arguments": {}, "_meta": {"progressToken": 1}}
@@ -176,7 +176,7 @@ async def _report_ms(client: RawClient) -> float:
 
 
 async def _at_once(server: Server) -> tuple[float, float]:
-    """Calls per second of clients with a session each, and CPU time in ms of each call."""
+    """Calls per second of clients with one session each, and CPU time per call in ms."""
 
     async def caller(client: RawClient) -> None:
         for _ in range(CALLS_EACH):
@@ -198,7 +198,7 @@ async def _at_once(server: Server) -> tuple[float, float]:
 
 
 async def _big(server: Server) -> tuple[float, float]:
-    """MiB of the value per second, and how much memory of its size the server took for it."""
+    """Throughput of a value in MiB/s, and the server's memory for it relative to its size."""
     before = server.process.memory_info().rss
     proc = anyio.Path(f"/proc/{server.process.pid}")
     await (proc / "clear_refs").write_text("5")  # forget the highest RSS
@@ -224,7 +224,7 @@ class Sessions:
 
     async def measure(self) -> dict[str, float]:
         took: defaultdict[str, list[float]] = defaultdict(list)
-        for _ in range(CALLS):  # interleaved, so that noise hits all alike
+        for _ in range(CALLS):  # interleaved, so that noise affects all alike
             for name, (tabs, tab) in self.tabs.items():
                 began = time.perf_counter()
                 await tabs.call("probe_echo", {"value": 1, "tabId": tab})

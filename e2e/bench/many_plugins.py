@@ -1,9 +1,9 @@
-"""Many plugins of the real sizes, the same at every run: `python -m e2e.bench.many_plugins DIR`.
+"""Many plugins of realistic sizes, the same in every run: `python -m e2e.bench.many_plugins DIR`.
 
-The public plugins have adapters of 580 to 780 KB, source maps of twice that size, 20 tools each,
-and 1.5 KB of schemas per tool. So have these. Their content is made up but similar: descriptions, a
-few optional arguments with bounds and enums, lists of objects as results. Each adapter runs, and
-each of its tools returns its arguments.
+Like the public plugins, each has an adapter of 580 to 780 KB, a source map of twice that size, 20
+tools, and 1.5 KB of schemas per tool. The content is invented but similar: descriptions, a few
+optional arguments with bounds and enums, lists of objects as results. Each adapter runs, and each
+of its tools returns its arguments.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import Any
 
 COUNT = 120
 TOOLS_EACH = 20
-SMALLEST, LARGEST = 580_000, 780_000  # bytes of an adapter
+SMALLEST, LARGEST = 580_000, 780_000  # size of an adapter, in bytes
 SEED = 16
 
 VERBS = ("list", "get", "create", "update", "delete", "search", "archive", "move", "copy", "share")
@@ -34,11 +34,11 @@ WORDS = re.findall(
     default maximum identifier timestamp text value name optional empty visible
     """,
 )
-LINES = 400  # different ones, of which the code is made
+LINES = 400  # distinct lines that the code consists of
 
 
 def write_plugins(directory: Path, count: int = COUNT, *, seed: int = SEED) -> list[Path]:
-    """Write plugins, each for a site of its own, and return their directories."""
+    """Write plugins, each for its own site, and return their directories."""
     return [write_plugin(directory, number, seed=seed) for number in range(count)]
 
 
@@ -157,7 +157,7 @@ def _source_map(random: Random, size: int) -> str:
 
 
 def _fill(random: Random, size: int, lines: list[str]) -> str:
-    """Return lines in a random order, of about that size together."""
+    """Return lines in random order, with about that total size."""
     average = sum(map(len, lines)) / len(lines)
     text = "".join(random.choices(lines, k=int(1.1 * size / average)))
     end = text.rfind(lines[0][-1], 0, size) + 1

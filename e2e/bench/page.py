@@ -13,7 +13,7 @@ from starlette.routing import Route
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 
-# A plugin of the bench's own, for what the probe does not do: it says what time it is.
+# A plugin of the bench, for what the probe cannot do: return the page's time.
 PACKAGE = {
     "name": "opentabs-plugin-clock",
     "version": "1.0.0",
@@ -65,8 +65,8 @@ ADAPTER = """
 })();
 """
 
-# When `performance.now()` was zero, on the machine's clock in ms. The two clocks are compared
-# at the moments when the coarse one ticks, for then it is exact.
+# When `performance.now()` was zero, on the machine's clock in ms. The clocks are compared at the
+# moments when the coarse one ticks, because it is exact then.
 ORIGIN = """
 () => {
   const origins = [];

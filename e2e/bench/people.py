@@ -1,8 +1,8 @@
 """What watching costs: the console's first paint, and calls that are recorded or looked at.
 
-Three sessions have a page each, and their calls are interleaved: one that nobody watches, one
-whose calls are recorded by the audit, and one whose console is open. A fourth has 120 plugins, and
-has made 5,000 calls when its console is opened.
+Three sessions with one page each make interleaved calls: one that nobody watches, one whose calls
+are audited, and one whose console is open. A fourth has 120 plugins, and 5,000 calls when its
+console is opened.
 """
 
 import sys
@@ -40,7 +40,7 @@ WORKS = {
     "echo_console": Work("echo, a page of the console open", "ms", beside="echo_unwatched"),
 }
 
-# When the page was painted first, and when its last card was there, after its navigation.
+# Times after the navigation: of the first paint, and of the last card.
 PAINTED = """async () => {
     const cards = () => document.querySelectorAll(".cards > li").length;
     while (cards() < %d) await new Promise(requestAnimationFrame);
@@ -59,7 +59,7 @@ async def count(number: int) -> int:
 
 @dataclass(slots=True)
 class People:
-    """The sessions, with the number of their tab, and a browser that looks at the console."""
+    """The sessions with their tabs' numbers, and a browser that shows the console."""
 
     tabs: dict[str, tuple[OpenTabs, int]]
     busy: OpenTabs
@@ -70,14 +70,14 @@ class People:
         numbers: defaultdict[str, list[float]] = defaultdict(list)
         for _ in range(OPENED):
             async with console_page(self.browser, self.busy) as page:
-                await page.reload()  # at first it was also let in
+                await page.reload()  # the first time includes signing in
                 painted, shown = await page.evaluate(PAINTED % COUNT)
             numbers["console_paint"].append(painted)
             numbers["console_cards"].append(shown)
         return {name: median(each) for name, each in numbers.items()}
 
     async def echoes(self) -> dict[str, float]:
-        """Call a page's tool in each session, interleaved."""
+        """Call a page's tool in each of the sessions, interleaved."""
         took: defaultdict[str, list[float]] = defaultdict(list)
         for _ in range(CALLS):
             for name, (tabs, tab) in self.tabs.items():
@@ -89,7 +89,7 @@ class People:
 
 @asynccontextmanager
 async def people(url: str, folders: Folders) -> AsyncGenerator[People]:
-    """Run the sessions, whose audit is in a directory of its own."""
+    """Run the sessions, with the audit in a separate directory."""
     async with AsyncExitStack() as stack:
         stack.enter_context(_data_directory())
         settings = load_settings(port=0, host="127.0.0.1", profile=None, headed=False)

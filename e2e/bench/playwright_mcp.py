@@ -1,4 +1,4 @@
-"""How long a snapshot is, beside what npm's `@playwright/mcp` returns for the same page.
+"""How long a snapshot is, compared with that of npm's `@playwright/mcp` for the same page.
 
 Run by hand, because npx downloads it: `python -m e2e.bench.playwright_mcp`. Prints the table of
 docs/hands.md.
@@ -37,7 +37,7 @@ PACKAGE: Final = "@playwright/mcp@0.0.83"
 
 @asynccontextmanager
 async def serve_pages() -> AsyncGenerator[str]:
-    """Serve the pages, each at its name, and yield the address."""
+    """Serve each page at its name, and yield the address."""
 
     def make(name: str) -> Route:
         async def show(_request: Request) -> Response:
@@ -57,7 +57,7 @@ async def playwright_mcp() -> AsyncGenerator[Client]:
     options = ["--headless", "--isolated", "--executable-path", str(configured_chromium(settings))]
     if not configured_sandbox(settings):
         options.append("--no-sandbox")
-    await anyio.run_process(["npx", "--yes", PACKAGE, "--version"])  # which may have to download it
+    await anyio.run_process(["npx", "--yes", PACKAGE, "--version"])  # npx may have to download it
     async with TemporaryDirectory() as output:
         options += ["--output-dir", output]
         command = StdioServerParameters(
@@ -68,7 +68,7 @@ async def playwright_mcp() -> AsyncGenerator[Client]:
 
 
 async def snapshot(client: Client, url: str) -> str:
-    """Return all that `browser_snapshot` returns of a page."""
+    """Return everything that `browser_snapshot` returns for a page."""
     await client.call_tool("browser_navigate", {"url": url})
     result = await client.call_tool("browser_snapshot", {})
     assert not result.is_error, result
@@ -76,7 +76,7 @@ async def snapshot(client: Client, url: str) -> str:
 
 
 async def row(page: Page, client: Client, url: str, name: str) -> str:
-    """Return a line of the table; fail if something to use is missing in ours."""
+    """Return a line of the table; fail if an interactive element is missing in ours."""
     html = len(PAGES[name]().encode()) >> 10
     theirs = await snapshot(client, f"{url}/{name}")
     await page.goto(f"{url}/{name}")

@@ -1,4 +1,4 @@
-"""An MCP client of the initialize era that costs next to nothing: HTTP/1.1 on a socket."""
+"""A minimal MCP client of the initialize era: HTTP/1.1 on a socket."""
 
 import json
 import re
@@ -12,11 +12,11 @@ from anyio.abc import SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
 VERSION = "2025-11-25"
-_LONGEST = 64 * 1024  # bytes of headers, or of a chunk's size
+_LONGEST = 64 * 1024  # bytes; the limit for headers and for a chunk's size line
 
 
 class RawClient:
-    """One session on one connection, one request at a time; answers are not parsed."""
+    """One session on one connection, one request at a time; responses are not parsed."""
 
     def __init__(self, socket: SocketStream, url: str) -> None:
         self._socket = socket
@@ -43,7 +43,7 @@ class RawClient:
         return answer
 
     async def list_tools(self) -> tuple[int, int]:
-        """Read the whole list, and return its size in bytes and in pages."""
+        """Read the whole list; return its size in bytes, and the number of pages."""
         params: dict[str, Any] = {}
         size = pages = 0
         while True:

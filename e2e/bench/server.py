@@ -1,8 +1,8 @@
-"""A server for the bench, of one tool in Python: `python -m e2e.bench.server ours|bare stdio|http`.
+"""A server for the bench, with one Python tool: `python -m e2e.bench.server ours|bare stdio|http`.
 
-`ours` is this package's MCP server, whose tool takes no hop but the first: what stands in the
-bridge's place answers at once. `bare` is the SDK's low-level server with the same tool. Over HTTP,
-it prints its address.
+`ours` is this package's MCP server, whose tool uses only the first hop: the bridge's replacement
+answers at once. `bare` is the SDK's low-level server with the same tool. Over HTTP, it prints its
+address.
 """
 
 import sys
@@ -38,7 +38,7 @@ MIB = 1024 * 1024
 
 
 class AtOnce:
-    """Replaces the bridge: reports what it is asked to, and returns the arguments."""
+    """Replaces the bridge: reports as requested, and returns the arguments."""
 
     clock = SystemClock()
 

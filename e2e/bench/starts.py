@@ -1,4 +1,4 @@
-"""What the bench measures in processes of their own: starts, the test kit, builds."""
+"""What the bench measures in separate processes: starts, the test kit, builds."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ anyio.run(main, *sys.argv[1:], backend_options={"use_uvloop": sys.platform != "w
 
 
 async def cold_start(chromium: Path, url: str) -> dict[str, float]:
-    """Processes of their own, the files of Python and Chromium in the system's cache."""
+    """Separate processes, with the files of Python and Chromium in the system's cache."""
     first_results, first_floors = [], []
     for _ in range(STARTS):  # interleaved, so that noise hits both alike
         first_results.append(await seconds_to_echo("-c", FIRST_RESULT, str(PROBE), url))
@@ -51,7 +51,7 @@ async def cold_start(chromium: Path, url: str) -> dict[str, float]:
 
 
 async def seconds_to_echo(*arguments: str) -> float:
-    """Time until a fresh Python process prints the value of an echo; it may exit later."""
+    """The time until a new Python process prints the value of an echo; it may exit later."""
     began = time.perf_counter()
     async with await anyio.open_process([sys.executable, *arguments], stderr=None) as process:
         assert process.stdout is not None
@@ -62,7 +62,7 @@ async def seconds_to_echo(*arguments: str) -> float:
 
 
 async def kit_runs(chromium: Path) -> dict[str, float]:
-    """Run a suite of tests that do next to nothing, each in a page of its own."""
+    """Run a suite of tests that do almost nothing, each in its own page."""
     with tempfile.TemporaryDirectory() as directory:
         began = time.time()
         ran = await anyio.to_thread.run_sync(run_kit, Path(directory), "bench")
@@ -83,7 +83,7 @@ async def kit_runs(chromium: Path) -> dict[str, float]:
 
 
 async def builds() -> dict[str, float]:
-    """Build a new plugin, then again at each of some changes, as the command does it."""
+    """Build a new plugin, and build it again after changes, as the command does."""
     with tempfile.TemporaryDirectory() as parent:
         plugin = Path(parent) / "chat"
         scaffold("chat", plugin, language="ts")

@@ -1,4 +1,4 @@
-"""What the bench measures, as lines of a table and as JSON."""
+"""The results of the bench, as a table and as JSON."""
 
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -17,11 +17,11 @@ class Work:
     """One line of the table.
 
     Attributes:
-        floor: What a bare prototype of the same hops took, on the machine it was measured on.
-        beside: Or the numbers of this run that are its floor, by their name: one of each round.
-        at_most: What is to be reached, where less is better.
-        at_least: The same, where more is better.
-        needs: What it cannot be measured without.
+        floor: What a bare prototype of the same hops took, on the machine where it was measured.
+        beside: Or the name of the results of this run that are its floor: one per round.
+        at_most: The goal, if less is better.
+        at_least: The goal, if more is better.
+        needs: What the measurement requires.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Work:
         return self.floor if self.beside is None else f"{number(median(numbers[self.beside]))} here"
 
     def times_floor(self, values: Sequence[float], floors: Sequence[float]) -> float:
-        """How many times what the floor takes: in each round, and of these the median."""
+        """The median over the rounds of ours divided by the floor."""
         pairs = zip(values, floors, strict=True)
         is_rate = self.unit.endswith("/s")
         return median(floor / value if is_rate else value / floor for value, floor in pairs)
@@ -54,7 +54,7 @@ class Work:
 
 @contextmanager
 def rounds_shown(total: int) -> Generator[Callable[[str], None]]:
-    """Show on stderr how many works are done; yields what to call after each, with its name."""
+    """Show the progress on stderr; yields a function to call with each workload's name."""
     progress = Progress(
         TextColumn("{task.description:<14}"),
         BarColumn(),
@@ -62,7 +62,7 @@ def rounds_shown(total: int) -> Generator[Callable[[str], None]]:
         TimeElapsedColumn(),
         console=Console(stderr=True),
         transient=True,
-        auto_refresh=False,  # drawn between the works, never during one
+        auto_refresh=False,  # drawn between workloads, never during one
     )
     with progress:
         task = progress.add_task("", total=total)

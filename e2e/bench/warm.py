@@ -1,4 +1,4 @@
-"""One warm Chromium, and one method for each work that is done on it."""
+"""One warm Chromium, and a method for each workload on it."""
 
 import gc
 import tempfile
@@ -40,12 +40,12 @@ FLOODS = 3
 LONE_REPORTS, REPORTS_IN_A_ROW = 100, 25
 GAP = 5  # ms between two, so that each finds the hops idle
 CANCELLATIONS = 15
-BIG = 32 * 1024 * 1024  # characters, of which one in sixteen takes two bytes
+BIG = 32 * 1024 * 1024  # characters, one in sixteen of which takes two bytes
 
 
 @dataclass(slots=True)
 class PongTap:
-    """The connection's socket, but it notes when a pong came."""
+    """The connection's socket; it also notes when a pong arrives."""
 
     socket: Socket
     came: float = 0.0
@@ -67,7 +67,7 @@ class PongTap:
 
 @dataclass(slots=True)
 class Reports:
-    """The reports of one call, as they come."""
+    """The reports of one call, as they arrive."""
 
     taken: list[ProgressReport] = field(default_factory=list[ProgressReport])
     last_came: float = 0.0
@@ -79,7 +79,7 @@ class Reports:
 
 @dataclass(slots=True)
 class Bench:
-    """Everything warm, and one method for each work: it gives the work's numbers of a round."""
+    """Everything warm; each method runs a workload and returns its results for a round."""
 
     tabs: OpenTabs
     tab: int
@@ -135,7 +135,7 @@ class Bench:
         return measured
 
     async def cancellations(self) -> dict[str, float]:
-        """How long after a client cancels the page's signal fires, on the clock of `ORIGIN`."""
+        """The time from a client's cancellation to the page's signal, on the clock of `ORIGIN`."""
         origin: float = await self.page.evaluate(ORIGIN)
         names = {"mcp": "cancel", "legacy": "legacy_cancel"}
         return {
@@ -173,7 +173,7 @@ class Bench:
         }
 
     async def flood(self, count: int = FLOOD) -> float:
-        """Reports per second, from the call's start to the last report's arrival."""
+        """Reports per second, from the start of the call to the arrival of the last report."""
         reports = Reports()
         arguments = {"steps": [{"flood": count}], "tabId": self.tab}
         began = time.perf_counter()
@@ -197,7 +197,7 @@ class Bench:
     async def _worst_during_flood(self, tab: int) -> float:
         over = anyio.Event()
         times: list[float] = []
-        gc.collect()  # else one that falls into the flood looks through all that the bench keeps
+        gc.collect()  # otherwise one runs during the flood
 
         async def flood() -> None:
             await self.flood()
@@ -205,7 +205,7 @@ class Bench:
 
         async with anyio.create_task_group() as group:
             group.start_soon(flood)
-            await anyio.lowlevel.checkpoint()  # the flood's call is sent first
+            await anyio.lowlevel.checkpoint()  # the call with the flood is sent first
             while not over.is_set():
                 times.append(await self.echo(tab))
         return max(times)
@@ -213,11 +213,10 @@ class Bench:
     async def lone_reports(self) -> dict[str, float]:
         """How long one report takes from the page to the server.
 
-        Page and server run on one machine, so both can read its clock. The page's own reading
-        of it counts whole milliseconds; its finer clock is set by that one (`ORIGIN`) before
-        each round. Unlike half a round trip, this does not take both ways for equally long.
-        What is left is the fine clock's grain, a tenth of a millisecond, and cancels out over
-        many reports.
+        Page and server run on one machine, so both can read its clock. The page reads it in whole
+        milliseconds; its finer clock is set by it (`ORIGIN`) before each round. Unlike half a round
+        trip, this does not assume that both directions take equally long. The remaining error is
+        the fine clock's resolution, 0.1 ms, and averages out over many reports.
         """
         origin: float = await self.page.evaluate(ORIGIN)
         bare_origin: float = await self.floor.page.evaluate(ORIGIN)
@@ -255,14 +254,14 @@ async def call_ms(client: Client, tool: str, arguments: dict[str, Any]) -> float
 
 
 async def python_echo(value: int) -> dict[str, int]:
-    """A tool of no hop but the first, beside those of pages."""
+    """A tool that uses only the first hop, beside those of pages."""
     return {"value": value}
 
 
 def create_bare_server(floor: Floor) -> Server[Any]:
-    """The MCP hop alone: a tool in Python that gives its arguments back.
+    """The MCP hop alone: a Python tool that returns its arguments.
 
-    And one that asks the prototype's page to: what an MCP server costs that has none of ours.
+    The other tool has the prototype's page do so, which is what a bare MCP server would cost.
     """
 
     async def list_tools(
@@ -282,7 +281,7 @@ def create_bare_server(floor: Floor) -> Server[Any]:
             return to_result(await floor.link.call("echo", **(params.arguments or {})))
         return to_result(params.arguments)
 
-    # The SDK would list the tools for each call else.
+    # Otherwise the SDK would list the tools before each call.
     return Server(
         "bare",
         on_list_tools=list_tools,
@@ -301,7 +300,7 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
             OpenTabs(plugins=[PROBE, clock], tools=[python_echo], settings=settings)
         )
 
-        # Another host, so that the two tabs never share a renderer.
+        # A different host, so that the two tabs never share a renderer.
         await tabs.open(url.replace("127.0.0.1", "localhost"))
         other_tab = (await tabs.bridge.wait_ready("probe")).tab_id
         page = await tabs.open(url)
@@ -328,7 +327,7 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         tap = PongTap(connection._socket)
         connection._socket = tap
         bench = Bench(tabs, tab, other_tab, page, tap, clients, floor)
-        for _ in range(100):  # also takes the reader over to the tap
+        for _ in range(100):  # also moves the reader to the tap
             await bench.echo(tab)
             await bench.echo(other_tab)
         await bench.flood()

@@ -1,4 +1,4 @@
-"""What a call of a page's own tool costs, beside one of a plugin's in the same page."""
+"""What a call of a page's own tool costs, compared with a plugin's tool in the same page."""
 
 import time
 from collections.abc import AsyncGenerator

@@ -1,13 +1,13 @@
-"""How agent frameworks read a tool's result, by the shapes that they know."""
+"""How agent frameworks read a tool's result, according to the types that they know."""
 
 from typing import Any
 
 
 def autogen_reads(result: dict[str, Any]) -> tuple[bool, list[str]]:
-    """Return what AutoGen's `McpWorkbench` makes of a result: whether it failed, and its parts.
+    """Return a result as AutoGen's `McpWorkbench` reads it: whether it failed, and its parts.
 
-    AutoGen replaces a result with an error when one of its blocks is of another type than these,
-    and so do the functions of semantic-kernel.
+    AutoGen replaces a result with an error if one of its blocks has any other type; so do the
+    functions of semantic-kernel.
     """
     parts: list[str] = []
     for block in result["content"]:

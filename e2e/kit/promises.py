@@ -1,11 +1,11 @@
-"""A plugin whose tools each break one promise, for some inputs; or, when fixed, none."""
+"""A plugin whose tools each break one promise for some inputs, or none once fixed."""
 
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-# What each tool does before it returns {n}; `broken` is whether it breaks its promise at all.
+# What each tool does before it returns {n}; `broken` says whether it breaks its promise.
 TOOLS = {
     "keeps_all": "await pause(n % 3, signal); report(1); report(2);",
     "returns_text": "if (broken && n > 100) return { n: String(n) };",

@@ -1,4 +1,4 @@
-"""Runs of pytest inside a test: a suite of this directory, in a directory of its own."""
+"""Runs of pytest inside a test: a suite of this directory, copied to a separate one."""
 
 import os
 import shutil
@@ -16,14 +16,14 @@ from e2e.documents import PLUGINS, ROOT
 from opentabs_py.browser.chromium import registry_place
 
 HERE = Path(__file__).parent
-RUN_WITHIN = 100  # s; the outer test's own bound comes after it
+RUN_WITHIN = 100  # s; the outer test's timeout is longer
 HAS_FFMPEG = registry_place("ffmpeg", os.environ).exists() or shutil.which("ffmpeg") is not None
 with_ffmpeg = pytest.mark.skipif(
     not HAS_FFMPEG, reason="ffmpeg is missing: install the system's package"
 )
-# A test that hangs says where, even if ending it hangs too.
+# A test that hangs prints where, even if ending it hangs too.
 INI = "[pytest]\ntimeout = 50\nfaulthandler_timeout = 45\njunit_family = xunit1\n"
-# Warnings are errors, but for one that pytest-playwright gets from pytest 9.
+# Warnings are errors, except for one that pytest-playwright causes with pytest 9.
 WARNINGS = ["-W", "error", "-W", "ignore::pytest.PytestRemovedIn10Warning"]
 
 
@@ -39,7 +39,7 @@ class Case:
 
 @dataclass(frozen=True)
 class KitRun:
-    """What came of an inner run."""
+    """The outcome of an inner run."""
 
     directory: Path
     code: int
@@ -55,7 +55,7 @@ class KitRun:
 
 
 def prepare(directory: Path, suite: str) -> Path:
-    """Put a suite into a directory, as the one test file there."""
+    """Copy a suite to a directory, as its only test file."""
     shutil.copyfile(HERE / "suite_conftest.py", directory / "conftest.py")
     shutil.copyfile(HERE / f"suite_{suite}.py", directory / f"test_{suite}.py")
     (directory / "pytest.ini").write_text(INI)
@@ -77,13 +77,13 @@ def environment(**more: str) -> dict[str, str]:
 def run_kit(
     directory: Path, suite: str, *options: str, within: float = RUN_WITHIN, **more: str
 ) -> KitRun:
-    """Run a suite to its end."""
+    """Run a suite, and wait for its end."""
     prepare(directory, suite)
     return run(directory, *options, within=within, **more)
 
 
 def run(directory: Path, *options: str, within: float = RUN_WITHIN, **more: str) -> KitRun:
-    """Run the tests of a directory to their end."""
+    """Run the tests of a directory, and wait for their end."""
     done = subprocess.run(
         command("--junitxml=junit.xml", *options),
         cwd=directory,
@@ -98,7 +98,7 @@ def run(directory: Path, *options: str, within: float = RUN_WITHIN, **more: str)
 
 
 def read_junit(file: Path) -> dict[str, Case]:
-    """Read the cases of a run; none when it was broken off."""
+    """Read the cases of a run; empty if it was interrupted."""
     if not file.exists():
         return {}
     return {case.attrib["name"]: _case(case) for case in ET.parse(file).iter("testcase")}

@@ -1,4 +1,4 @@
-"""Tests that await among tests that do not; run by test_kit_async.py."""
+"""Async tests among others that are not; run by test_kit_async.py."""
 
 from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path

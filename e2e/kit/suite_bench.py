@@ -1,4 +1,4 @@
-"""A first result, then empty tests, which measure the test kit's overhead; run by bench.py."""
+"""A first result, then empty tests, which measure the test kit's overhead; run by the bench."""
 
 import json
 import time
@@ -31,7 +31,7 @@ def test_further(opentabs: SyncOpenTabs, page: Page, number: int) -> None:
 
 @pytest.fixture(scope="module")
 def recording() -> str:
-    """A page and three answers, as a recording."""
+    """A recording of a page and three responses."""
 
     def entry(path: str, text: str, mime: str) -> object:
         headers = [{"name": "content-type", "value": mime}]

@@ -1,4 +1,4 @@
-"""Each expectation as it holds and as it does not; run by test_kit_expectations.py."""
+"""Each expectation, once met and once not; run by test_kit_expectations.py."""
 
 import re
 from datetime import timedelta
@@ -142,7 +142,7 @@ def test_fails_of_a_value(opentabs: SyncOpenTabs) -> None:
 
 def test_fails_of_a_call_that_still_runs(opentabs: SyncOpenTabs) -> None:
     call = opentabs.start("probe_run", key="k", steps=[{"report": {}}, {"wait": 60_000}])
-    expect(call).to_progress(min=1)  # so its tool has been started, however busy the machine
+    expect(call).to_progress(min=1)  # so its tool has started, however busy the machine is
     expect(call).to_succeed(within=0.1)
 
 

@@ -12,7 +12,7 @@ from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 from opentabs_py.testing.faults import Death
 
-SEEDS = 30  # so that each of 10 boundaries meets each of 3 ways to die
+SEEDS = 30  # so that each of 10 boundaries is combined with each of 3 ways to die
 REPORTS = [{"progress": number, "total": 3} for number in (1, 2, 3)]
 STEPS = [{"report": report} for report in REPORTS]
 VALUE = {"key": "key", "result": "the value"}
@@ -26,14 +26,14 @@ def _open(page: Page) -> None:
 
 
 def plant(opentabs: SyncOpenTabs, hop: str, action: str, kind: str) -> None:
-    """Plants one fault, and no other."""
+    """Injects one fault, and no other."""
     opentabs.faults.clear()
     options = {"seconds": 0.05} if action == "delay" else {}
     getattr(opentabs.faults, action)(hop, kind=kind, **options)
 
 
 def wait_until_fired(opentabs: SyncOpenTabs, page: Page) -> None:
-    """Waits until the fault that was planted last has happened; the test's own bound ends it."""
+    """Waits until the last injected fault has happened; the test's timeout bounds it."""
     while not opentabs.faults.log.planted[-1].fired:
         page.wait_for_timeout(10)
 
@@ -67,7 +67,7 @@ def test_no_fault_of_a_notification_changes_what_a_client_gets(
         call = mcp.start("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
 
         expect(call, action).to_succeed()
-        # What is held back until another message has passed is passed by the response.
+        # A message that is held back until another has passed is passed by the response.
         came = {"drop": 0, "delay": 3, "duplicate": 6, "reorder": 0}
         assert len(call.progress) == came[action], action
 
@@ -79,7 +79,7 @@ def test_a_dropped_report_is_missed_and_no_other(opentabs: SyncOpenTabs, hop: An
     call = run_probe(opentabs)
 
     expect(call).to_succeed()
-    expect(call).to_progress(REPORTS)  # the server drops what it has seen
+    expect(call).to_progress(REPORTS)  # the server drops what it has seen before
 
 
 @pytest.mark.opentabs(clock="manual")
@@ -124,7 +124,7 @@ def test_faults_end_with_the_test_that_planted_them(opentabs: SyncOpenTabs) -> N
     expect(run_probe(opentabs)).to_progress(REPORTS)
 
 
-# --- the log of a run, and another run by it ---
+# --- the log of a run, and its replay ---
 
 
 @pytest.mark.parametrize("hop", ["websocket", "port", "event"])
@@ -150,7 +150,7 @@ def test_a_log_does_it_again_whatever_is_chosen_now(
 ) -> None:
     lost_then = Planted(Rule(hop, "drop", kind="tool.result"), {"up": "2"})
     opentabs.faults.replay(FaultLog(0, (lost_then,)).to_json())
-    opentabs.faults.drop(hop, kind="tool.result")  # each; but then it was the second
+    opentabs.faults.drop(hop, kind="tool.result")  # of each; in that run it was the second
 
     expect(run_probe(opentabs)).to_succeed()
     lost = opentabs.start("probe_echo", value=1)
@@ -175,13 +175,13 @@ def test_the_seed_of_a_run_is_that_of_the_option(
     assert opentabs.faults.random.random() == random.Random(opentabs.faults.seed).random()
 
 
-# --- what happens to a browser ---
+# --- faults of the browser ---
 
 
 def test_a_result_survives_a_service_worker_killed_at_any_moment(
     opentabs: SyncOpenTabs, page: Page
 ) -> None:
-    """Every boundary that a call crosses, in turn, and a random moment behind it."""
+    """Every boundary that a call crosses, in turn, and a random moment after it."""
     boundaries: list[tuple[Any, str]] = [
         ("websocket", "tool.dispatch"),
         ("port", "tool.dispatch"),
@@ -272,8 +272,8 @@ def test_a_call_whose_page_goes_is_lost_at_once(
 def test_a_call_whose_extension_is_reloaded_is_lost_at_once_and_the_next_one_works(
     opentabs: SyncOpenTabs, page: Page
 ) -> None:
-    """At once: no grace can end, for the clock stands still."""
-    # What a reload leaves behind may still connect, one time in five, and is dead.
+    """At once: no grace period can end, because the clock stands still."""
+    # One time in five, a dead remnant of the reload still connects.
     for number in range(6):
         call = opentabs.start("probe_run", key=f"{number}", steps=[{"wait": 60_000}])
         page.wait_for_function(f"'{number}' in probe.runs")

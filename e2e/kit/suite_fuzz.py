@@ -1,4 +1,4 @@
-"""Each tool of the plugin as `expect_contract` sees it; run by test_kit_fuzz.py."""
+"""`expect_contract` for each tool of the plugin; run by test_kit_fuzz.py."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The hands, called as an agent calls them; run by test_kit_hands.py."""
+"""The hands' tools, called as an agent calls them; run by test_kit_hands.py."""
 
 import pytest
 from playwright.sync_api import Dialog, Page

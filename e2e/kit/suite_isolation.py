@@ -1,6 +1,6 @@
-"""What one test leaves behind, and what the next finds of it; run by test_kit_isolation.py.
+"""What one test leaves behind, and whether the next finds it; run by test_kit_isolation.py.
 
-The tests run in this order, each `..._then_...` after what it is about.
+The tests run in this order; each `..._then_...` follows what it is about.
 """
 
 import json

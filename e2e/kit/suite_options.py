@@ -1,4 +1,4 @@
-"""Tests that tell how their browser was launched; run by test_kit_options.py."""
+"""Tests that report how their browser was launched; run by test_kit_options.py."""
 
 import os
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from opentabs_py.testing import SyncOpenTabs, expect
 
 @pytest.fixture(scope="session")
 def browser_type_launch_args(browser_type_launch_args: dict[str, object]) -> dict[str, object]:
-    """With a window where there is no screen: Chromium draws it nowhere."""
+    """A headed browser without a screen: Chromium does not draw its window."""
     if browser_type_launch_args.get("headless") is False and "DISPLAY" not in os.environ:
         return {**browser_type_launch_args, "args": ["--ozone-platform=headless"]}
     return browser_type_launch_args

@@ -1,4 +1,4 @@
-"""Tests of a page with tools of its own, which replay its recording."""
+"""Tests of a page that registers tools; they replay its recording."""
 
 import pytest
 

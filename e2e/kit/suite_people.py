@@ -1,6 +1,6 @@
 """Tests with two people in two browsers; run by test_kit_people.py.
 
-The tests run in this order, each `..._then_...` after what it is about.
+The tests run in this order; each `..._then_...` follows what it is about.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tests that end in every way, for the report of their run; run by test_kit_report_page.py."""
+"""Tests with every outcome, for the report of their run; run by test_kit_report_page.py."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
-# The page answers nothing for 3 s.
+# The page does not respond for 3 s.
 BUSY = "setTimeout(() => { const end = Date.now() + 3000; while (Date.now() < end); })"
 HOSTILE = "</script><script>document.title='owned'</script><!--<img src=x onerror=alert(1)>"
 

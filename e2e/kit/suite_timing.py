@@ -15,12 +15,12 @@ pytestmark = pytest.mark.opentabs(clock="manual")
 
 Start = Callable[..., Call]
 HANG = {"wait": 3_600_000}
-LATE = 1.5  # s; how much later than its limit a call may end on a noisy machine
+LATE = 1.5  # s; how long after its limit a call may end on a noisy machine
 
 
 @pytest.fixture
 def start(opentabs: SyncOpenTabs, page: Page) -> Start:
-    """Starts a tool that reports when the test says so, and runs until it is stopped."""
+    """Starts a tool that reports when the test requests it, and runs until it is stopped."""
     open_page(page)
 
     def start_(*steps: Any) -> Call:
@@ -37,17 +37,17 @@ def open_page(page: Page) -> None:
 
 
 def margin(opentabs: SyncOpenTabs) -> float:
-    """How close to a limit these tests go; time itself goes on while they do anything else."""
+    """How close to a limit these tests go, in s; real time passes while they do anything else."""
     return 0.1 if opentabs.clock.is_manual else 5
 
 
 def at_once(opentabs: SyncOpenTabs) -> float:
-    """How long to wait for what has happened when the clock was advanced; time itself has none."""
+    """How long to wait for what advancing the clock has caused, in s; 0 with the real clock."""
     return 0 if opentabs.clock.is_manual else LATE
 
 
 def report(page: Page, call: Call) -> None:
-    """Have the tool report once more, and wait until the server has it."""
+    """Make the tool report once more, and wait until the server has the report."""
     count = len(call.progress)
     page.evaluate("probe.report()")
     expect(call).to_progress(min=count + 1)
@@ -116,7 +116,7 @@ def test_the_rules_hold_whether_or_not_a_client_asks_for_progress(
     for _ in range(2):
         opentabs.clock.advance(30 - margin(opentabs))
         page.evaluate("probe.report()")
-        # What overtakes nothing on its way is proof that the server has the report.
+        # Messages never overtake each other, so this proves that the server has the report.
         opentabs.call("probe_echo", value=1)
     assert not call.ended
     opentabs.clock.advance(30)

@@ -1,4 +1,4 @@
-"""A page that tries to reach another server in every way, replayed."""
+"""The replay of a page that tries in every way to reach another server."""
 
 import pytest
 
@@ -11,7 +11,7 @@ def test_traps(opentabs: SyncOpenTabs) -> None:
     page.goto(opentabs.recording.url)
     page.wait_for_function("document.body?.dataset.done === 'yes'")
     page.goto(opentabs.recording.url + "gone")
-    page.wait_for_timeout(500)  # for a connection that the browser makes on its own
+    page.wait_for_timeout(500)  # for a connection that the browser opens by itself
 
 
 @pytest.mark.opentabs

@@ -1,12 +1,12 @@
 """The floor of the bench: a bare prototype of hops 2 to 5, with none of our guarantees.
 
-A service worker, a content script and a script of the page that pass text on, and a WebSocket of
-the same uvicorn. A tool's value is made JSON in the page and read here. There is one tab, a page
-can hear and forge all, nothing is checked, and what a hop loses is lost. Reports of one job of the
-page go by the thousand, the fastest simple way that keeps their order.
+A service worker, a content script and a page script forward text, over a WebSocket of the same
+uvicorn. A tool's value is serialized in the page and parsed here. There is one tab, a page can read
+and forge everything, nothing is checked, and what a hop loses is lost. Reports of one job of the
+page are sent in batches of a thousand, the fastest simple way that keeps their order.
 
-As a program it is the floor of a cold start, so nothing of `opentabs_py` is imported here:
-`python -m e2e.bench.floor.prototype CHROMIUM URL` prints the value of one echo.
+Run as a program, it is the floor of a cold start, so it imports nothing from `opentabs_py`: `python
+-m e2e.bench.floor.prototype CHROMIUM URL` prints the value of one echo.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from playwright.async_api import Page, async_playwright
 
 EXTENSION = Path(__file__).parent / "extension"
 KEEPALIVE = 20  # s; Chrome stops a silent service worker at 30
-READY_WITHIN = 10  # s; it takes some ms
+READY_WITHIN = 10  # s; it takes a few ms
 WARM_UP = 100  # echoes
 
 Take = Callable[[list[dict[str, Any]]], None]
@@ -35,7 +35,7 @@ Take = Callable[[list[dict[str, Any]]], None]
 
 @dataclass(slots=True)
 class Link:
-    """The server's end: calls under way by their id, and an ASGI application."""
+    """The server's end: pending calls by id, and an ASGI application."""
 
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     last_id: int = 0
@@ -77,13 +77,13 @@ class Link:
 
 @dataclass(slots=True)
 class Floor:
-    """The prototype, warm, and the works that the bench does with ours."""
+    """The prototype, warm, with the same workloads that the bench runs on ours."""
 
     link: Link
     page: Page
 
     async def echo(self) -> float:
-        """Return the milliseconds of an echo."""
+        """Return how long an echo takes, in ms."""
         began = time.perf_counter()
         await self.link.call("echo", value=1)
         return (time.perf_counter() - began) * 1000
@@ -117,7 +117,7 @@ class Floor:
         return count / (last_came - began)
 
     async def lone_reports(self, count: int, gap: int, origin: float) -> list[float]:
-        """Return the milliseconds that each report took; the page's clock began at `origin`."""
+        """Return how long each report took, in ms; the page's clock started at `origin`."""
         took: list[float] = []
 
         def take(reports: list[dict[str, Any]]) -> None:
@@ -164,7 +164,7 @@ async def open_floor(chromium: Path, url: str) -> AsyncGenerator[Floor]:
 
 @asynccontextmanager
 async def warm_floor(chromium: Path, url: str, flood: int) -> AsyncGenerator[Floor]:
-    """The same, after calls of each kind, and kept alive."""
+    """The same, warmed up by calls of each kind, and kept alive."""
     async with open_floor(chromium, url) as floor:
         for _ in range(WARM_UP):
             await floor.echo()
@@ -185,7 +185,7 @@ async def warm_floor(chromium: Path, url: str, flood: int) -> AsyncGenerator[Flo
 
 
 async def fresh_page_ms(chromium: Path, count: int) -> list[float]:
-    """Return how many ms pytest-playwright's work for a test takes: a context and a page."""
+    """Return how long pytest-playwright takes per test for a context and a page, in ms."""
     took = []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=chromium)
@@ -201,8 +201,8 @@ async def fresh_page_ms(chromium: Path, count: int) -> list[float]:
 
 @asynccontextmanager
 async def serve(app: Any) -> AsyncGenerator[int]:
-    """Serve on a free port, set up as our own server is, and give the port."""
-    # Nagle's algorithm goes off only where the protocol is named.
+    """Serve on a free port, configured like our own server, and return the port."""
+    # Nagle's algorithm is turned off only if the protocol is named.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(
