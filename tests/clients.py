@@ -36,7 +36,7 @@ class Hearing:
         return self._changes.statistics().current_buffer_used > 0
 
     async def tools(self) -> list[str]:
-        """List the tools' names, as the server has them now."""
+        """List the names of the tools that the server has now."""
         with anyio.fail_after(PATIENT):
             return [tool.name for tool in (await self.client.list_tools()).tools]
 
@@ -50,7 +50,7 @@ async def hearing(target: Any, mode: str) -> AsyncGenerator[Hearing]:
         if isinstance(message, types.ToolListChangedNotification):
             await told.send(None)
 
-    # Of the initialize era, one over HTTP hears on a stream that it opens by itself, later.
+    # In the initialize era, a client over HTTP opens its stream for notifications later.
     opened = anyio.Event()
 
     async def note_stream(response: httpx2.Response) -> None:
@@ -67,7 +67,7 @@ async def hearing(target: Any, mode: str) -> AsyncGenerator[Hearing]:
                 with anyio.fail_after(PATIENT):
                     if over_http:
                         await opened.wait()
-                    await client.list_tools()  # answered once `initialized` has been read
+                    await client.list_tools()  # answered after `initialized` has been read
                 yield Hearing(client, changes)
             return
         async with (

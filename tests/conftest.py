@@ -7,7 +7,7 @@ import tempfile
 import pytest
 from hypothesis import settings
 
-# How long an example takes says how busy the machine is.
+# The duration of an example depends on how busy the machine is.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
@@ -19,10 +19,10 @@ def pytest_configure(config: pytest.Config) -> None:
     state = tempfile.TemporaryDirectory(prefix="opentabs-test-state-")
     config.add_cleanup(state.cleanup)
     os.environ["XDG_STATE_HOME"] = state.name
-    os.environ["OPENTABS_AUDIT"] = "false"  # what tests do is not in the user's audit
+    os.environ["OPENTABS_AUDIT"] = "false"  # tests are not in the user's audit
 
 
 @pytest.fixture
 def anyio_backend() -> str:
-    """The backend the package uses in production."""
+    """The backend that the package uses in production."""
     return "asyncio"

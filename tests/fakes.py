@@ -1,4 +1,4 @@
-"""A hand-written extension: what one end of its socket says, the other hears."""
+"""A hand-written extension: what one end of its socket sends, the other receives."""
 
 import json
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -32,7 +32,7 @@ class FakeSocket:
         self._to_bridge, self._for_bridge = anyio.create_memory_object_stream[str](inf)
         self._to_test, self._for_test = anyio.create_memory_object_stream[str](inf)
         self.closed: tuple[int, str] | None = None
-        self.is_stalled = False  # the extension does not read
+        self.is_stalled = False  # while the extension does not read
         self.heard: list[Json] = []
 
     # --- the bridge's end ---
@@ -128,7 +128,7 @@ async def greeted(connect: Connect, *documents: Json, tabs: list[int] | None = N
     return socket
 
 
-# --- what an extension says ---
+# --- messages of an extension ---
 
 
 def state(*documents: Json, tabs: list[int] | None = None) -> Json:
@@ -214,7 +214,7 @@ def pages_of(*bridges: Bridge) -> Pages:
 
 
 class FakeBridge(Bridge):
-    """A bridge whose calls all end alike: after `reports`, with `error`, or with `value`."""
+    """A bridge whose calls all end the same way: after `reports`, with `error` or with `value`."""
 
     def __init__(
         self,
@@ -248,7 +248,7 @@ class FakeBridge(Bridge):
 
 
 class SignedOut(FakeBridge):
-    """A page in which the plugin is not ready until somebody signs in."""
+    """A page in which the plugin is not ready until a user signs in."""
 
     is_signed_in = False
 

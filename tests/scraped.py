@@ -5,10 +5,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 class Scraped:
-    """One answer, read by Prometheus's own parser.
+    """A response, read by Prometheus's own parser.
 
     Args:
-        text: The answer.
+        text: The response.
     """
 
     def __init__(self, text: str) -> None:
@@ -26,5 +26,5 @@ class Scraped:
         return found[0] if found else None
 
     def labels(self, name: str, label: str) -> set[str]:
-        """Return the values of a label among the samples with this name."""
+        """Return the values of a label in the samples with this name."""
         return {each.labels[label] for each in self.samples if each.name == name}

@@ -1,4 +1,4 @@
-"""Servers over a bridge without a browser, and a client that says just what it is told to."""
+"""Servers over a bridge without a browser, and a client that sends only what the test says."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -64,7 +64,7 @@ class Served:
 
 
 class RawClient:
-    """A client of the initialize era that says what it is told to, and reads only when asked."""
+    """A client of the initialize era that sends and reads only on request."""
 
     def __init__(self, reader: Any, writer: Any) -> None:
         self._reader, self._writer = reader, writer

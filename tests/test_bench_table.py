@@ -20,7 +20,7 @@ def test_times_the_floor_is_above_one_where_ours_is_slower(
 
 
 def test_ours_is_compared_with_the_floor_of_its_own_round() -> None:
-    # of the medians it would be 3 / 2
+    # with the medians it would be 3 / 2
     assert ECHO.times_floor(NUMBERS["echo"], NUMBERS["echo_floor"]) == 3
 
 

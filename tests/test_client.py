@@ -1,4 +1,4 @@
-"""The client: progress in order and on time, extensible deadlines, and its messages."""
+"""The client: progress in order and on time, extensible deadlines, and messages."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -47,7 +47,7 @@ async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns
         nonlocal running
         running += 1
         assert running == 1
-        # The later the report, the sooner it would be done.
+        # The later the report, the sooner its handler would be done.
         for _ in range(20 - int(str(message))):
             await anyio.lowlevel.checkpoint()
         seen.append(str(message))
@@ -153,7 +153,7 @@ async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:
 
 
 def opens() -> types.CallToolResult:
-    """Name a stream, as a server of any make may."""
+    """Name a stream, as any server may."""
     named = [{"id": "x", "name": "odd"}]
     text = types.TextContent(text="open")
     return types.CallToolResult(content=[text], _meta={"opentabs/streams": named})

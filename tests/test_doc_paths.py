@@ -1,4 +1,4 @@
-"""What the documents say of this repository's files is still so."""
+"""The paths in the documents exist in this repository."""
 
 import re
 from pathlib import Path
@@ -8,13 +8,13 @@ import pytest
 REPOSITORY = Path(__file__).parent.parent
 DOCUMENTS = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 TOP = {"opentabs_py", "adapter_js", "extension", "tests", "e2e", "docs", ".ci"}
-# Paths in docs/architecture.md begin where the reader is: in one of these.
+# Paths in docs/architecture.md are relative to one of these.
 ROOMS = ("", "opentabs_py", "extension", "adapter_js")
 _PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w-]+\.(?:py|js|ts|md))?)`")
 
 
 def missing(text: str, rooms: tuple[str, ...]) -> list[str]:
-    """Return the paths in a document that exist in none of the rooms."""
+    """Return the paths in a document that exist in none of these directories."""
     return [
         path
         for path in _PATH.findall(text)

@@ -1,4 +1,4 @@
-"""docs/grafana-fleet.json shows what is exported."""
+"""docs/grafana-fleet.json uses only metrics that are exported."""
 
 import json
 import re
@@ -16,7 +16,7 @@ DASHBOARD: dict[str, Any] = json.loads(DOCUMENT.read_text(encoding="utf-8"))
 PANELS: list[dict[str, Any]] = DASHBOARD["panels"]
 VARIABLES: list[dict[str, Any]] = DASHBOARD["templating"]["list"]
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-# Those of Prometheus itself, and what prometheus-client exports of the process.
+# Those of Prometheus itself, and the process metrics of prometheus-client.
 OTHERS = {"process_resident_memory_bytes"}
 TARGET_LABELS = {"job", "instance"}
 

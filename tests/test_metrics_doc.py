@@ -1,4 +1,4 @@
-"""docs/metrics.md says what is exported."""
+"""docs/metrics.md describes the exported metrics."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Calls to write to an audit, and ways to look at its file."""
+"""Calls to write to an audit, and ways to inspect its file."""
 
 import sqlite3
 from contextlib import closing
@@ -42,7 +42,7 @@ def an_entry(number: int = 0, **more: Any) -> AuditEntry:
 
 
 def add(path: Path, *entries: AuditEntry, missed: int = 0) -> None:
-    """Write calls that are never too old."""
+    """Write calls that never expire."""
     file = AuditFile(path, retention=Retention(), now=lambda: 2000.0)
     file.add(entries, missed=missed)
     file.close()

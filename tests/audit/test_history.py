@@ -1,4 +1,4 @@
-"""What the audit can be asked."""
+"""Queries of the audit."""
 
 import sqlite3
 from contextlib import closing

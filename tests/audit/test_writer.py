@@ -1,4 +1,4 @@
-"""The audit is written behind the calls, which never wait for it."""
+"""The audit is written in the background; calls never wait for it."""
 
 import logging
 import sqlite3
@@ -25,7 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def locked(path: Path) -> Generator[sqlite3.Connection]:
-    """A lock on the file, which the test may release by closing it."""
+    """A lock on the file; closing it releases the lock."""
     add(path, an_entry(10**6))
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("BEGIN EXCLUSIVE")

@@ -1,4 +1,4 @@
-"""What an extension is sent for its icon: how many calls run, and how many wait for a person."""
+"""What is sent to an extension for its icon: how many calls run, and how many wait for a person."""
 
 import anyio
 import pytest

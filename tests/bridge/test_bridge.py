@@ -40,7 +40,7 @@ CALL = ToolCall({"text": "hi"}, Limits())
 
 
 class Caller:
-    """A call made in the background: its outcome is there once `done` is set."""
+    """A call in the background: its outcome is available once `done` is set."""
 
     def __init__(self) -> None:
         self.value: object = None
@@ -124,7 +124,7 @@ async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() ->
                 tasks.start_soon(sync)
                 asked = await socket.hear("plugins.sync")
                 assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
-                # The answer for the older list says nothing of this one.
+                # The response about the older list says nothing about this one.
                 socket.say({"id": hello_sync["id"], "result": {"injected": 0, "problems": []}})
                 await until_all_wait()
                 order.append("answered")
@@ -526,7 +526,7 @@ async def test_a_call_whose_page_left_before_it_came_is_made_in_the_next_documen
         assert await caller.outcome() == 1
 
 
-# --- the link goes and comes ---
+# --- the link is lost and restored ---
 
 
 async def test_a_result_that_was_not_acknowledged_is_accepted_after_a_reconnect() -> None:
@@ -620,7 +620,7 @@ async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
         "runtime.up",
         "server.received",
     ]
-    assert 1e9 < stamps["runtime.up"] < 1e12  # the browser's clock stood at 0 when it said hello
+    assert 1e9 < stamps["runtime.up"] < 1e12  # the browser's clock was at 0 when it said hello
     assert stamps["runtime.up"] - stamps["worker.down"] == pytest.approx(0.002, abs=1e-5)
 
 
@@ -661,7 +661,7 @@ async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanw
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
         tasks.start_soon(caller, bridge, replace(CALL, recording=recording))
-        tasks.start_soon(Caller(), bridge, CALL)  # which nobody records
+        tasks.start_soon(Caller(), bridge, CALL)  # but nobody records
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
         socket.hang_up()
         while bridge.connected:

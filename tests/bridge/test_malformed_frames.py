@@ -1,4 +1,4 @@
-"""Whatever frames come down the extension's socket: each gets a reason, and changes nothing."""
+"""Any malformed frame on the extension's socket is refused with a reason, and changes nothing."""
 
 import copy
 import json
@@ -31,7 +31,7 @@ from tests.fakes import (
 )
 
 CALL = "c" * 32
-FRAMES = 20  # of an example
+FRAMES = 20  # per example
 EXAMPLES, PARTS = (500, 10) if "SOAK" in os.environ else (40, 1)  # `make soak`: 100,000 frames
 
 valid: list[Json] = [
@@ -54,7 +54,7 @@ junk = st.recursive(
 
 @st.composite
 def spoilt_messages(draw: st.DrawFn) -> str:
-    """A message of the protocol with one member taken out, replaced or added, or cut short."""
+    """A message of the protocol with one member removed, replaced or added, or truncated."""
     message: Any = {"jsonrpc": "2.0", **copy.deepcopy(draw(st.sampled_from(valid)))}
     part = message
     while True:
@@ -93,7 +93,7 @@ def state_of(bridge: Bridge) -> object:
 
 
 class Fuzzed:
-    """A bridge with a call under way in a page."""
+    """A bridge with a call running in a page."""
 
     bridge: Bridge
     socket: FakeSocket

@@ -49,7 +49,7 @@ def join(name: str, index: int) -> Bridge:
 
 @asynccontextmanager
 async def connecting(browsers: Pages) -> AsyncGenerator[Callable[[str], Awaitable[FakeSocket]]]:
-    """Yield a function that connects the browser with an id, and waits until it is greeted."""
+    """Yield a function that connects the browser with an id, and waits for the bridge's hello."""
     serve = browsers.admit([f"opentabs.secret.{SECRET}"])
     assert serve is not None
     sockets: list[FakeSocket] = []

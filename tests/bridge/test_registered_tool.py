@@ -1,4 +1,4 @@
-"""In which page a call of a page's own tool runs."""
+"""In which page a call of a tool that pages register runs."""
 
 from typing import Any
 

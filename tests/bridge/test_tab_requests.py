@@ -1,4 +1,4 @@
-"""What extensions are asked about tabs, and what they answer."""
+"""Requests to extensions about tabs, and their responses."""
 
 import anyio
 import pytest

@@ -14,7 +14,7 @@ from tests.browser.test_endpoints import allow
 
 
 class EnoughError(Exception):
-    """Ends an attachment, which never ends by itself."""
+    """Ends an attachment that would never end by itself."""
 
 
 class NeverConnected:
@@ -31,7 +31,7 @@ class NeverConnected:
 
 @pytest.fixture
 def two_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
-    """Two browsers of this user that allow debugging."""
+    """Two browsers of this user with debugging allowed."""
     chrome, edge = tmp_path / "chrome", tmp_path / "edge"
     monkeypatch.setattr(endpoints, "user_data_dirs", lambda: {chrome: "Chrome", edge: "Edge"})
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -66,7 +66,7 @@ async def test_the_same_advice_is_shown_once(
 
 
 class Connecting(NeverConnected):
-    """The link to an extension that an earlier server left in the browser; it counts the waits."""
+    """The link to an extension that an earlier server left in the browser; counts the waits."""
 
     def __init__(self) -> None:
         self.waits = 0

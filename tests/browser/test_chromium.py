@@ -17,7 +17,7 @@ MakeProgram = Callable[[Path], Path]
 
 @pytest.fixture
 def make_program(tmp_path: Path) -> MakeProgram:
-    """Put an executable at a path, which leaves a mark when it is started."""
+    """Create an executable at a path; starting it leaves a mark."""
 
     def make(path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What starting a driver does besides starting it."""
+"""Side effects of starting a driver."""
 
 import os
 from pathlib import Path

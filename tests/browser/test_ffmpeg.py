@@ -1,4 +1,4 @@
-"""Videos: recorded with Playwright's own ffmpeg, or with the system's instead."""
+"""Videos are recorded with Playwright's own ffmpeg, or else with the system's."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ NAME = "PLAYWRIGHT_BROWSERS_PATH"
 
 @pytest.fixture
 def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A system with an ffmpeg, and a registry of Playwright's with a browser alone."""
+    """A system with an ffmpeg, and a Playwright registry that contains only a browser."""
     (tmp_path / "registry" / "webkit-1").mkdir(parents=True)
     program = tmp_path / "bin" / "ffmpeg"
     program.parent.mkdir()
@@ -31,7 +31,7 @@ def test_the_system_s_ffmpeg_is_lent_to_a_driver_that_has_none(system: Path) -> 
     with lend_ffmpeg() as lent:
         place = registry_place("ffmpeg", {**os.environ, **lent})
         assert (place / "ffmpeg-linux").resolve() == system
-        assert (place.parent / "webkit-1").is_dir()  # what else there is, is there still
+        assert (place.parent / "webkit-1").is_dir()  # everything else is still there
 
     assert not place.parent.exists()
 

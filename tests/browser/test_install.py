@@ -23,11 +23,11 @@ CHROMIUM_WITHOUT_LIBRARIES = "#!/bin/sh\necho 'libnss3.so: cannot open shared ob
 
 @dataclass
 class Downloads:
-    """A server that Playwright takes for the one it downloads from.
+    """A server that replaces the one from which Playwright downloads.
 
     Attributes:
-        archive: What every download gets; without one, 404.
-        paths: What was asked for.
+        archive: The response to every download; without one, 404.
+        paths: The requested paths.
     """
 
     host: str = ""
@@ -89,7 +89,7 @@ def add_program(tmp_path: Path, name: str, script: str) -> Path:
 
 
 def add_apt_get(tmp_path: Path, *, packages: str, installs: str = CHROMIUM) -> Path:
-    """Put an apt-get on the path that knows some packages; return the log of its calls."""
+    """Put an apt-get that knows some packages on the path; return the log of its calls."""
     log = tmp_path / "apt.log"
     (tmp_path / "package").write_text(installs)
     add_program(

@@ -1,4 +1,4 @@
-"""Nothing that a browser has started outlives it."""
+"""Nothing that a browser starts outlives it."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ WAITS = "import sys; print('up', flush=True); sys.stdin.read(); print('done')"
 
 @contextmanager
 def started(*words: str) -> Generator["subprocess.Popen[bytes]"]:
-    """A process with these words in its command line, which ends when its input does."""
+    """A process with this text in its command line, which ends when its stdin is closed."""
     command = [sys.executable, "-c", WAITS, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
         assert running.stdout is not None

@@ -1,4 +1,4 @@
-"""Temporary directories, where other processes and other users have theirs too."""
+"""Temporary directories, next to those of other processes and other users."""
 
 import os
 import signal
@@ -45,7 +45,7 @@ def test_a_directory_of_a_dead_process_that_nobody_collected_is_removed(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as dead:
         assert dead.stdout is not None
-        dead.stdout.read()  # ends when the process does; it is a zombie until it is waited for
+        dead.stdout.read()  # ends when the process does, which is then a zombie
         while psutil.Process(dead.pid).status() != psutil.STATUS_ZOMBIE:
             assert dead.returncode is None
         (tmp_path / "opentabs-dead").mkdir()
@@ -55,7 +55,7 @@ def test_a_directory_of_a_dead_process_that_nobody_collected_is_removed(
 
 
 def dead_process() -> int:
-    """Return the id of a process that has ended."""
+    """Return the id of a process that no longer exists."""
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
     return dead.pid
@@ -138,7 +138,7 @@ def test_a_link_to_a_directory_is_not_followed(
         assert (elsewhere / "precious").exists()
 
 
-# Kills itself when it has removed so many files.
+# Kills itself after removing this many files.
 KILLED = """
 import os, signal, sys
 from opentabs_py.browser.scratch import temporary_dir

@@ -23,7 +23,7 @@ STATE: dict[str, Any] = {"cookies": [{"name": "session", "value": "top-secret"}]
 
 
 class InMemory(KeyringBackend):
-    """A keyring as a system has it."""
+    """A keyring like a system's."""
 
     priority = 1
 
@@ -42,7 +42,7 @@ class InMemory(KeyringBackend):
 
 
 def no_keyring() -> KeyringBackend:
-    """What a system without a keyring has."""
+    """The keyring of a system without one."""
     return fail.Keyring()  # type: ignore[no-untyped-call]
 
 
@@ -50,7 +50,7 @@ def no_keyring() -> KeyringBackend:
 def key_place(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Generator[str]:
-    """Where the key is kept: in the system's keyring, or in a file where there is none."""
+    """Where the key is kept: in the system's keyring, or in a file if there is none."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     usual = keyring.get_keyring()
     keyring.set_keyring(InMemory() if request.param == "keyring" else no_keyring())

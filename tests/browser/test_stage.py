@@ -105,7 +105,7 @@ def test_reading_a_file_while_it_is_staged_again_returns_all_of_the_old_one(
 
 def test_a_secret_is_made_once_and_kept_for_its_owner_alone(tmp_path: Path) -> None:
     file = tmp_path / "secret"
-    file.touch()  # as a start that was killed left it
+    file.touch()  # as left by a killed start
     secret = kept_secret(file)
     assert len(secret) == 64
     assert kept_secret(file) == secret

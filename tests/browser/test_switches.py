@@ -1,4 +1,4 @@
-"""Which switches Chromium gets."""
+"""The switches that Chromium gets."""
 
 import re
 from collections.abc import Sequence
@@ -36,7 +36,7 @@ def test_the_features_that_playwright_turns_on_and_off_are_kept(name: str, given
     names = re.findall(r'"(\w+)",?$', re.sub(r"//.*", "", body), flags=re.MULTILINE)
     by_playwright = {*names, *re.findall(r': "(\w+)",', body)}
 
-    assert by_playwright  # its code still looks as it did
+    assert by_playwright  # its code still looks like this
     assert {*given()} - ADDRESS_BAR == by_playwright
 
 

@@ -1,4 +1,4 @@
-"""Functions that are called with news."""
+"""Functions that are called at each change."""
 
 import pytest
 
@@ -12,7 +12,7 @@ def test_every_listener_is_called_until_it_unsubscribes() -> None:
     leave = listeners.subscribe(second.append)
     listeners.notify(1)
     leave()
-    leave()  # once more does no harm
+    leave()  # a second time does no harm
     listeners.notify(2)
     assert (first, second, len(listeners)) == ([1, 2], [1], 1)
 

@@ -1,4 +1,4 @@
-"""What a running call notifies."""
+"""What a running call notifies its observers of."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A running call: what is known of it while it runs, and how it ends."""
+"""A running call: what is known about it while it runs, and how it ends."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ LOG = LogEntry(level="info", message="read a page", time=0)
 
 
 class FakeCaller:
-    """A caller whose call is sent, reports, logs, and ends when it is told how."""
+    """A caller whose call is sent, reports, logs and ends on request."""
 
     def __init__(self, *, sent: bool = True) -> None:
         self.calls: list[tuple[str, Mapping[str, Any], Limits | None]] = []

@@ -1,4 +1,4 @@
-"""What is typed at the questions in a terminal."""
+"""Answers that are typed at prompts in a terminal."""
 
 import pytest
 

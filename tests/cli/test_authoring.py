@@ -1,4 +1,4 @@
-"""The commands of a plugin's author, as programs: what they print, and how they exit."""
+"""The commands for plugin authors, as programs: their output and their exit codes."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from tests.generate.recorded import HOME, ask
 ENVIRONMENT = {
     **os.environ,
     "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    # Where no test is Hypothesis's, its plugin takes a second of each run to load.
+    # Hypothesis's plugin takes long to load, and no test here uses it.
     "PYTEST_ADDOPTS": "-p no:hypothesispytest",
 }
 
@@ -85,7 +85,7 @@ def test_new_on_a_full_disk_leaves_nothing_so_that_it_can_be_run_again(tmp_path:
     recording = Recording(HOME, [ask("GET /api/items", items)])
     write_recording(recording, tmp_path / "shop.har", version="1")
 
-    # No file may be as large as the copy of the recording, which is written last.
+    # The limit is below the size of the recording's copy, which is written last.
     full = ["sh", "-c", "ulimit -f 200; exec opentabs new shop --from shop.har"]
     run = subprocess.run(
         full, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False

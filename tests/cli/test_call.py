@@ -1,4 +1,4 @@
-"""`opentabs call`: its output and its exit codes, with tools in Python, which need no browser."""
+"""`opentabs call`: its output and its exit codes, with Python tools, which need no browser."""
 
 import json
 import subprocess
@@ -50,7 +50,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def call(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    # Without a Chromium, so that none is started.
+    # There is no Chromium, so none can be started.
     chromium = {"OPENTABS_CHROMIUM": "/no/chromium"}
     return opentabs("call", *arguments, "--tools", "tools.py", cwd=directory, **chromium)
 

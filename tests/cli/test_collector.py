@@ -1,4 +1,4 @@
-"""How often Python looks for garbage while a command runs, and what becomes of free memory."""
+"""How often Python collects garbage while a command runs, and what it does with free memory."""
 
 import ctypes
 import subprocess

@@ -44,7 +44,7 @@ def test_help_shows_no_type_where_it_says_nothing(
 def test_a_description_wraps_where_the_terminal_ends(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Otherwise each line of the source would be followed by a short one.
+    # Otherwise each line of the source would wrap into a second, short one.
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 1000)
     ALL[name].command.get_help(ALL[name])
     description = capsys.readouterr().out.partition("╭")[0]

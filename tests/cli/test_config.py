@@ -1,4 +1,4 @@
-"""What `opentabs config` prints starts the server when a client does as it says."""
+"""A client that follows the output of `opentabs config` starts the server."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""A deferred package runs its own file only when a name that it defines is asked for."""
+"""A deferred package runs its own file only when a name that it defines is accessed."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ import pytest
 
 from opentabs_py.cli.deferred_packages import defer_packages
 
-# What a server loads, and what a client or a terminal would need beside that.
+# What a server loads, and what only a client or a terminal needs.
 SERVER = """
 import sys
 from opentabs_py.cli.deferred_packages import LARGE, defer_packages

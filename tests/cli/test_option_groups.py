@@ -25,7 +25,7 @@ class Shade(Color):
 
 
 def run(*arguments: str) -> list[tuple[str, dict[str, object], bool]]:
-    """Return what the command is called with, if it is."""
+    """Return the command's arguments, if it is called."""
     seen: list[tuple[str, dict[str, object], bool]] = []
 
     @grouped

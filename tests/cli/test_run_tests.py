@@ -1,4 +1,4 @@
-"""`opentabs test`: what its options mean."""
+"""The options of `opentabs test`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_the_page_shows_a_window_if_there_is_a_screen_and_runs_one_test_at_a_tim
 ) -> None:
     args = page_args([*given, "-n", "4"], headed=headed)
 
-    # Of pytest-timeout and pytest-xdist, which are there.
+    # Options of pytest-timeout and pytest-xdist, which are installed.
     added = ["--opentabs-ui", *headed_args, "--timeout=0"]
     assert args == [*added, *given, "-n", "4", "-n0"]
 

@@ -1,4 +1,4 @@
-"""What `opentabs serve` says of how it was started."""
+"""The messages of `opentabs serve` at its start."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def test_a_number_that_cannot_be_used_is_refused_in_plain_words(
 
 @contextmanager
 def serving(*options: str, cwd: Path) -> Generator[Callable[[str], str]]:
-    """Run a server without a browser; gives what reads its log until a line has a text."""
+    """Run a server without a browser; yield a function that reads its log up to a text."""
     command = [*SERVE, "--port", "0", "--browser", "none", *options]
     places = {"XDG_DATA_HOME": str(cwd), "XDG_CONFIG_HOME": str(cwd)}
     with subprocess.Popen(
@@ -68,7 +68,7 @@ def serving(*options: str, cwd: Path) -> Generator[Callable[[str], str]]:
 
 
 def start(*options: str, cwd: Path) -> str:
-    """Start a server without a browser, and stop it; gives its log until then."""
+    """Start a server without a browser, and stop it; return its log."""
     with serving(*options, cwd=cwd) as read_until:
         return read_until("MCP at ")
 
@@ -207,7 +207,7 @@ def test_on_stdio_too_an_input_may_be_as_long_when_its_characters_are_escaped(
 
 @pytest.fixture
 def nowhere_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A home whose state directory cannot be made."""
+    """A home whose state directory cannot be created."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
 

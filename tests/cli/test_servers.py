@@ -1,4 +1,4 @@
-"""The commands about servers that stay, with a program that has a server's name in its place."""
+"""The commands for background servers, with another program in the place of a server."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ def _own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def serving(directory: Path, *arguments: str) -> Generator["subprocess.Popen[bytes]"]:
-    """Run a process that is the server `work` and answers nothing."""
+    """Run a process that is registered as the server `work` and does not respond."""
     with subprocess.Popen(
         [sys.executable, "-c", SERVER, directory, *arguments], stdout=subprocess.PIPE
     ) as process:
@@ -52,12 +52,12 @@ def serving(directory: Path, *arguments: str) -> Generator["subprocess.Popen[byt
 
 @pytest.fixture
 def server(tmp_path: Path) -> Generator["subprocess.Popen[bytes]"]:
-    """A process that is the server `work` and answers nothing."""
+    """A process that is registered as the server `work` and does not respond."""
     with serving(tmp_path) as process:
         yield process
 
 
-# Passes every check, and then fails without a word.
+# Passes every check, and then fails silently.
 SILENT = f"""#!{sys.executable}
 import sys
 sys.exit("--check" not in sys.argv)
@@ -71,7 +71,7 @@ main()
 
 
 def with_program(text: str, *arguments: str, cwd: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a command for which another program takes the place of the server."""
+    """Run a command with another program in the place of the server."""
     program = cwd / "program"
     program.write_text(text)
     program.chmod(0o700)
@@ -99,7 +99,7 @@ def test_a_server_without_a_record_of_use_can_be_stopped(
 ) -> None:
     record = state_dir() / "work.json"
     record.unlink() if text is None else record.write_text(text)
-    # Its process is a zombie until it is waited for, which counts as gone.
+    # Its process is a zombie until it is reaped; that counts as gone.
     stopped = opentabs_here("stop", "--name", "work", cwd=tmp_path)
     assert stopped.returncode == 0
     assert f"Stopped the server 'work' (pid {server.pid})" in stopped.stderr

@@ -1,4 +1,4 @@
-"""What pages and plugins say reaches a terminal as text, and does nothing to it."""
+"""Texts from pages and plugins reach a terminal as plain text, without any effect on it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes import a_tool, package_json, tools_json
 
-# Sets the title, clears the screen, writes the clipboard, turns the text round, hides a word.
+# Sets the title, clears the screen, writes the clipboard, reverses the text, hides a word.
 EVIL = "\x1b]0;owned\x07 \x1b[2J \x1b]52;c;\x07 \x9b31m \r\u202e\u2066 \u200b\U000e0041 [/x] [red]"
 FORBIDDEN = ["\x1b]", "\x1b[2J", "\x07", "\x9b", "\u202e", "\u2066", "\u200b", "\U000e0041"]
 
@@ -36,7 +36,7 @@ async def say(progress: Progress, fail: bool = False, plain: bool = False):
 
 @pytest.fixture
 def evil(tmp_path: Path) -> Path:
-    """A plugin whose every free text is evil, and a file of tools that say so too."""
+    """A plugin all of whose texts are hostile, and a file of tools whose texts are too."""
     package = json.loads(package_json())
     package["version"] = EVIL
     package["opentabs"] |= {"displayName": EVIL, "description": EVIL}
@@ -52,7 +52,7 @@ def evil(tmp_path: Path) -> Path:
 
 
 def in_terminal(*args: str) -> tuple[int, str]:
-    """Run a command with a terminal for stdout and stderr; return its code and what came there."""
+    """Run a command with a terminal for stdout and stderr; return its exit code and its output."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "opentabs_py", *args],

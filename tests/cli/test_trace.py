@@ -32,7 +32,7 @@ def write(path: Path, *records: CallRecord) -> Path:
 
 
 def show(*args: str | Path) -> str:
-    """Run the command on a terminal of 80 columns; give what it prints on stdout."""
+    """Run the command on a terminal of 80 columns; return its stdout."""
     run = CliRunner(env={"COLUMNS": "80"}).invoke(app, ["show", *map(str, args)])
     if run.exception is not None:
         raise run.exception

@@ -1,4 +1,4 @@
-"""`config.files`: locks, and files that are written whole."""
+"""`config.files`: locks, and files that are written atomically."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A permission is added to the user's settings, and the rest of the file stays as it is."""
+"""A permission is added to the user's settings, and the rest of the file is unchanged."""
 
 import stat
 import subprocess

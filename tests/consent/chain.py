@@ -26,7 +26,7 @@ from tests.waiting import PATIENT
 
 @dataclass
 class Client:
-    """A client whose user answers what `says` has, and nothing if it is empty."""
+    """A client whose user gives the answer in `says`, or none if it is empty."""
 
     says: list[Answer] = field(default_factory=list[Answer])
     owner: str | None = "session 1"
@@ -65,7 +65,7 @@ class Waits(CallObserver):
 
 
 class Chain:
-    """A registry with a gate in front of it, on a clock that the test moves."""
+    """A registry with a gate in front of it, on a clock that the test advances."""
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Chain:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[anyio.abc.TaskGroup]:
-        """Let the clock's alarms ring."""
+        """Ring the clock's due alarms."""
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self.alarms.run)
             yield tasks
@@ -114,7 +114,7 @@ class Chain:
 
 
 def show(bridge: FakeBridge, front: int, *tabs: int) -> None:
-    """Show tabs of the plugin, one of them active."""
+    """Report tabs with the plugin, one of them active."""
     given = [
         a_document(documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front)
         for tab in tabs

@@ -203,7 +203,7 @@ async def test_a_question_leaves_the_list_when_its_call_is_cancelled() -> None:
 
 
 async def refused_after(chain: Chain, change: Callable[[], object]) -> str:
-    """Change something while a person thinks, who then allows the call; return the error's code."""
+    """Change something while a person decides, who then allows the call; return the error code."""
     errors: list[CallError] = []
 
     async def call() -> None:
@@ -228,7 +228,7 @@ async def test_a_call_runs_in_the_tab_that_the_question_named() -> None:
         tasks.start_soon(chain.call, "chat_send", client)
         await until_all_wait()
         [question] = client.asked
-        show(chain.bridge, 2, 1, 2)  # the person looks at another account
+        show(chain.bridge, 2, 1, 2)  # the person switches to another account
         chain.gate.questions.answer(question.id, "once", by="console")
         await until_all_wait()
 

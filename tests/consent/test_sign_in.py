@@ -18,7 +18,7 @@ ALLOWED: Any = {"chat": "auto"}
 
 
 class Calls:
-    """A chain with a page that is signed out, and what became of one call."""
+    """A chain with a signed-out page, and the outcome of one call."""
 
     def __init__(self) -> None:
         self.page = SignedOut()

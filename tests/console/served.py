@@ -50,7 +50,7 @@ class PluginsOnDisk:
 
 
 class ServedConsole:
-    """A console, and a browser that talks to it."""
+    """A console, and a browser that uses it."""
 
     def __init__(
         self, bridge: FakeBridge | None = None, audit: Path = Path("/nowhere/audit.sqlite")

@@ -1,4 +1,4 @@
-"""Who is let into the console."""
+"""Who may use the console."""
 
 import pytest
 from starlette.datastructures import Headers

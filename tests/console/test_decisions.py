@@ -1,4 +1,4 @@
-"""What a person decides in the console, and what is refused."""
+"""A person's decisions in the console, and requests that are refused."""
 
 from pathlib import Path
 from typing import Any

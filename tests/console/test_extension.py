@@ -1,4 +1,4 @@
-"""The console's API for the extension's own pages, which have another origin and no cookie."""
+"""The console's API for the extension's pages, which have another origin and no cookie."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The console has the calls of earlier servers, page by page."""
+"""The console shows the calls of earlier servers, page by page."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The console over HTTP: what is answered, to whom, and with which headers."""
+"""The console over HTTP: responses, access and headers."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ async def test_the_address_with_a_token_lets_the_browser_in_and_takes_the_token_
         assert (await client.get("/console/api/tools")).status_code == 401
         client.headers[HEADER] = key
         assert (await client.get("/console/api/tools")).status_code == 200
-        # Whoever is in already may follow an old link.
+        # A browser that is already signed in may follow an old link.
         again = await client.get("/", params={"token": token})
         assert (again.status_code, "set-cookie" in again.headers) == (200, False)
 

@@ -1,4 +1,4 @@
-"""Calls as code: each kind says exactly the same call. e2e/test_console_copies.py runs them."""
+"""Calls as code: all formats make exactly the same call. e2e/test_console_copies.py runs them."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""How the console's board is kept current, and how pages read it."""
+"""How the console's board is kept up to date, and how pages read it."""
 
 import json
 import logging
@@ -27,7 +27,7 @@ class Reader:
         self.boot, self.version = "", 0
 
     async def read_until(self, is_enough: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """Read until an event is enough, and return it."""
+        """Read until an event meets a condition, and return it."""
         with anyio.fail_after(PATIENT), anyio.CancelScope() as scope:
 
             async def send(body: bytes) -> None:
@@ -139,7 +139,7 @@ async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_
             for _ in range(500):
                 await served.registry.call("chat_send", {})
             reading.set()
-    assert len(events) == 3  # the first, and what has changed since, in two parts
+    assert len(events) == 3  # the first, and the changes since then, in two parts
     assert sum(len(rows(event, "calls")) for event in events) == 500
 
 

@@ -1,4 +1,4 @@
-"""What a plugin's source says, and what is wrong with it."""
+"""What a plugin's source declares, and its problems."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which browser takes a call: never another person's by a guess."""
+"""Which browser handles a call: never another person's by a guess."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -147,12 +147,12 @@ def test_a_browser_used_last_without_a_tab_any_more_is_forgotten() -> None:
 
 
 def test_a_browser_that_just_disconnected_is_waited_for() -> None:
-    """Its tab may be the right one: another browser's would be a guess."""
+    """Its tab may be the right one; choosing another browser's would be a guess."""
     away = browser("work", connected=False, since=NOW - 1)
     choice = choose([away, HOME], CHAT, None, NOW)
     assert isinstance(choice, Wait)
     assert choice.until == NOW - 1 + away.tabs.grace
-    assert choose([away, HOME], CHAT, 0, NOW) == 0  # whose own wait follows
+    assert choose([away, HOME], CHAT, 0, NOW) == 0  # which then waits itself
     assert choose([away, HOME], CHAT, 1, NOW) == 1
     assert choose([away, HOME], CHAT, None, choice.until) == 1
 
@@ -231,7 +231,7 @@ def of_client(client: str | None, tab_id: int | None = None) -> Target:
 
 
 def with_own_tabs(*browsers: Browser, **tabs: int) -> list[Browser]:
-    """Let clients own these tabs; all browsers have the same owners, as in a server."""
+    """Let clients own these tabs; all browsers share the owners, as in a server."""
     owners = browsers[0].tabs.owners
     for each in browsers:
         each.tabs.owners = owners

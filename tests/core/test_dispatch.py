@@ -75,7 +75,7 @@ def lost(reason: str, call_id: str = A) -> ToolLost:
 
 
 def connected(*calls: Made, documents: Sequence[DocumentState] = ()) -> Dispatch:
-    """Return a dispatch whose page is there, with calls started at 0 and nothing left to take."""
+    """Return a dispatch whose page is there, with calls started at 0 and all outputs drained."""
     dispatch = Dispatch()
     dispatch.connection_resumed(documents or [document()], [TAB, OTHER_TAB], 0.0)
     for call in calls:
@@ -94,7 +94,7 @@ def the_error(
     return event.error
 
 
-# --- a call that goes well ---
+# --- a successful call ---
 
 
 def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
@@ -518,7 +518,7 @@ def test_a_lost_call_ends_immediately_and_says_why(reason: str, code: str) -> No
     assert the_error(dispatch).detail.code == code
 
 
-# --- the link goes and comes ---
+# --- the link is lost and restored ---
 
 
 def test_a_call_made_without_a_link_is_sent_when_its_document_comes() -> None:
@@ -581,7 +581,7 @@ def test_a_call_is_lost_at_the_hello_of_an_extension_that_was_reloaded() -> None
     dispatch.connection_lost()
     dispatch.connection_resumed([document(A)], [TAB], 10.0, fresh=True)
     assert the_error(dispatch).detail.code == "EXTENSION_RELOADED"
-    [cancel] = dispatch.drain_messages()  # for a relay that got through although orphaned
+    [cancel] = dispatch.drain_messages()  # for a relay that connected although orphaned
     assert isinstance(cancel, ToolCancel)
 
 
@@ -697,7 +697,7 @@ def test_a_document_missed_and_a_silence_that_end_a_call_together_end_it_as_lost
     assert the_error(dispatch).detail.code == "PAGE_NAVIGATED"
 
 
-# --- documents come and go ---
+# --- documents appear and disappear ---
 
 
 def test_a_call_whose_document_vanishes_is_lost_if_no_message_about_it_follows() -> None:

@@ -1,4 +1,4 @@
-"""Dispatch against a simple model of it, in any order of inputs."""
+"""Dispatch compared with a simple model of it, in any order of inputs."""
 
 import os
 from collections import Counter
@@ -259,7 +259,7 @@ class DispatchMachine(RuleBasedStateMachine):
             told=timed_out if self.connected else [],
         )
 
-    # --- what came out ---
+    # --- the outputs ---
 
     def check(
         self,

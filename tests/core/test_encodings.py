@@ -1,4 +1,4 @@
-"""The encodings in which a text is looked for."""
+"""The encodings in which a text is searched for."""
 
 import pytest
 
@@ -14,7 +14,7 @@ TEXT = "é p&ss!w*rd~1'<x>=+\"/@"
         TEXT,
         "%C3%A9%20p%26ss!w*rd~1'%3Cx%3E%3D%2B%22%2F%40",  # encodeURIComponent
         "%C3%A9+p%26ss%21w*rd%7E1%27%3Cx%3E%3D%2B%22%2F%40",  # URLSearchParams
-        "%c3%a9+p%26ss%21w*rd%7e1%27%3cx%3e%3d%2b%22%2f%40",  # in small letters
+        "%c3%a9+p%26ss%21w*rd%7e1%27%3cx%3e%3d%2b%22%2f%40",  # in lower case
         "%c3%a9%20p%26ss%21w%2ard~1%27%3cx%3e%3d%2b%22%2f%40",
         "é p&ss!w*rd~1'<x>=+\\\"/@",  # JSON.stringify
         "%C3%A9%20p%26ss!w*rd~1'%3Cx%3E%3D%2B%5C%22%2F%40",  # both, as JSON in a query

@@ -1,4 +1,4 @@
-"""A message describes an error so that it can be made again."""
+"""A message describes an error completely, so that it can be raised again."""
 
 from typing import get_args
 

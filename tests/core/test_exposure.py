@@ -15,7 +15,7 @@ def connected() -> Tabs:
 
 
 def show(tabs: Tabs, now: float, *, loading: bool = False, **readiness: str) -> None:
-    """Show a tab in which plugins are in these states; without any, close it."""
+    """Report a tab in which plugins are in these states; without any, close it."""
     plugins = {name: {"readiness": state} for name, state in readiness.items()}
     documents = [DocumentState.model_validate(a_document(plugins=plugins))] if plugins else []
     coming = [LoadingTab(tab_id=9, url="https://chat.example/", plugins=["chat"])]

@@ -1,4 +1,4 @@
-"""Every error of a call says what happened, then what to do."""
+"""Every error of a call says what happened and what to do."""
 
 import re
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from opentabs_py.errors import (
 )
 
 REPOSITORY = Path(__file__).parents[2]
-# Exit codes of `opentabs call`, where it is not 3.
+# Exit codes of `opentabs call` other than 3.
 EXITS = {CallRefusedError: 2, ToolFailedError: 1, BrokenResultError: 1}
 PACKAGE = Path("opentabs_py")
 SOURCES = [

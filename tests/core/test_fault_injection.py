@@ -1,4 +1,4 @@
-"""What happens to messages that pass a hop with planted faults."""
+"""What happens to messages that cross a hop with injected faults."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from opentabs_py.core.fault_injection import (
 
 
 def passed(*rules: Rule, texts: str = "abcd", **options: Any) -> str:
-    """Return what comes out of one line, in order; each message is one letter."""
+    """Return what comes out of one direction, in order; each message is one letter."""
     faults = Faults(rules, seed=1, **options)
     pieces = [faults.apply("websocket", "up", "tool.progress", text) for text in texts]
     return "".join(piece.text for taken in pieces for piece in taken)

@@ -1,4 +1,4 @@
-"""The arguments that page tools accept besides their own."""
+"""The arguments that page tools accept in addition to their own."""
 
 import pytest
 from pydantic import JsonValue

@@ -1,4 +1,4 @@
-"""What the tools of pages are called, so that none stands for another's."""
+"""The names of the tools that pages register: unique for each site."""
 
 import pytest
 from hypothesis import given
@@ -50,7 +50,7 @@ def test_no_two_origins_have_the_same_owner() -> None:
     ]
     owners = {site.owner for url in urls if (site := site_of(url)) is not None}
     assert len(owners) == len(urls)
-    assert "page--a-b-example" in owners  # that of https://a.b.example
+    assert "page--a-b-example" in owners  # as for https://a.b.example
 
 
 @pytest.mark.parametrize(

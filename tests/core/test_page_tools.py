@@ -162,7 +162,7 @@ def test_a_document_without_tools_is_not_one_that_has_not_reported() -> None:
     assert reports.of_document(a_document(2).document_id) is None
 
 
-# --- what is listed ---
+# --- the list ---
 
 
 def test_the_same_tool_in_two_tabs_is_one_with_two_places() -> None:

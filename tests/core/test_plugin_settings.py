@@ -50,7 +50,7 @@ def value(kind: str, given: object, **more: Any) -> object:
     return settle("my-chat", {"it": {"type": kind, **more}}, {"it": given})["it"]
 
 
-# --- what is declared ---
+# --- declarations ---
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_setting_s_label_may_be_its_description() -> None:
     assert labels == {"a": "A", "b": "The b", "c": None}
 
 
-# --- what is given ---
+# --- values ---
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_a_select_accepts_the_values_of_its_options() -> None:
         ("number", Typed("1e999"), 'is "1e999", not a number'),
         ("number", Typed("five"), 'is "five", not a number'),
         ("number", Typed("1_0"), 'is "1_0", not a number'),
-        ("number", Typed("\u0665"), "not a number"),  # a five, in Arabic
+        ("number", Typed("\u0665"), "not a number"),  # the Arabic digit five
         ("number", Typed("nan"), 'is "nan", not a number'),
         ("number", Typed("5\n"), r'is "5\n", not a number'),
         ("number", [1], "is a list, not a number"),

@@ -38,7 +38,7 @@ def flood(progress: ProgressFilter, count: int, now: float, *, start: int = 0) -
         progress.report(ProgressReport(seq, float(seq), None, f"report {seq}"), now)
 
 
-# --- what is said ---
+# --- content ---
 
 
 def test_a_report_arrives_as_the_tool_made_it() -> None:
@@ -101,7 +101,7 @@ def test_the_largest_numbers_leave_room_to_increase() -> None:
     assert all(low < high < math.inf for low, high in pairwise(sent))
 
 
-# --- when it is said ---
+# --- pace ---
 
 
 def test_a_whole_burst_passes_immediately() -> None:
@@ -313,7 +313,7 @@ _STEPS = st.floats(0, 0.3) | st.floats(0, 30)
 
 
 class AnyCall(RuleBasedStateMachine):
-    """A tool that reports anything, and a shell that drains at any time."""
+    """A tool that reports anything, and a shell that drains at arbitrary times."""
 
     @initialize(
         burst=st.integers(1, 25),

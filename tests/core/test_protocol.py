@@ -1,4 +1,4 @@
-"""What holds for every message."""
+"""Properties of every message."""
 
 import pytest
 

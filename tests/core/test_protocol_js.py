@@ -35,7 +35,7 @@ def test_the_generated_files_are_fresh() -> None:
 
 @pytest.fixture(scope="session")
 def judge_in_javascript() -> Iterator[Judge]:
-    """Return a function that says where JavaScript rejects each message; None if it is valid."""
+    """Return a function that returns where JavaScript rejects each message; None if it is valid."""
     command = [str(NODE), "--no-warnings", str(Path(__file__).with_name("judge.mjs"))]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
@@ -124,8 +124,8 @@ def sound_messages(kind: str) -> st.SearchStrategy[tuple[str, Any]]:
 
 MESSAGES = st.one_of([sound_messages(kind) for kind in wire.CHECKED])
 
-# Values of every type, at and past every bound. An integer is written as one: 1.0 is an
-# integer in JavaScript and none in Python.
+# Values of every type, at and past every bound. Integers are written as such: 1.0 is an integer in
+# JavaScript, but not in Python.
 ODD = [
     *(None, True, False, 0, 1, -1, 2**53 - 1, 2**53, 10**30, 10**400, 0.5, -0.5, 1e300),
     *("", "1", "ready", "2.0", "a" * 32, "A" * 32, "a" * 32 + "\n"),

@@ -1,4 +1,4 @@
-"""When a process says that it can take calls."""
+"""When a process is ready for calls."""
 
 from typing import get_args
 

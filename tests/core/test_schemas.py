@@ -1,4 +1,4 @@
-"""JSON Schemas: how much work one can cause, and that no check does more."""
+"""JSON Schemas: how much work one may cause, and that no check exceeds it."""
 
 from math import inf
 from typing import Any
@@ -151,7 +151,7 @@ def test_a_schema_that_applies_itself_to_its_own_place_is_refused(endless: Json)
     [
         (tree(1), nested(60)),
         (tree(5), nested(5)),
-        (  # any JSON at all, as Zod writes it
+        (  # any JSON value, as Zod writes it
             {
                 "additionalProperties": {"$ref": "#/$defs/json"},
                 "$defs": {
@@ -235,7 +235,7 @@ def test_a_linear_pattern_in_the_name_of_members_is_kept() -> None:
     assert Checker(schema).violations({"a": "ab" * 500_000}) != []
 
 
-# --- the width is a bound ---
+# --- the estimate is an upper bound ---
 
 _LEAF: st.SearchStrategy[Any] = st.sampled_from([{}, {"type": "object"}, {"minItems": 1}, True])
 
@@ -306,12 +306,12 @@ def test_no_check_looks_more_often_than_width_times_parts(
     try:
         width = Widths(schema).at(depth(value))
     except ValueError:
-        return  # it has no end
+        return  # it is infinite
     assert looks(schema, value, schema) <= width * parts(value)
 
 
 def test_the_most_looks_are_a_few_seconds() -> None:
-    assert MOST_LOOKS * 40e-9 <= 2  # s; the dearest look measured takes 40 ns
+    assert MOST_LOOKS * 40e-9 <= 2  # s; the most expensive step measured takes 40 ns
 
 
 def test_a_chain_of_references_too_long_to_follow_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Constants that Python and JavaScript or docs both state; nothing else notices a difference."""
+"""Constants that are stated in Python and again in JavaScript or docs are equal."""
 
 import re
 from math import prod
@@ -15,13 +15,13 @@ CONSTANT = re.compile(r"(?:const|static) #?([A-Z_]+) = (\d[\d_]*(?: \* \d[\d_]*)
 
 
 def constants(path: str) -> dict[str, int]:
-    """Return the numbers that a JavaScript file names in capitals."""
+    """Return the numeric constants of a JavaScript file."""
     found = CONSTANT.findall((ROOT / path).read_text(encoding="utf-8"))
     return {name: prod(int(factor) for factor in value.split(" * ")) for name, value in found}
 
 
 def limits(model: type[RegisteredTool | PageToolsParams], name: str) -> int:
-    """Return the greatest length of a member of a message."""
+    """Return the maximum length of a member of a message."""
     found = model.model_json_schema()["properties"][name]
     length: int = found["maxItems" if "maxItems" in found else "maxLength"]
     return length

@@ -4,7 +4,7 @@ from opentabs_py.core.tab_owners import TabOwners
 
 
 def owners(**tabs: tuple[int, ...]) -> TabOwners:
-    """Return the owners of these tabs, by client, which were opened in this order."""
+    """Return the owners of these tabs by client; the tabs were opened in this order."""
     made = TabOwners()
     for client, numbers in tabs.items():
         for tab in numbers:

@@ -1,4 +1,4 @@
-"""Which tab serves which plugin."""
+"""Which tab is chosen for which plugin."""
 
 import pytest
 
@@ -64,7 +64,7 @@ def for_instance(
     return made.choose(Target("chat", PATTERNS, tab_id, instance), now)
 
 
-# --- which ---
+# --- the choice ---
 
 
 def test_the_active_tab_of_the_focused_window_wins() -> None:

@@ -19,7 +19,7 @@ the extension has last reported, so it waits for no page."""
     ids=["schema", "record", "English"],
 )
 def test_it_is_near_what_tokenizers_count(text: str, counts: tuple[int, ...]) -> None:
-    """The counts are those of o200k, of cl100k, and of the tokenizer that Anthropic published."""
+    """The counts of o200k, of cl100k, and of the tokenizer that Anthropic published."""
     for count in counts:
         assert estimate_tokens(text) == pytest.approx(count, rel=0.1)
 

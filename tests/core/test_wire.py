@@ -1,4 +1,4 @@
-"""Which messages are valid, and where an invalid one is wrong."""
+"""Which messages are valid, and where an invalid one has its mistake."""
 
 import json
 from typing import Any
@@ -78,7 +78,7 @@ def problem(text: str) -> ProtocolError:
     return caught.value
 
 
-# --- what is taken ---
+# --- accepted ---
 
 
 def test_a_sound_message_is_read_into_its_model() -> None:
@@ -115,7 +115,7 @@ def test_an_answer_is_distinguished_from_a_message_with_a_method(
     assert parse_from_extension(to_json(message)) == message
 
 
-# --- what is refused ---
+# --- refused ---
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_a_result_that_names_no_call_is_refused() -> None:
     assert problem(text).path == "params.documentId"
 
 
-# --- what is written ---
+# --- writing ---
 
 
 def test_what_is_written_is_read_as_it_was() -> None:

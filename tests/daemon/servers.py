@@ -1,4 +1,4 @@
-"""What a server records of itself."""
+"""The records that servers write about themselves."""
 
 import os
 from typing import Any
@@ -7,7 +7,7 @@ from opentabs_py.daemon.state import ServerState
 
 
 def a_server(**more: Any) -> ServerState:
-    """Return the record of a server that is called work, and runs in this process."""
+    """Return the record of a server named work that runs in this process."""
     about: dict[str, Any] = {
         "name": "work",
         "pid": os.getpid(),

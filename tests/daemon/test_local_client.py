@@ -1,4 +1,4 @@
-"""How commands talk to a server, with a socket in its place."""
+"""How commands talk to a server, with a socket in the server's place."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ BEGINNING = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n\r\n"
 
 @pytest.fixture
 def listener(monkeypatch: pytest.MonkeyPatch) -> Generator[socket.socket]:
-    """A socket that accepts no connection, as that of a process that is stopped."""
+    """A socket that accepts no connections, like that of a stopped process."""
     monkeypatch.setattr(local_client, "ANSWER_WITHIN", LIMIT)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening

@@ -1,4 +1,4 @@
-"""How a server in the background is started, with a program in its place."""
+"""How a background server is started, with a program in its place."""
 
 import json
 import sys
@@ -59,7 +59,7 @@ def test_a_server_that_is_not_up_in_time_and_does_not_exit_is_killed(
     monkeypatch.setattr(spawn, "UP_WITHIN", 0.1)
 
     def not_earlier(*_: Any) -> None:
-        """Look for its state no sooner than it runs."""
+        """Look for its state only once it runs."""
         late = time.monotonic() + PATIENT
         while not pid.exists():
             assert time.monotonic() < late

@@ -107,7 +107,7 @@ def test_what_a_later_version_records_besides_is_ignored() -> None:
 
 @pytest.fixture
 def server() -> Generator["subprocess.Popen[bytes]"]:
-    """A server named `work`, in a process of its own."""
+    """A server named `work`, in its own process."""
     with subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"

@@ -25,7 +25,7 @@ def _on_linux(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def parse(text: str) -> configparser.SectionProxy:
-    """Return what systemd would find in the section of the service."""
+    """Return the service section as systemd would read it."""
     parsed = configparser.RawConfigParser()
     parsed.optionxform = str  # type: ignore[assignment,method-assign]
     parsed.read_string(text)

@@ -1,4 +1,4 @@
-"""The demo plugin, read as every plugin is."""
+"""The demo plugin, loaded like any plugin."""
 
 import re
 

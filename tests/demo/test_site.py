@@ -1,4 +1,4 @@
-"""The demo site, asked as a browser asks it."""
+"""The demo site, requested as by a browser."""
 
 from collections.abc import Iterator
 
@@ -15,20 +15,20 @@ GENERAL = "/api/channels/general/messages"
 
 @pytest.fixture
 def visitor() -> Iterator[TestClient]:
-    """Someone who has not opened the page."""
+    """A client that has not opened the page."""
     with TestClient(create_demo_site(page_delay=0), base_url="http://127.0.0.1") as client:
         yield client
 
 
 @pytest.fixture
 def member(visitor: TestClient) -> TestClient:
-    """Someone who has."""
+    """A client that has."""
     assert visitor.get("/").status_code == 200
     return visitor
 
 
 def read_all(client: TestClient, channel: str) -> list[list[dict[str, str]]]:
-    """Read a channel page by page to its end."""
+    """Read a channel to its end, page by page."""
     pages: list[list[dict[str, str]]] = []
     cursor: str | None = ""
     while cursor is not None:

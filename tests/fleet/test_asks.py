@@ -1,4 +1,4 @@
-"""What an endpoint asks of workers."""
+"""The requests of an endpoint to workers."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""The tools of a fleet, read from workers that may not answer, or with something else."""
+"""The tools of a fleet, read from workers that may not respond, or respond with something else."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -38,7 +38,7 @@ def serving(name: str, tools: Tools, started: float = 1.0) -> Announcement:
 
 
 class Fleet:
-    """Workers that are asked for their tools: each answers as the test says, or has gone."""
+    """Workers that are asked for their tools: each responds as the test says, or has gone."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Tools] = {}

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.anyio
 
 
 class RecordingLink:
-    """A connection on which nobody answers."""
+    """A connection on which nobody responds."""
 
     def __init__(self) -> None:
         self.published: list[Packet] = []

@@ -1,4 +1,4 @@
-"""The workers that an endpoint knows, by what they announce."""
+"""The workers that an endpoint knows from their announcements."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from tests.core.fleet.test_pool import worker
 
 
 class Known:
-    """A directory, and whose changes it notified of."""
+    """A directory, and the workers about whose changes it has notified."""
 
     def __init__(self, labels: Mapping[str, str] | None = None) -> None:
         self.changes: list[str] = []

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 class FakeLink:
-    """A connection on which nobody answers."""
+    """A connection on which nobody responds."""
 
     version = "1"
     subjects = Subjects("test")
@@ -39,7 +39,7 @@ class FakeLink:
 
 
 class BusyAsks:
-    """Whatever is asked, the worker is busy, and then says that it is free."""
+    """To each request, a worker answers that it is busy, and then announces that it is free."""
 
     def __init__(self, announce: Callable[[], None]) -> None:
         self.asked = 0
@@ -53,7 +53,7 @@ class BusyAsks:
 
 
 class ReturningAsks:
-    """Whatever is asked, a worker returns null."""
+    """A worker answers every request with null."""
 
     async def ask(self, *_: Any) -> ToEndpoint:
         return Returned()

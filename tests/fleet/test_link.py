@@ -1,4 +1,4 @@
-"""The connection to NATS: before it is there, and with a server that accepts little."""
+"""The connection to NATS: before it is established, and with a server that accepts little."""
 
 import asyncio
 import json
@@ -35,10 +35,10 @@ async def test_a_file_without_certificates_is_named_in_the_error(
 
 
 class FakeNats:
-    """A NATS server that greets, answers pings, and reads nothing else.
+    """A NATS server that greets, answers pings, and ignores everything else.
 
     Args:
-        accepts: The longest message that it says it accepts, in bytes.
+        accepts: The maximum message size that it announces, in bytes.
     """
 
     def __init__(self, accepts: int) -> None:

@@ -1,4 +1,4 @@
-"""What commands see of a fleet, with a connection that is not there."""
+"""What commands see of a fleet, with a fake connection."""
 
 from collections.abc import Callable
 from functools import partial
@@ -46,7 +46,7 @@ class FakeLink:
 
 
 async def announce(link: FakeLink, number: int, *, restarts: bool) -> None:
-    """Announce a busy worker again and again, or another one each time."""
+    """Announce a busy worker again and again, or a different one each time."""
     for calls in count():
         run = number + ANNOUNCERS * calls if restarts else number
         link.publish(link.subjects.workers, encode(worker(f"w{run}", run, calls=calls)))
@@ -57,7 +57,7 @@ async def announce(link: FakeLink, number: int, *, restarts: bool) -> None:
 async def test_a_fleet_that_never_stops_talking_is_known_all_the_same(
     monkeypatch: pytest.MonkeyPatch, *, restarts: bool
 ) -> None:
-    if restarts:  # it is not quiet before the bound
+    if restarts:  # announcements do not stop before the limit
         monkeypatch.setattr(observed, "KNOWN_WITHIN", 2 * observed.QUIET_FOR)
     link = FakeLink()
     fleet = ObservedFleet(cast("NatsLink", link))

@@ -1,4 +1,4 @@
-"""How a call ended crosses from worker to endpoint with everything that it says."""
+"""The outcome of a call crosses from worker to endpoint completely."""
 
 import math
 from typing import Any
@@ -91,7 +91,7 @@ def test_a_value_that_json_cannot_represent_is_an_error_of_the_tool() -> None:
     with pytest.raises(PydanticSerializationError) as raised:
         encode(returned({"a": object()}))
     assert cross(raised.value).detail.code == "RESULT_NOT_SERIALIZABLE"
-    assert cross_value({"a": math.inf}) == {"a": None}  # as `JSON.stringify` has it
+    assert cross_value({"a": math.inf}) == {"a": None}  # like `JSON.stringify`
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Which tabs an endpoint's clients have opened for themselves, in which workers."""
+"""Which tabs in which workers belong to an endpoint's clients."""
 
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs

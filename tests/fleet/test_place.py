@@ -1,4 +1,4 @@
-"""What a client reads while its call waits in the queue of an endpoint."""
+"""What a client reads while its call waits in an endpoint's queue."""
 
 from opentabs_py.calling.observer import progress_observers
 from opentabs_py.calling.tool import ToolCall

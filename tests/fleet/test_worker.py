@@ -1,4 +1,4 @@
-"""A worker and an endpoint, whose connection is in this process."""
+"""A worker and an endpoint that are connected within this process."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -28,7 +28,7 @@ MOST = 2 * PIECE  # bytes
 
 
 class Strange(Model):
-    """A request that no worker knows."""
+    """A request that workers do not know."""
 
     type: Literal["strange"] = "strange"
 
@@ -110,7 +110,7 @@ async def a_pair() -> AsyncGenerator[Pair]:
         await pair.asks.start()
         await until_all_wait()
         yield pair
-        pair.worker.drain()  # which ends it, once it has forgotten all calls
+        pair.worker.drain()  # which ends it once it has forgotten all calls
 
 
 def a_call(arguments: dict[str, Any]) -> CallAsk:

@@ -1,4 +1,4 @@
-"""Recordings of a site, in few words."""
+"""Concise recordings of a site."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ def ask(
     headers: Mapping[str, str] | None = None,
     sent: Mapping[str, str] | None = None,
 ) -> Exchange:
-    """A request, such as `GET /api/items?page=2`; an answer that is a text is a page."""
+    """A request, such as `GET /api/items?page=2`; a response that is a string is a page."""
     method, _, path = asked.partition(" ")
     is_page = isinstance(answer, str)
     given = dict(sent or {})

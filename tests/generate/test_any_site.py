@@ -1,4 +1,4 @@
-"""Whatever a site calls its things and answers, there is a plugin for it, and its modules parse."""
+"""Whatever a site's names and responses are, a plugin is generated, and its modules parse."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ ODD = """
     undefined request call link title details rows notice found heading maxPages hasMore await
     __proto__ constructor FIELDS OPERATION answer 1 - _ $ a-b a[0] `b` ${c} "d" \\ */ // </script>
     &lt; é 日本 ⟦x ⟧ BOOLEAN a00 A-7 4711 deadbeef01 2024 q1w2e3r4t5
-""".split()  # noqa: SIM905 (so many lines would say no more)
+""".split()  # noqa: SIM905 (one name per line would be no clearer)
 CHECK = """
 const vm = require("node:vm");
 for (const text of JSON.parse(require("node:fs").readFileSync(0))) {
@@ -43,7 +43,7 @@ paths = st.lists(names.map(lambda name: quote(name, safe="")), min_size=1, max_s
 
 @st.composite
 def api_requests(draw: st.DrawFn) -> list[Exchange]:
-    """Requests of one operation, which list what there is page by page, or anything else."""
+    """Requests of one operation: a list page by page, or anything else."""
     method = draw(st.sampled_from(["GET", "GET", "POST", "PUT", "DELETE"]))
     path, listed = "/".join(draw(paths)), draw(names)
     queries = draw(st.lists(st.dictionaries(names, names, max_size=3), min_size=1, max_size=3))
@@ -62,7 +62,7 @@ def api_requests(draw: st.DrawFn) -> list[Exchange]:
 
 @st.composite
 def pages(draw: st.DrawFn) -> list[Exchange]:
-    """A list on a page, with a form, a next page and a form that was sent."""
+    """A page with a list, a link to the next page, and a form that was submitted."""
     tag = draw(st.sampled_from(["li", "tr", "div"]))
     entry = "".join(_field(draw) for _ in range(draw(st.integers(0, 3))))
     rows = "".join(f"<{tag} class=row>{number}{entry}</{tag}>" for number in range(3))
@@ -88,7 +88,7 @@ def _html(text: str) -> str:
 
 
 def check(sources: Sequence[str]) -> None:
-    """Let Node read modules; one process for all of them."""
+    """Parse modules with Node, in one process for all of them."""
     node = str(Path(sys.executable).with_name("node"))
     done = run(
         [node, "--experimental-vm-modules", "--no-warnings", "-e", CHECK],
@@ -108,5 +108,5 @@ def test_there_is_a_plugin_for_any_site() -> None:
         sources.extend(text for name, text in files.items() if name.endswith(".js"))
 
     write()
-    assert len(sources) > 100  # several for nearly every site
+    assert len(sources) > 100  # several for almost every site
     check(sources)

@@ -1,4 +1,4 @@
-"""What a request needs is looked for where the page has it."""
+"""A token that a request needs is found where the page has it."""
 
 import json
 from typing import Any

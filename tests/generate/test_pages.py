@@ -1,4 +1,4 @@
-"""Pages are read by what repeats in them and what has labels, and forms are sent whole."""
+"""Pages are read by their repeated and labelled parts, and forms are sent completely."""
 
 import pytest
 
@@ -147,7 +147,7 @@ def test_a_link_that_is_not_valid_leads_nowhere() -> None:
     ).values()
     assert tool.name == "get_list"
     [call] = calls_of(tool)
-    assert call.arguments == {"maxPages": 1}  # there is more, which nobody has recorded
+    assert call.arguments == {"maxPages": 1}  # there is more, which was not recorded
 
 
 def test_a_list_is_not_named_like_an_id() -> None:

@@ -1,4 +1,4 @@
-"""How a list goes on is found out from one or two of its pages."""
+"""How a list continues is derived from one or two of its pages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What is written is valid JavaScript, whatever a site calls its things."""
+"""The generated code is valid JavaScript, whatever names a site uses."""
 
 import json
 import re
@@ -167,8 +167,8 @@ def test_a_list_may_have_any_name_even_that_of_an_argument(name: str, tmp_path: 
     assert not checked.returncode, checked.stderr
     declared = re.findall(r"(?:const|let) (\w+) =|for \(let (\w+)", source)
     inner = [one or other for one, other in declared]
-    assert len({*inner}) == len(inner)  # none hides another
-    assert not {*inner} & {"request", "link"}  # nor what the module imports
+    assert len({*inner}) == len(inner)  # none shadows another
+    assert not {*inner} & {"request", "link"}  # nor an import of the module
 
 
 def test_the_rows_of_a_page_may_have_any_name() -> None:

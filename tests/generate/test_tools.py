@@ -1,4 +1,4 @@
-"""A tool's name and arguments come from how its requests were alike and how they differed."""
+"""A tool's name and arguments follow from what its requests have in common and what differs."""
 
 import pytest
 

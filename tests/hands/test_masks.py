@@ -1,4 +1,4 @@
-"""Secrets are hidden from agents in whatever form they come back."""
+"""Secrets are hidden from agents, in whatever form they come back."""
 
 import json
 from urllib.parse import quote, quote_plus

@@ -1,4 +1,4 @@
-"""What is kept of the pages that hands use."""
+"""What is remembered about the pages that hands use."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

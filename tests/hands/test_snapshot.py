@@ -1,4 +1,4 @@
-"""A snapshot is short, and everything that can be used is in it or counted in it."""
+"""A snapshot is short, and contains or counts all interactive elements."""
 
 import re
 from collections.abc import Iterable

@@ -17,13 +17,13 @@ pytestmark = pytest.mark.anyio
 
 
 class Silent:
-    """Progress that nobody hears."""
+    """Progress that nobody receives."""
 
     def heartbeat(self) -> None: ...
 
 
 class OnePage(HandPages):
-    """Pages of which there is one, and what happened in it."""
+    """A list of one page, and what happened in it."""
 
     def __init__(self) -> None:
         self.seen = Watched()
@@ -33,7 +33,7 @@ class OnePage(HandPages):
 
 
 class HandsOnOne(Hands):
-    """Hands on a page whose actions just run."""
+    """Hands with a page whose actions just run."""
 
     def __init__(self, page: Any) -> None:
         self.seen = OnePage()
@@ -57,7 +57,7 @@ PROGRESS = cast("Progress", Silent())
 
 
 class VisitedPage:
-    """A page that only goes to URLs."""
+    """A page that can only navigate."""
 
     def __init__(self) -> None:
         self.visited: list[str] = []
@@ -92,7 +92,7 @@ async def test_what_is_not_a_web_page_is_not_opened(typed: str) -> None:
 
 
 class RequestOfClosedPage:
-    """A request that has ended; nobody can be asked for its response any more."""
+    """A request that has ended; its response is no longer available."""
 
     url = "https://a.example/data"
     method = "GET"
@@ -115,7 +115,7 @@ async def test_the_requests_of_a_closed_page_are_listed_without_their_responses(
 
 
 class WidePage:
-    """A page of a size; it records which part of it was shown."""
+    """A page of a given size; it records which part was captured."""
 
     def __init__(self, width: int, height: int) -> None:
         self._size = {"scrollWidth": width, "scrollHeight": height}

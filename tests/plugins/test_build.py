@@ -1,4 +1,4 @@
-"""Building plugins, by the real builder in Node."""
+"""Building plugins with the real builder in Node."""
 
 import json
 import os
@@ -431,7 +431,7 @@ async def test_what_json_schema_cannot_say_is_refused_by_its_path(
 
     [problem] = built.problems
     assert str(problem).startswith(f"src/tools.ts:3: send_message {wanted}")
-    assert ";" in problem.why or "," in problem.why  # and what to write instead
+    assert ";" in problem.why or "," in problem.why  # and says what to write instead
     assert not (tmp_path / "dist").exists()
 
 
@@ -500,7 +500,7 @@ async def test_everything_wrong_is_reported_in_one_run(builder: Builder, tmp_pat
         source(tmp_path, **{"src/tools.ts": text, "package.json": json.dumps(package)})
     )
 
-    # Of a module's exports the first by name is the first: `other`, then `send`.
+    # A module's exports are sorted by name: `other`, then `send`.
     assert [(problem.file, problem.line, problem.path) for problem in built.problems] == [
         ("package.json", None, "version"),
         ("src/tools.ts", 10, "input"),

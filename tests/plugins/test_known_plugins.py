@@ -1,4 +1,4 @@
-"""Plugins that a later run finds in the cache: no file is read, and every change is seen."""
+"""Plugins that a later run finds in the cache: no file is read, and every change is noticed."""
 
 import json
 import os
@@ -40,15 +40,15 @@ def plugin(tmp_path: Path) -> Path:
 
 
 def later() -> int:
-    """Return a time at which what was just written has been there for long."""
+    """Return a time long after everything was written."""
     return time.time_ns() + 60_000_000_000
 
 
 class Run(ManifestCache):
-    """The cache of one run, which knows whether a plugin's files were read.
+    """The cache of one run; it records whether a plugin's files were read.
 
     Attributes:
-        has_read: Whether their content was looked up.
+        has_read: Whether their content was requested.
     """
 
     has_read = False
@@ -61,7 +61,7 @@ class Run(ManifestCache):
 def load(
     directory: Path, *, version: str = "1", now: Callable[[], int] = later
 ) -> tuple[Plugin, bool]:
-    """Load a plugin as a new process does; return whether its files were read, too."""
+    """Load a plugin as a new process does; also return whether its files were read."""
     cache = Run(directory.parent / "cache.sqlite", version=version)
     plugins, quarantined = load_plugins([directory], cache=cache, now=now)
     for each in quarantined:
@@ -132,7 +132,7 @@ def test_a_file_that_was_moved_out_of_the_plugin_and_linked_is_refused(
 ) -> None:
     load(plugin)
     outside = plugin.parent / "outside"
-    (plugin / name).rename(outside)  # a folder's files then keep all their stamps
+    (plugin / name).rename(outside)  # a folder's files then keep their timestamps
     (plugin / name).symlink_to(outside)
     with pytest.raises(PluginError, match="is a link out of the plugin"):
         load(plugin)

@@ -61,7 +61,7 @@ def test_a_source_map_that_changed_since_it_was_loaded_is_not_used(tmp_path: Pat
 
 
 def later() -> int:
-    """Return a time at which what was just written has been there for long."""
+    """Return a time long after everything was written."""
     return time.time_ns() + 60_000_000_000
 
 
@@ -330,7 +330,7 @@ def test_a_plugin_whose_tool_has_an_argument_instance_cannot_have_several(tmp_pa
     assert "its tool 'send' has its own argument 'instance'. Set only one URL" in left_out.reason
 
 
-# --- reading again ---
+# --- reloading ---
 
 
 def test_a_plugin_that_breaks_is_served_as_it_was(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ TOOLS: dict[str, Any] = {
     ],
 }
 
-# Where a long string is one more thing that people or agents read.
+# Members whose long strings people or agents would read.
 SERVED = {
     "author",
     "opentabs.displayName",
@@ -142,7 +142,7 @@ async def listed(tabs: OpenTabs) -> set[str]:
 
 
 def grow_like(text: str) -> str:
-    """Repeat the last letter or digit: a pattern stays a pattern then, and a name a name."""
+    """Repeat the last letter or digit, so that a pattern remains a pattern and a name a name."""
     at = max((i for i, c in enumerate(text) if c.isalnum()), default=0)
     return text[:at] + text[at] * (LONG - len(text)) + text[at:]
 
@@ -164,7 +164,7 @@ async def test_any_string_of_10_000_characters_quarantines_its_plugin_alone_at_r
         for file, content, path in PLACES:
             for growing in (grow_like, grow_with_x):
                 shutil.rmtree(long, ignore_errors=True)
-                await tabs.reload_plugins()  # else it would be served on as it was before
+                await tabs.reload_plugins()  # otherwise it would still be served as before
                 write(long, **{file: grown(content, path, growing)})
                 await tabs.reload_plugins()
                 name = path_text(path)

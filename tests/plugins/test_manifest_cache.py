@@ -1,4 +1,4 @@
-"""Manifests kept between runs: whatever is wrong with the cache, it is only a miss."""
+"""Manifests are cached between runs; a damaged cache is only a miss."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Watching what a plugin is built from."""
+"""Watching the sources of a plugin."""
 
 import os
 from pathlib import Path
@@ -35,4 +35,4 @@ async def test_changes_that_arrive_while_nobody_asks_are_reported_together() -> 
 
     with anyio.move_on_after(0) as scope:
         await changes.next()
-    assert scope.cancelled_caught  # they are reported once
+    assert scope.cancelled_caught  # reported once

@@ -28,7 +28,7 @@ def no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """As if this were no checkout but a wheel, whose JavaScript lies here."""
+    """As in a wheel instead of a checkout, with the JavaScript here."""
     package = tmp_path / "site-packages" / "opentabs_py"
     source = package / "_assets" / "adapter_js"
     names = ["package.json", "package-lock.json", "tsconfig.json"]

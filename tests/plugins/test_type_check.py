@@ -1,4 +1,4 @@
-"""The types of a plugin, by the TypeScript that is installed for it."""
+"""Type checks of a plugin, with the TypeScript that is installed for it."""
 
 import json
 import sys

@@ -20,7 +20,7 @@ PATIENT = 30.0  # s; the bound of every wait here, far above what any takes
 
 
 class Reader:
-    """Reads the adapter of each plugin whenever it is told to."""
+    """Reads the adapter of each plugin when the test requests it."""
 
     def __init__(self, *directories: Path, folder: Path | None = None) -> None:
         self.sources = Sources(directories, () if folder is None else [folder])
@@ -192,7 +192,7 @@ async def test_changes_outside_the_plugin_s_output_are_not_reported(tmp_path: Pa
         write(chat, "1")
         await reader.wait_for("1")
     assert set(reader.read) == {"/* adapter */", "1"}
-    assert len(reader.read) <= 3  # a write may be seen in two parts
+    assert len(reader.read) <= 3  # a write may be noticed in two parts
 
 
 async def test_a_build_that_removes_directories_does_not_end_the_watch(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The ways to the tools of `samples.py`, each made once."""
+"""The ways to call the tools of `samples.py`, each created once."""
 
 from collections.abc import AsyncGenerator
 
@@ -13,7 +13,7 @@ from tests.python_tools.ways import ALL, SAMPLES, STDIO, Way
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
-    """For the servers, which serve many tests."""
+    """For the servers, which many tests share."""
     return "asyncio"
 
 
@@ -43,7 +43,7 @@ async def stdio_initialize() -> AsyncGenerator[Way]:
 async def way(
     request: pytest.FixtureRequest, http: str, stdio_2026: Way, stdio_initialize: Way
 ) -> AsyncGenerator[Way]:
-    """Every way, one after the other."""
+    """Each way in turn."""
     match request.param:
         case "in process":
             yield Way("in process", server=a_server())

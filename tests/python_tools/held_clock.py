@@ -1,10 +1,10 @@
-"""A clock in the hands of a test."""
+"""A clock that tests control."""
 
 import anyio
 
 
 class HeldClock:
-    """A clock that a test moves."""
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.time = 0.0

@@ -1,4 +1,4 @@
-"""The tools that the tests call, in every way: also as `opentabs serve --tools` on this file."""
+"""The tools that the tests call in every way, including `opentabs serve --tools` with this file."""
 
 import asyncio
 import threading
@@ -91,7 +91,7 @@ class GivenUp(BaseException):
 
 @tool
 async def give_up() -> None:
-    """Raise that in the server's own thread."""
+    """Raise it in the server's own thread."""
     raise GivenUp("the secret")
 
 
@@ -125,7 +125,7 @@ def nest_in_thread(progress: Progress) -> Any:
 
 @tool
 async def callback_async(query: str, progress_callback: Callback = None) -> str:
-    """Tell the application."""
+    """Report to the application."""
     if progress_callback:
         await progress_callback({"status": "running", "message": "Step 1"})
         await progress_callback(["any", "value"])
@@ -135,7 +135,7 @@ async def callback_async(query: str, progress_callback: Callback = None) -> str:
 
 @tool
 def callback_sync(query: str, notify: Callable[[Any], Awaitable[None]] | None = None) -> str:
-    """Tell the application from a thread, with nothing to await it."""
+    """Report to the application from a thread, without awaiting."""
     if notify:
         notify({"message": "Step 1"})
     return query
@@ -143,7 +143,7 @@ def callback_sync(query: str, notify: Callable[[Any], Awaitable[None]] | None = 
 
 @tool
 async def both_channels(progress_callback: Callback = None) -> AsyncGenerator[dict[str, Any]]:
-    """Tell the application and the model by turns."""
+    """Report to the application and to the model in turn."""
     for step in (1, 2):
         if progress_callback:
             await progress_callback({"message": f"step {step}"})
@@ -181,7 +181,7 @@ async def yields_then_fails() -> AsyncGenerator[str]:
 
 @tool(idle=0.3)
 async def yields_then_hangs(note: str) -> AsyncGenerator[str]:
-    """Yield, and say nothing more."""
+    """Yield, and then wait silently."""
     try:
         yield "first"
         await asyncio.sleep(3600)
@@ -194,7 +194,7 @@ closed: list[str] = []
 
 @tool
 def was_closed(note: str) -> bool:
-    """Tell whether that generator was closed."""
+    """Return whether that generator was closed."""
     return note in closed
 
 
@@ -203,7 +203,7 @@ def was_closed(note: str) -> bool:
 
 @tool(idle=0.3)
 async def hangs(progress: Progress) -> None:
-    """Say one thing, then nothing."""
+    """Report once, then never again."""
     progress.report("one")
     await asyncio.sleep(3600)
 
@@ -221,7 +221,7 @@ def hangs_in_thread(note: str, progress: Progress) -> None:
 
 
 class Counter(Module):
-    """Counts, while it is called and afterwards."""
+    """Counts during the call and afterwards."""
 
     def __init__(self) -> None:  # without super().__init__(), as people write it
         self.go_on = threading.Event()
@@ -238,7 +238,7 @@ class Counter(Module):
 
     @skill
     def count_later(self, n: int) -> str:
-        """Count once the call has returned, and somebody says so."""
+        """Count once the call has returned and the test requests it."""
         stream = self.start_tool("count_later")
         self.tool_update("count_later", "Begun")
         threading.Thread(target=self._count, args=(stream, n), daemon=True).start()
@@ -262,7 +262,7 @@ class Counter(Module):
 
     @skill
     def from_a_thread(self) -> str:
-        """Open a stream in a thread that no call is made in."""
+        """Open a stream in a thread without a call."""
         errors: list[str] = []
 
         def start() -> None:

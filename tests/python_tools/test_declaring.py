@@ -32,7 +32,7 @@ def listing(function: Any) -> Listing:
 
 
 class Place(BaseModel):
-    """Where something is."""
+    """A place."""
 
     title: str
     near: "Place | None" = None

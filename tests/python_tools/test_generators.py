@@ -1,4 +1,4 @@
-"""Generators: what they yield is for the model, as it comes and in the end."""
+"""Generators: what they yield is for the model, while they run and at the end."""
 
 import json
 import threading

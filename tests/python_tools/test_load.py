@@ -104,7 +104,7 @@ def test_what_is_not_there_says_so(source: str) -> None:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "opentabs_py", *arguments]
-    # A browser that was launched all the same would not be found.
+    # A launched browser would not be found.
     environment = {**os.environ, "OPENTABS_CHROMIUM": "/nowhere/chromium"}
     return subprocess.run(
         command, capture_output=True, text=True, timeout=50, check=False, env=environment

@@ -1,4 +1,4 @@
-"""Everything that docs/python-tools.md shows works as it is shown."""
+"""Everything that docs/python-tools.md shows works as shown."""
 
 import sys
 from functools import partial

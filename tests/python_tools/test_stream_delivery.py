@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Ear:
-    """An SDK client, and the messages the server sends it unasked."""
+    """An SDK client, and the messages that the server sends on its own."""
 
     def __init__(self) -> None:
         self.heard: list[Any] = []
@@ -48,12 +48,12 @@ class Ear:
 
 
 async def _ignore(progress: float, total: float | None, message: str | None) -> None:
-    """Ask for progress, and take it from elsewhere."""
+    """Request progress, and receive it elsewhere."""
 
 
 @asynccontextmanager
 async def an_ear(mode: str, *, late: bool = True) -> AsyncGenerator[tuple[Ear, str]]:
-    """Connect, and open a stream that continues; yield its address too."""
+    """Connect, and open a stream that continues; also yield its address."""
     settings = load_settings(port=0, late_progress=late)
     ear = Ear()
     async with (
@@ -96,7 +96,7 @@ async def test_without_late_progress_and_in_2026_none_follows_the_response(
     async with an_ear(mode, late=late) as (ear, uri):
         await ear.call("release")
         assert (await wait_for_the_end(ear, uri))["ended"] == "its tool ended it"
-        # What was sent before this answer was heard before it.
+        # What was sent before this response has arrived before it.
         await ear.client.list_tools()
         assert [number for number, _, _ in ear.updates()] == [1]
 
@@ -125,7 +125,7 @@ async def wait_until_told(ear: Ear) -> None:
     """Wait until every change so far has been notified."""
     assert ear.server._python.tools is not None
     with anyio.fail_after(PATIENT):
-        while ear.server._python.tools.host.streams._notified:  # noqa: ASYNC110 (it can only be asked)
+        while ear.server._python.tools.host.streams._notified:  # noqa: ASYNC110 (no event)
             await anyio.sleep(0.01)
 
 
@@ -157,7 +157,7 @@ async def test_a_client_without_a_subscription_is_not_notified() -> None:
         await unsubscribe(ear.client, "stream://never")
         await ear.call("release")
         await wait_for_the_end(ear, uri)
-        await ear.client.list_tools()  # what was sent before this answer was heard before it
+        await ear.client.list_tools()  # what was sent before this response has arrived before it
         assert not any(isinstance(each, types.ResourceUpdatedNotification) for each in ear.heard)
 
 
@@ -186,7 +186,7 @@ async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str)
         for unknown in ("stream://0", "stream://[x", "https://example.com/", f"{uri}?after=x"):
             with pytest.raises(MCPError) as caught:
                 await ear.client.read_resource(unknown)
-            # The code was another before 2026-07-28 (SEP-2164).
+            # The code was different before 2026-07-28 (SEP-2164).
             assert caught.value.code == (-32002 if mode == "legacy" else types.INVALID_PARAMS)
             assert caught.value.data == {"uri": unknown}
         with pytest.raises(MCPError, match="The cursor 'nonsense' is unknown") as caught:
@@ -213,7 +213,7 @@ async def test_a_client_without_a_token_is_sent_log_messages_in_place_of_progres
 @pytest.mark.parametrize(
     ("client", "mode", "kinds"),
     [
-        ("mcp", "legacy", ["text", "text"]),  # most frameworks, AutoGen among them
+        ("mcp", "legacy", ["text", "text"]),  # like most frameworks, AutoGen among them
         ("mcp", "auto", ["text", "text"]),
         ("claude-code", "legacy", ["text", "text", "resource_link"]),
         ("claude-code", "auto", ["text", "text", "resource_link"]),

@@ -1,4 +1,4 @@
-"""Tool streams: who may open one, and what happens to its updates."""
+"""Tool streams: who may open one, and where its updates go."""
 
 import asyncio
 import gc
@@ -124,7 +124,7 @@ async def test_another_session_can_neither_read_nor_end_a_stream(which: str, htt
 
 
 class Clocks(Module):
-    """One stream for each session, of one name."""
+    """One stream per session, always with the same name."""
 
     def __init__(self) -> None:
         self.streams: list[ToolStream] = []
@@ -230,7 +230,7 @@ async def test_start_tool_outside_of_any_call_says_where_it_belongs() -> None:
 
 
 class Leftover(Module):
-    """Leaves a task behind that opens a stream when its call is over."""
+    """Leaves a task behind that opens a stream after its call has ended."""
 
     def __init__(self) -> None:
         self.returned = anyio.Event()
@@ -266,7 +266,7 @@ async def test_an_update_of_what_is_not_open_is_logged_and_passes(
 
 
 class Streamers(Module):
-    """Opens streams of any name and leaves them open."""
+    """Opens streams with any name, and leaves them open."""
 
     stream_limits = Limits(idle=10.0, ceiling=60.0)
 
@@ -276,7 +276,7 @@ class Streamers(Module):
 
     @skill
     async def open(self, name: str) -> str:
-        """Open a stream beside others that open theirs at once."""
+        """Open a stream while others open theirs."""
         self.opened += 1
         if self.opened == 2:
             self.all_here.set()
@@ -400,7 +400,7 @@ class Crowd(Module):
 
     @skill
     def crowd(self, streams: int, updates: int) -> str:
-        """Open them all, and wait until their threads have told all."""
+        """Open them all, and wait until their threads have sent everything."""
         threads = [
             threading.Thread(target=self._tell, args=(f"s{number}", updates))
             for number in range(streams)

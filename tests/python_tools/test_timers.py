@@ -44,14 +44,14 @@ class Lives(Module):
 
     @skill
     async def callback(self, progress_callback: Any = None) -> None:
-        """By the callback, with what is no progress."""
+        """By the callback, with data that is not progress."""
         while True:
             await self._next()
             await progress_callback(object())
 
     @skill
     async def generator(self) -> AsyncGenerator[None]:
-        """By yields that say nothing."""
+        """By yielding nothing."""
         while True:
             await self._next()
             yield None
@@ -80,13 +80,13 @@ SIGNS = ["report", "heartbeat", "callback", "generator", "stream", "other"]
 
 
 async def live(name: str, steps: list[float], limits: Limits) -> CallToolResult:
-    """Call a tool, and have it give a sign after each step but the last."""
+    """Call a tool, and make it show activity after each step but the last."""
     clock, module = HeldClock(), Lives()
     results: list[CallToolResult] = []
     async with Server(tools=[module], _seams=Seams(clock)) as server:
 
         async def call() -> None:
-            # The tool that it calls is to be ended by the timers of the one that is called here.
+            # The timers of this call should end the tool that it calls.
             results.append(await server.call_tool(name, limits=limits))
 
         with anyio.fail_after(PATIENT):

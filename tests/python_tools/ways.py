@@ -1,4 +1,4 @@
-"""The ways to a tool: in the process, over stdio and over HTTP, in both eras of MCP."""
+"""The ways to call a tool: in the process, over stdio and over HTTP, in both eras of MCP."""
 
 import sys
 from collections.abc import AsyncGenerator, Mapping
@@ -51,8 +51,8 @@ class Way:
     """One way to the tools.
 
     Attributes:
-        client: The MCP client, if this is not in the process.
-        said: The updates of streams, as the transcript has them.
+        client: The MCP client, unless this is in the process.
+        said: The updates of streams, in the form of the transcript.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What passes between pages and their site, as Playwright reports it."""
+"""The traffic between pages and their site, as Playwright reports it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Request:
     """A request that was sent and never answered."""
 
     url: str
-    sent: float  # ms since 1970, of the time that Chromium sent it
+    sent: float  # ms since 1970, when Chromium sent it
     method: str = "GET"
     resource_type: str = "fetch"
     failure: str = "net::ERR_FAILED"
@@ -46,7 +46,7 @@ class Request:
 
 
 def at_once(steps: Steps) -> None:
-    """Run steps whose answers are there."""
+    """Run steps whose responses are available."""
     answer = None
     try:
         while True:

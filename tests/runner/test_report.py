@@ -1,4 +1,4 @@
-"""The report of a run, from what the run wrote to a file and back."""
+"""The report of a run, written to a file and read back."""
 
 import base64
 import hashlib

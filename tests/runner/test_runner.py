@@ -1,4 +1,4 @@
-"""Runs of real tests without a browser: what runs, what stops, and what is known of it."""
+"""Runs of real tests without a browser: what runs, what stops, and what is known about it."""
 
 import sys
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -20,7 +20,7 @@ HANGS = "import time\ndef test_hangs():\n    print('x')\n    time.sleep(3600)\n"
 
 
 class Builds:
-    """A build that ends as the test says, or hangs until it is cancelled."""
+    """A build that ends as the test requests, or hangs until it is cancelled."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -99,7 +99,7 @@ def status(runner: Runner) -> dict[str, object]:
 
 
 async def ended(runner: Runner) -> None:
-    """Wait for the end of the run that has begun, or is about to."""
+    """Wait for the end of the current or next run."""
     await until(runner, lambda: status(runner)["state"] != "idle")
     await until(runner, lambda: status(runner)["state"] == "idle")
 
@@ -223,7 +223,7 @@ async def test_a_run_that_is_about_to_start_learns_that_it_is_not_to_stay(suite:
         assert states(runner) == {"test_stays": "passed"}
         runner.run_tests(None)
         plan = suite.directory / "scratch" / "2" / "plan.json"
-        while not plan.exists():  # a thread would see it too late
+        while not plan.exists():  # a thread would notice it too late
             await anyio.lowlevel.checkpoint()
         runner.set_pauses(False)
         await ended(runner)

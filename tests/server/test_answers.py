@@ -1,4 +1,4 @@
-"""The SDK's responses, rewritten: no event is too long, prepared parts are put in."""
+"""The SDK's responses, rewritten: no event is too long, and prepared parts are inserted."""
 
 import json
 import weakref

@@ -1,4 +1,4 @@
-"""What the log says about clients that give up."""
+"""The log messages about clients that give up."""
 
 import logging
 
@@ -27,7 +27,7 @@ class Clock:
 
 
 async def give_up(name: str, waited: float, *, mode: str = "auto") -> None:
-    """Cancel a call as a client of that name, after so long by the server's clock."""
+    """Cancel a call as a client with this name, after this long on the server's clock."""
     clock, bridge = Clock(), FakeBridge()
     bridge.hangs = True
     server = create_mcp_server(Served(bridge).registry, version="1", now=clock.now)

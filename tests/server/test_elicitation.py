@@ -70,7 +70,7 @@ async def connected(
 
 
 def show_accounts(bridge: FakeBridge, *, front: int, readiness: str = "ready") -> None:
-    """Show two tabs in which the call could run."""
+    """Report two tabs in which the call could run."""
     given = [
         a_document(
             documentId=f"{tab:032x}",
@@ -122,7 +122,7 @@ async def test_the_call_runs_in_the_tab_that_the_question_named(mode: str) -> No
 
     def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
         assert '(tab "Account 1")' in params.message
-        show_accounts(served.bridge, front=2)  # the person looks at another account
+        show_accounts(served.bridge, front=2)  # the person switches to another account
         return types.ElicitResult(action="accept", content={"answer": "once"})
 
     show_accounts(served.bridge, front=1)
@@ -206,7 +206,9 @@ async def test_a_call_whose_user_signs_in_stays_in_the_tab_that_they_allowed_it_
             page.is_signed_in = True
         else:
             assert '(tab "Account 1")' in params.message
-        show_accounts(page, front=2, readiness="unavailable")  # the person looks at another account
+        show_accounts(
+            page, front=2, readiness="unavailable"
+        )  # the person switches to another account
         return types.ElicitResult(action="accept", content={"answer": "once"})
 
     show_accounts(page, front=1)
@@ -296,7 +298,7 @@ async def test_questions_that_come_while_one_is_open_are_asked_in_one_form() -> 
 
 
 class Either:
-    """Reads the answer to a call, whichever of the two it is."""
+    """Reads the response to a call: a result or a question."""
 
     @staticmethod
     def model_validate(raw: Any, **how: Any) -> Any:
@@ -342,7 +344,7 @@ async def test_questions_that_no_client_comes_back_with_are_bounded(
             await a_modern_call(
                 client, input_responses={"consent": yes}, request_state=each.request_state
             )
-            for each in reversed(asked)  # the last first, because asking again forgets another
+            for each in reversed(asked)  # the last one first, because asking again forgets another
         ]
     kinds = [types.CallToolResult, types.CallToolResult, types.InputRequiredResult]
     assert [type(each) for each in results] == kinds

@@ -43,7 +43,7 @@ def mode(request: pytest.FixtureRequest) -> str:
 
 @tool
 def chat() -> int:
-    """Have the name of a plugin, and need no tab."""
+    """Need no tab, despite the name of a plugin."""
     return 3
 
 
@@ -58,7 +58,7 @@ class Exposed:
 
 @asynccontextmanager
 async def exposed() -> AsyncGenerator[Exposed]:
-    """Serve two plugins' tools as they become ready, at once."""
+    """Serve the tools of two plugins as they become ready, without a delay."""
     bridge = a_bridge()
     pages = pages_of(bridge)
     registry = ToolRegistry(

@@ -1,4 +1,4 @@
-"""Two tools instead of all: what they find, and that a call through them is a real call."""
+"""Two tools instead of all: what they find, and that calls through them are real calls."""
 
 from typing import Any
 

@@ -75,7 +75,7 @@ async def test_a_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.Monkey
         with connected(url, HEAD + b"{" + b" " * 998) as steady:
             for _ in range(3):
                 with connected(url, HALF) as silent:
-                    await read_to_end(silent)  # its time is over, and so would the other's be
+                    await read_to_end(silent)  # its time is up, and so would the other's be
             steady.sendall(b"}")
             answer = await anyio.to_thread.run_sync(steady.recv, 65536)
             assert answer.startswith(b"HTTP/1.1 4")  # it is not MCP
@@ -122,7 +122,7 @@ async def test_an_extension_that_says_nothing_for_long_keeps_its_socket() -> Non
         ) as extension,
     ):
         with connected(url) as idle:
-            await read_to_end(idle)  # closed: the time is over twice
+            await read_to_end(idle)  # closed: its time is up twice
         with connected(url) as idle:
             await read_to_end(idle)
         await extension.send("nonsense")

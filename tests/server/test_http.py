@@ -1,4 +1,4 @@
-"""The HTTP side, by real requests to a real server on a free port of 127.0.0.1."""
+"""The HTTP side, with real requests to a real server on a free port of 127.0.0.1."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -62,7 +62,7 @@ async def test_an_extension_with_secret_and_origin_is_greeted() -> None:
     bridge = a_bridge()
     async with serving(bridge) as port, open_socket(port) as socket:
         assert (await say_hello(socket))["id"] == 1
-        assert socket.subprotocol == "opentabs"  # and never the secret, which proxies may log
+        assert socket.subprotocol == "opentabs"  # and never the secret, because proxies may log it
         assert bridge.connected
 
 
@@ -226,5 +226,5 @@ async def test_the_date_of_a_response_follows_the_clock() -> None:
     async with serving(a_bridge()) as port, httpx2.AsyncClient() as client:
         first = (await client.get(f"http://127.0.0.1:{port}/")).headers["date"]
         with anyio.fail_after(10):
-            while (await client.get(f"http://127.0.0.1:{port}/")).headers["date"] == first:  # noqa: ASYNC110 (it can only be asked)
+            while (await client.get(f"http://127.0.0.1:{port}/")).headers["date"] == first:  # noqa: ASYNC110 (it ticks)
                 await anyio.sleep(0.1)

@@ -1,4 +1,4 @@
-"""The ids of requests over HTTP: each belongs to one at a time."""
+"""The ids of requests over HTTP: each belongs to one request at a time."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ ANSWERS = [b'"result":', b'"error":']
 
 
 class Poster:
-    """A client that reads each part of an answer before the server can do anything more."""
+    """A client that reads each part of a response before the server continues."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""With a keep-alive, a client gets progress of a silent call until it ends, and no longer."""
+"""With a keep-alive, a client receives progress of a silent call until it ends, and no longer."""
 
 from itertools import pairwise
 

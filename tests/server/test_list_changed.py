@@ -102,13 +102,13 @@ async def test_changes_that_a_slow_client_missed_are_sent_as_one() -> None:
     served = Served()
     async with raw_client(served.server) as slow:
         await slow.say(INITIALIZED)
-        await slow.say(INITIALIZED)  # saying it twice doubles nothing
+        await slow.say(INITIALIZED)  # subscribing twice duplicates nothing
         await until_all_wait()
         for number in range(10):
             served.serve(f"tool{number}")
             await until_all_wait()
 
-        told = [await slow.read() for _ in range(3)]  # one was read ahead, one was on its way
+        told = [await slow.read() for _ in range(3)]  # one was read ahead, one was in transit
         await slow.say({"id": 2, "method": "ping"})
         answer = await slow.read()
 

@@ -1,4 +1,4 @@
-"""Long results are cut for the model and kept whole as resources, in both eras."""
+"""Long results are cut for the model and kept complete as resources, in both eras."""
 
 import json
 from collections.abc import AsyncGenerator, Callable

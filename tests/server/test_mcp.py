@@ -155,7 +155,7 @@ async def progress_of(mode: str, bridge: FakeBridge, *, last: str) -> Came:
         with anyio.fail_after(5):
             await client.call_tool("chat_send", {}, progress_callback=note)
             await is_over.wait()
-            await client.call_tool("chat_send", {})  # whatever else was sent comes before this
+            await client.call_tool("chat_send", {})  # everything else was sent before this
     return sorted(came)
 
 

@@ -1,4 +1,4 @@
-"""The MCP side is loaded when the first client comes; the chain alone does not wait for it."""
+"""The MCP side is loaded when the first client connects; the chain does not wait for it."""
 
 import os
 import subprocess
@@ -28,7 +28,7 @@ async def main():
 anyio.run(main)
 """
 
-# A thread that is in the middle of a C++ module's import when the interpreter exits aborts it.
+# If the interpreter exits while a thread imports a C++ module, it aborts.
 LOADED_SOON = """
 from opentabs_py.server.mcp_side import load_soon
 load_soon("slow")
@@ -40,7 +40,7 @@ print("loaded")
 """
 
 
-# As often as possible, the other thread goes on in the middle of an import.
+# Switch threads as often as possible, also in the middle of an import.
 CLIENT_WHILE_LOADING = """
 import sys
 sys.setswitchinterval(1e-5)

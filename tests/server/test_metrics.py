@@ -1,4 +1,4 @@
-"""What is exported of calls and of a process, and its health checks."""
+"""Exported metrics of calls and of a process, and its health checks."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Process:
-    """A process whose state the test sets."""
+    """A process whose state the test controls."""
 
     role: Role = "server"
 
@@ -133,7 +133,7 @@ async def test_a_running_call_is_counted_until_it_ends() -> None:
 
 
 def text_of(*records: CallRecord) -> str:
-    """Return what is exported of some records."""
+    """Return the exported metrics of some records."""
     exporter = Exporter()
     calls = CallMetrics(exporter._registry, "server", lambda _: None)
     for record in records:

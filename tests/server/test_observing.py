@@ -1,4 +1,4 @@
-"""Observers of calls receive the record of each, however it ends."""
+"""Observers receive the record of each call, however it ends."""
 
 import logging
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A value that breaks its tool's output schema: logged, or with `strict_output` an error."""
+"""A value that violates its tool's output schema: logged, or an error with `strict_output`."""
 
 import pytest
 from mcp import types

@@ -84,14 +84,14 @@ class Own:
         return params
 
     async def answer_close(self) -> int:
-        """Close a tab, as the extension does; return which."""
+        """Close a tab, as the extension does; return its number."""
         asked = await self.extension.hear("tabs.close")
         tab: int = asked["params"]["tabId"]
         self.extension.say({"id": asked["id"], "result": {"tabId": tab}})
         return tab
 
     async def open(self, who: str | None, *documents: Json, url: str = URL) -> Any:
-        """Call `tabs_open` and return what it returns."""
+        """Call `tabs_open` and return its result."""
         answers: list[Any] = []
 
         async def call() -> None:

@@ -23,7 +23,7 @@ NEVER = 1000.0  # s
 
 
 class Listed:
-    """A bridge whose pages' tools are listed, and the list."""
+    """A bridge, and the list of its pages' tools."""
 
     def __init__(self, cadence: Cadence) -> None:
         self.bridge = Bridge(
@@ -50,7 +50,7 @@ class Listed:
 
 
 def page_tools(*names: str, schema: Any = None) -> dict[str, Any]:
-    """Return what an extension says of the page's tools."""
+    """Return an extension's message about the page's tools."""
     tools = [
         {
             "id": number,
@@ -68,7 +68,7 @@ def page_tools(*names: str, schema: Any = None) -> dict[str, Any]:
 
 
 async def until_read(socket: FakeSocket) -> None:
-    """Wait until the bridge has read all that was said to it."""
+    """Wait until the bridge has read everything that was sent to it."""
     socket.say({"method": "ping", "params": {"time": 0}})
     await socket.hear("pong")
 

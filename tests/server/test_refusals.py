@@ -1,4 +1,4 @@
-"""What is logged about clients that are refused, or leave in the middle of a request."""
+"""Log messages about clients that are refused, or that leave in the middle of a request."""
 
 import logging
 import socket
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture(autouse=True)
 def no_other_server() -> Generator[None]:
-    """Set aside what servers of other tests, which may still run, suppress."""
+    """Ignore what is suppressed by servers of other tests, which may still run."""
     loggers = [logging.getLogger(name) for name in REFUSALS]
     filters = [logger.filters[:] for logger in loggers]
     for logger in loggers:
@@ -101,7 +101,7 @@ async def test_a_body_that_is_broken_off_is_not_logged(
 
 
 async def send(url: str, data: bytes) -> None:
-    """Send this, hang up, and wait until the server has too."""
+    """Send this, close the connection, and wait until the server has closed it too."""
 
     def exchange() -> None:
         with socket.create_connection(("127.0.0.1", urlsplit(url).port or 0), PATIENT) as wire:

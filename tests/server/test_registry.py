@@ -1,4 +1,4 @@
-"""Which tool is called, and what is refused before anything goes to the browser."""
+"""Which tool is called, and what is refused before anything is sent to the browser."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -238,7 +238,7 @@ def test_setting_plugins_again_drops_the_tools_of_the_old_ones() -> None:
 async def test_arguments_that_would_take_too_long_to_check_are_refused_and_the_next_call_runs() -> (
     None
 ):
-    # Each level of the value doubles the looks: 2^60 at the last.
+    # Each level of the value doubles the checks: 2^60 at the last one.
     inner = {"properties": {"in": {"$ref": "#/$defs/node"}}}
     schema = {
         "type": "object",

@@ -1,4 +1,4 @@
-"""The tools of a fleet's workers, in an endpoint."""
+"""The tools of a fleet's workers in an endpoint."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Search finds the tool that does what an agent asks for."""
+"""Search finds the tool that does what an agent needs."""
 
 import re
 from collections.abc import Iterator

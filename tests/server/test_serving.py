@@ -1,4 +1,4 @@
-"""A server's own life: it ends what it has started, whenever it is stopped."""
+"""A server's lifetime: it ends what it has started, whenever it is stopped."""
 
 import anyio
 import httpx2
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.anyio
 
 
 class Hanging:
-    """An application that answers no request.
+    """An application that never responds.
 
     Attributes:
-        asked: What its server has asked of its lifespan.
-        came: A request has come.
+        asked: The lifespan messages of its server.
+        came: A request has arrived.
     """
 
     def __init__(self) -> None:
@@ -24,7 +24,7 @@ class Hanging:
         self.came = anyio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve, and never answer."""
+        """Serve, and never respond."""
         if scope["type"] == "http":
             self.came.set()
             await anyio.sleep_forever()

@@ -33,7 +33,7 @@ async def a_session(url: str) -> AsyncGenerator[httpx2.AsyncClient]:
 
 
 async def post_and_read_nothing(url: str, session: httpx2.AsyncClient) -> socket.socket:
-    """Make a call on its own connection, and never read the answer."""
+    """Make a call on its own connection, and never read the response."""
     params = {**CALL["params"], "_meta": {"progressToken": "unread"}}
     body = json.dumps({**CALL, "id": "unread", "params": params})
     host = urlsplit(url).netloc
@@ -52,7 +52,7 @@ async def post_and_read_nothing(url: str, session: httpx2.AsyncClient) -> socket
 
 
 def count_until_closed(connection: socket.socket) -> int:
-    """Read what there is left of a closed connection."""
+    """Read the rest of a closed connection."""
     count = 0
     try:
         while chunk := connection.recv(MIB):
@@ -120,7 +120,7 @@ async def test_of_many_that_read_nothing_the_first_are_disconnected_and_others_a
 ) -> None:
     monkeypatch.setattr(slow_clients, "UNREAD_TOTAL", 60 * MIB)
     monkeypatch.setattr(slow_clients, "STUCK_AFTER", 0.05)
-    served = Served(FakeBridge(value={"text": "x" * (12 * MIB)}))  # 24 MiB in an answer
+    served = Served(FakeBridge(value={"text": "x" * (12 * MIB)}))  # 24 MiB in a response
     async with served.over_http() as url, AsyncExitStack() as stack:
         stuck: list[socket.socket] = []
         session = await stack.enter_async_context(a_session(url))
@@ -135,19 +135,19 @@ async def test_of_many_that_read_nothing_the_first_are_disconnected_and_others_a
         assert len(answer.content) > 24 * MIB
         await logged(caplog, "Disconnected a client")
         assert await anyio.to_thread.run_sync(count_until_closed, stuck[0]) < 12 * MIB
-        # The last may still read what is its own.
+        # The last one can still read its response.
         assert await anyio.to_thread.run_sync(count_to, 24 * MIB, stuck[-1]) >= 24 * MIB
 
 
 async def logged(caplog: pytest.LogCaptureFixture, text: str) -> None:
-    """Wait until this is logged."""
+    """Wait until this text is logged."""
     with anyio.fail_after(PATIENT):
-        while text not in caplog.text:  # noqa: ASYNC110 (the log tells nobody)
+        while text not in caplog.text:  # noqa: ASYNC110 (no event)
             await anyio.sleep(0.01)
 
 
 def count_to(least: int, connection: socket.socket) -> int:
-    """Read so many bytes of a connection, or as many as there are."""
+    """Read this many bytes of a connection, or as many as there are."""
     count = 0
     while count < least and (part := connection.recv(MIB)):
         count += len(part)

@@ -1,4 +1,4 @@
-"""What a stdio client may send endlessly, and how prepared answers are put together."""
+"""What a stdio client may send without end, and how prepared responses are assembled."""
 
 import json
 import subprocess
@@ -56,7 +56,7 @@ def hear(process: subprocess.Popen[bytes]) -> Any:
 
 
 def peak(process: subprocess.Popen[bytes]) -> int:
-    """Return its peak memory, in bytes."""
+    """Return the peak memory, in bytes."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     [line] = [line for line in status.splitlines() if line.startswith("VmHWM:")]
     return int(line.split()[1]) * 1024
@@ -147,7 +147,7 @@ def test_what_expects_no_answer_and_cannot_be_read_is_logged(
 
 
 def ask(slots: Slots, number: int | str) -> Prepared | None:
-    """Receive a request; return where its handler may put a part of the answer."""
+    """Receive a request; return where its handler may put a part of the response."""
     request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/list")
     metadata = slots.receive(request).metadata
     return find_slot(getattr(metadata, "request_context", None))

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Waiting:
-    """A tool that does not return, and whether its call was ended."""
+    """A tool that does not return; it records whether its call was ended."""
 
     def __init__(self) -> None:
         self.called, self.ended = anyio.Event(), anyio.Event()
@@ -47,7 +47,7 @@ async def serving(tool: Callable[..., object]) -> AsyncGenerator[tuple[str, Call
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             url, scope = await tasks.start(serve)
-            # A signal cancels the command that serves.
+            # A signal cancels the serving command.
             yield url, lambda how: scope.cancel() if how == "cancelled" else stop.set()
 
 

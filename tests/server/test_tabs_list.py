@@ -1,4 +1,4 @@
-"""`tabs_list`: served beside page tools, without asking a page."""
+"""`tabs_list` is served beside page tools, and needs no page."""
 
 import anyio
 import pytest
@@ -135,7 +135,7 @@ async def test_clients_see_hints_a_schema_and_how_tab_ids_refer_to_it(mode: str)
     server = create_mcp_server(registry, version="1")
     async with Client(server, mode=mode) as client:
         send, listing = (await client.list_tools()).tools
-        assert client.instructions == INSTRUCTIONS  # it counts as no tool of Python
+        assert client.instructions == INSTRUCTIONS  # it does not count as a Python tool
     assert listing.name == "tabs_list"
     assert listing.annotations is not None
     assert listing.annotations.read_only_hint

@@ -170,7 +170,7 @@ async def test_whatever_progress_a_client_sends_is_borne_without_an_error() -> N
         for params in MALFORMED * 3:
             await client.say({"method": "notifications/progress", "params": params})
         await client.say(a_call(2, "t"))
-        answer = await client.read()  # the first that is said: nothing was answered before
+        answer = await client.read()  # the first message: nothing was answered before
     assert answer["id"] == 2
     assert answer["result"]["isError"] is False
 

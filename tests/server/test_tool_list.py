@@ -1,4 +1,4 @@
-"""What `tools/list` answers: sorted, described, in pages that no change of the list breaks."""
+"""The result of `tools/list`: sorted, described, in pages that survive changes of the list."""
 
 import json
 
@@ -71,7 +71,7 @@ def test_a_list_that_changes_between_two_pages_repeats_nothing_and_skips_nothing
     first = listing.page(asking(2))
     assert names(first.to_result()) == ["b", "d"]
 
-    served.serve("a", "b", "e", "f")  # what the cursor names is gone
+    served.serve("a", "b", "e", "f")  # the tool that the cursor names is gone
 
     rest = listing.page(types.PaginatedRequestParams(cursor=first.next_cursor))
     assert names(rest.to_result()) == ["e", "f"]

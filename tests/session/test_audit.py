@@ -1,4 +1,4 @@
-"""A session records its calls in the audit, if its settings say so."""
+"""A session records its calls in the audit if its settings say so."""
 
 from pathlib import Path
 

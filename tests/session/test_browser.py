@@ -1,4 +1,4 @@
-"""A browser of a session that is launched again."""
+"""A session's browser that is launched again."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager

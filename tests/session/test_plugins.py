@@ -1,4 +1,4 @@
-"""The plugins of a session, read from disk, and read again."""
+"""The plugins of a session, loaded from disk and reloaded."""
 
 import json
 import shutil
@@ -93,7 +93,7 @@ async def test_a_plugin_rebuilt_with_a_newer_sdk_stays_in_service_unchanged(
 
 @pytest.fixture
 def write_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
-    """Writes the user's settings file; no other has any."""
+    """Writes the user's settings file, the only one with settings."""
     for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(variable, str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
@@ -262,12 +262,12 @@ async def call_chat(bridge: Bridge) -> None:
 
 
 def answer_call(extension: FakeSocket, dispatched: Json) -> None:
-    """Answer a call, as its page does."""
+    """Answer a call, as its page would."""
     extension.say(about_call("tool.result", dispatched["params"]["callId"], seq=0, value=None))
 
 
 async def reload_extension(before: FakeSocket, connect: Connect) -> FakeSocket:
-    """Connect again, as an extension does that has reloaded for a plugin of a new site."""
+    """Connect again, like an extension that has reloaded for a plugin with a new site."""
     before.hang_up()
     again = hello(a_document())
     again["params"] |= {"bootId": "reloaded", "fresh": True}

@@ -1,4 +1,4 @@
-"""When a browser is tired, and what becomes of calls while it is replaced."""
+"""When a browser is due for replacement, and what happens to calls meanwhile."""
 
 import anyio
 import pytest
@@ -36,7 +36,7 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
 
 
 class FakeBrowser:
-    """A browser that closes and comes back when the test says so."""
+    """A browser that closes and comes back when the test requests it."""
 
     name = "one"
     launch = None

@@ -1,4 +1,4 @@
-"""How a session starts, as far as no browser is needed."""
+"""How a session starts, as far as this needs no browser."""
 
 import subprocess
 import sys
@@ -36,7 +36,7 @@ async def main():
 anyio.run(main)
 """
 
-# As for `load_soon`: nobody may leave an import half done.
+# As in `load_soon`: no import may be left half done.
 CANCELLED_IMPORT = """
 import sys, anyio
 from opentabs_py import OpenTabs
@@ -59,7 +59,7 @@ async def main():
 anyio.run(main)
 """
 
-# In its own process: a test running in a loop that spins could not end it.
+# In its own process: a test in the same loop could not end a loop that spins.
 CANCELLED = """
 import sys, anyio
 from opentabs_py import OpenTabs, tool

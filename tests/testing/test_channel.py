@@ -1,4 +1,4 @@
-"""What a run tells the page of the tests, and that it never waits for it."""
+"""The messages of a run to the page of the tests; the run never waits for the page."""
 
 import socket
 from collections.abc import Generator
@@ -72,7 +72,7 @@ def test_nobody_who_reads_holds_nothing_up_and_what_is_lost_is_counted(
 ) -> None:
     channel, ours = ends
     monkeypatch.setattr(module, "MOST_WAITING", 3_000_000)
-    for _ in range(10):  # far more than a socket takes
+    for _ in range(10):  # far more than a socket buffers
         channel.send(BIG)
     read: list[object] = []
     reader = Thread(target=lambda: read.extend(read_all(ours)))

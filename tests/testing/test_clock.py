@@ -1,4 +1,4 @@
-"""The clock of the server's timers, in the hands of a test."""
+"""The clock of the server's timers, controlled by a test."""
 
 from datetime import timedelta
 from typing import Any
@@ -47,7 +47,7 @@ def a_stopped_bridge() -> tuple[Bridge, StoppableClock]:
 
 
 class Caller:
-    """A call in the background: how it ended is there as soon as it has."""
+    """A call in the background; its outcome is available as soon as it ends."""
 
     ended: str | None = None
     ended_at = 0.0
@@ -115,7 +115,7 @@ async def test_a_report_that_the_server_has_moves_the_timer_on_a_clock_that_stan
                 await socket.hear("tool.ack")
             assert caller.ended is None
 
-            # One jump over several timers ends the call by the first of them.
+            # A jump over several timers ends the call by the first of them.
             await clock.advance(3600, bridge.calls.settle)
         heard.set()
 

@@ -1,4 +1,4 @@
-"""`expect`, of calls of async tests; what they are judged by is tested with the verdicts."""
+"""`expect` for calls of async tests; test_verdicts.py tests the verdicts."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.testing import expect
 from opentabs_py.testing.expectations import CallExpectations, PluginExpectations
 
-LONG = 30.0  # s; the bound of a wait that ends long before
+LONG = 30.0  # s; the bound of a wait that ends much sooner
 
 
 class Tool:

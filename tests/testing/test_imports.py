@@ -1,11 +1,11 @@
-"""What the kit loads, and when."""
+"""What the kit imports, and when."""
 
 import subprocess
 import sys
 
 
 def test_what_tests_import_does_not_load_what_the_server_needs() -> None:
-    # It loads while the browser starts, which takes as long; here it would come before that.
+    # It is imported while the browser starts, which takes as long; here it would delay the start.
     script = "import sys; from opentabs_py.testing import SyncOpenTabs, expect; print(*sys.modules)"
 
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Which kinds of messages pass each hop: a fault for any other would never be carried out."""
+"""Which kinds of messages cross each hop: a fault for any other kind would never happen."""
 
 import re
 

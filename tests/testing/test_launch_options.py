@@ -1,4 +1,4 @@
-"""What the extension needs of a launch, joined with what pytest-playwright asks for."""
+"""The launch options that the extension needs, merged with those of pytest-playwright."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `@pytest.mark.opentabs(...)` can say."""
+"""The arguments of `@pytest.mark.opentabs(...)`."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a replay does with a request of a page."""
+"""What a replay does with a page's request."""
 
 from dataclasses import dataclass, field
 from typing import Any, cast

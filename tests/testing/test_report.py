@@ -1,4 +1,4 @@
-"""What is shown of a test that failed, and what tools did against their contracts."""
+"""What the report of a failed test shows, and violations of tools' contracts."""
 
 from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
 from opentabs_py.core.limits import Limits

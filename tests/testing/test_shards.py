@@ -1,4 +1,4 @@
-"""Which tests each part of a suite has."""
+"""Which tests belong to each shard of a suite."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a process that runs tests keeps of their screenshots."""
+"""What a process that runs tests keeps of the screenshots."""
 
 from pathlib import Path
 from typing import Literal
@@ -43,4 +43,4 @@ def test_of_many_screenshots_those_of_tests_that_passed_are_not_kept(tmp_path: P
     kept = {each.stem for each in (tmp_path / PICTURES).iterdir()}
     assert kept == {"first", "second", "fails", "flaky"}
     pictured = [each for each in read_events(tmp_path) if isinstance(each, ScreenshotTaken)]
-    assert len(pictured) == 5  # so that the report counts what it leaves out
+    assert len(pictured) == 5  # so that the report counts what it omits

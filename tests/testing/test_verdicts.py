@@ -1,4 +1,4 @@
-"""What is expected of a call, and whether it came."""
+"""Expectations of a call, and whether they are met."""
 
 import re
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Calls that ended in every way, with round numbers."""
+"""Calls with every outcome, with round numbers."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ STARTED = 1_700_000_000.0
 
 
 def stamps(*ms: float) -> dict[str, float]:
-    """The stamps after the client's, in order, so long after the call's start."""
+    """The timestamps after the client's, in order, this long after the call's start."""
     return {name: STARTED + at / 1000 for name, at in zip(STAMPS[1:], ms, strict=False)}
 
 
@@ -100,6 +100,6 @@ ALL = (SUCCEEDED, TIMED_OUT, TOOL_FAILED, LOST, REFUSED, CANCELLED)
 
 
 def later(record: CallRecord, seconds: float) -> CallRecord:
-    """The same call so long after."""
+    """The same call, this much later."""
     moved = {name: at + seconds for name, at in record.stamps.items()}
     return replace(record, started=record.started + seconds, stamps=moved)

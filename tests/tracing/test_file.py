@@ -79,7 +79,7 @@ def test_after_a_failure_nothing_is_appended_to_half_a_line(
     writer = TraceWriter(tmp_path / "trace.jsonl", version="1")
     before = writer.path.read_bytes()
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limit[1]))  # as a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limit[1]))  # like a full disk
     writer.write(SUCCEEDED)
     resource.setrlimit(resource.RLIMIT_FSIZE, limit)
     writer.write(SUCCEEDED)

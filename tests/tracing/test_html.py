@@ -1,4 +1,4 @@
-"""The page that shows a trace; what it does in a browser, e2e/test_trace.py tests."""
+"""The page that shows a trace; e2e/test_trace.py tests its behaviour in a browser."""
 
 import base64
 import hashlib

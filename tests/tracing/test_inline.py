@@ -1,4 +1,4 @@
-"""Modules as one script, and pages that need nothing else."""
+"""Modules combined into one script, and self-contained pages."""
 
 import json
 import shutil

@@ -20,7 +20,7 @@ NS = 1_000_000_000
 
 
 class Spans:
-    """A provider that keeps what it is given."""
+    """A provider that keeps its spans."""
 
     def __init__(self) -> None:
         self._kept = InMemorySpanExporter()

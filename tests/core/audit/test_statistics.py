@@ -1,4 +1,4 @@
-"""What many calls amount to."""
+"""Statistics of many calls."""
 
 from hypothesis import given
 from hypothesis import strategies as st

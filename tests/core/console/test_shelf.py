@@ -1,4 +1,4 @@
-"""What a reader of changing items gets."""
+"""What readers of changing items receive."""
 
 from opentabs_py.core.console.shelf import Changes, Shelf
 

@@ -1,4 +1,4 @@
-"""Recordings, in few words."""
+"""Concise recordings for tests."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ def got(
     kind: str = "fetch",
     **more: Any,
 ) -> Exchange:
-    """A request of the page, and its answer: a text is HTML, all else JSON."""
+    """A request of the page, and its response: a string is HTML, anything else JSON."""
     is_html = isinstance(value, str)
     body = value.encode() if is_html else json.dumps(value).encode()
     url = path if "://" in path else f"https://example.com{path}"
@@ -37,7 +37,7 @@ def failed(path: str, error: str, *, at: float = 1.0, kind: str = "fetch") -> Ex
 def called(
     value: Any = None, error: Mapping[str, Any] | None = None, *, tool: str = "t", **arguments: Any
 ) -> RecordedCall:
-    """A call, during which everything happens."""
+    """A call during which everything happens."""
     return RecordedCall(tool, arguments, value, error, started=0.0, seconds=10.0)
 
 
@@ -48,7 +48,7 @@ def recording(*parts: Exchange | RecordedCall, **more: Any) -> Recording:
 
 
 def lived(*parts: Exchange | RecordedCall, category: str | None = None, **more: Any) -> LiveRun:
-    """A run with these exchanges and calls."""
+    """A run with these requests and calls."""
     traffic = recording(*parts)
     outcomes: Sequence[Outcome] = [Outcome(call, category) for call in traffic.calls]
     return LiveRun(traffic, outcomes, **more)

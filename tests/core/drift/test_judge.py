@@ -388,7 +388,7 @@ def test_calls_that_are_the_same_stay_so_in_spite_of_an_obstacle() -> None:
 @pytest.mark.parametrize(
     "usual",
     [
-        got("/api", {}, status=401),  # it was so before
+        got("/api", {}, status=401),  # as before
         got("/api", {}, status=503),
         failed("/api", "net::ERR_CONNECTION_REFUSED"),
         failed("/api", "net::ERR_ABORTED"),

@@ -1,4 +1,4 @@
-"""The responses of several recordings as one."""
+"""The responses of several recordings, combined."""
 
 from opentabs_py.core.drift.site import compare_site
 from opentabs_py.core.recording.exchange import Scrubbed

@@ -1,4 +1,4 @@
-"""How the calls of a recording are made again."""
+"""How the calls of a recording are repeated."""
 
 import pytest
 

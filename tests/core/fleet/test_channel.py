@@ -1,4 +1,4 @@
-"""Channels between workers and endpoints, over a link that drops, and is interrupted."""
+"""Channels between workers and endpoints, over a link that drops packets and is interrupted."""
 
 from collections import deque
 from itertools import pairwise
@@ -16,7 +16,7 @@ MOST = 64 * 1024 * 1024
 
 
 class Side:
-    """A channel, and what has arrived on it."""
+    """A channel, and the messages that have arrived on it."""
 
     def __init__(self, most: int = MOST) -> None:
         self.channel = Channel(most=most)
@@ -27,7 +27,7 @@ class Side:
 
 
 def exchange(one: Side, other: Side, now: float = 0.0) -> int:
-    """Carry packets both ways until nobody has any; return how many there were."""
+    """Carry packets both ways until there are none left; return how many there were."""
     count = 0
     while True:
         there = [packet.encode() for packet in one.channel.packets(now)]
@@ -42,9 +42,9 @@ def exchange(one: Side, other: Side, now: float = 0.0) -> int:
 
 
 def carry_slowly(one: Side, other: Side, rate: float) -> tuple[int, float]:
-    """Carry one side's packets at a rate, in bytes a second, and the other's at once.
+    """Carry one side's packets at a rate, in bytes per second, and the other's at once.
 
-    Return how many bytes were sent until all have arrived, and how long that took.
+    Return how many bytes were sent until everything had arrived, and how long that took.
     """
     on_the_way: deque[tuple[float, bytes]] = deque()
     now = free_at = 0.0
@@ -73,7 +73,7 @@ def numbers(side: Side, now: float) -> list[int | None]:
 
 
 def a_dropped_window() -> tuple[Side, Side]:
-    """Return two sides, of which the first has sent a full window that was dropped."""
+    """Return two sides; the first has sent a full window, which was dropped."""
     one, other = Side(), Side()
     one.channel.send(b"x" * (WINDOW + 2) * PIECE)
     assert numbers(one, 0.0) == [*range(WINDOW)]

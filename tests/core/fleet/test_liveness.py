@@ -1,4 +1,4 @@
-"""Whether the other side of a link is there."""
+"""Whether the other side of a link is alive."""
 
 from opentabs_py.core.fleet.liveness import ABSENT_FOR, BACK_WITHIN, SILENT_FOR, Liveness
 

@@ -1,4 +1,4 @@
-"""What workers and endpoints say: what is read is what was written, and nothing else is read."""
+"""Messages of workers and endpoints: what was written is read, and nothing else is accepted."""
 
 import json
 from typing import Any

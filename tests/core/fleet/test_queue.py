@@ -1,4 +1,4 @@
-"""Calls that wait for a worker: in turn, within their bounds, and each placed once."""
+"""Calls that wait for a worker: in order, within their bounds, and each placed once."""
 
 import pytest
 from hypothesis import given
@@ -19,7 +19,7 @@ def a_queue(
 
 
 def take(queue: CallQueue[str], count: int) -> list[str]:
-    """Place so many calls, and return their clients."""
+    """Place this many calls, and return their clients."""
     left = [count]
 
     def place(_wanted: Wanted) -> str | Full:

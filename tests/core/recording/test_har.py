@@ -1,4 +1,4 @@
-"""Recordings as HAR, as it is written and comes back."""
+"""Recordings as HAR, written and read back."""
 
 import json
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def stored(recording: Recording) -> tuple[Any, Mapping[str, bytes]]:
 
 
 def plain(exchange: Exchange) -> Exchange:
-    """An exchange whose sequences are lists."""
+    """A request and its response whose sequences are lists."""
     sent, got = exchange.request, exchange.response
     return Exchange(
         Request(sent.method, sent.url, [*sent.headers], sent.body, sent.kind),

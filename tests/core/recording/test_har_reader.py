@@ -1,4 +1,4 @@
-"""HARs of this and of other programs, and what is none."""
+"""HARs of this and of other programs, and files that are not HARs."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A request that only reads may be answered again, and its tool says that it only reads."""
+"""A read-only request may be answered more than once, and its tool is marked read-only."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which recorded answer a request gets, and what is said if there is none."""
+"""Which recorded response a request gets, and the error if there is none."""
 
 import json
 from typing import Any
@@ -304,7 +304,7 @@ def test_the_site_answers_each_message_as_it_did() -> None:
     assert script.next() == []
     assert script.receive('{"ts": 6, "n": 1}') is None
     assert script.next() == [(0.5, frames[2]), (0.25, frames[3])]
-    assert script.receive('{"n": 1}') is None  # again, as a heartbeat is
+    assert script.receive('{"n": 1}') is None  # again, like a heartbeat
     assert script.receive("else") == "The page sent else\nrecorded: nothing more"
     assert script.receive(b"\x02") is None
     assert script.receive(b"\x03") == "The page sent 1 bytes\nrecorded: nothing more"

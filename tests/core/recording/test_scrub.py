@@ -1,4 +1,4 @@
-"""Scrubbing of recordings: what is a secret, and its placeholder."""
+"""Scrubbing of recordings: what counts as a secret, and its placeholder."""
 
 import base64
 import html
@@ -531,7 +531,7 @@ def test_a_token_is_replaced_by_one_that_does_not_expire() -> None:
     assert json.loads(base64.urlsafe_b64decode(header + "==")) == {"alg": "none", "typ": "JWT"}
     assert json.loads(base64.urlsafe_b64decode(claims + "=="))["exp"] > 4_000_000_000
     assert signature == ""
-    assert after["say"] == "Hello Robin"  # the claims say who is signed in
+    assert after["say"] == "Hello Robin"  # the claims name the user
 
 
 def test_a_token_whose_claims_cannot_be_read_is_replaced() -> None:
@@ -643,7 +643,7 @@ def test_a_name_of_two_words_that_are_not_names_is_kept() -> None:
     assert body(one) == {"name": "Test User"}
 
 
-# --- rules, and what is said ---
+# --- rules, and messages ---
 
 
 def test_users_add_members_texts_and_patterns() -> None:

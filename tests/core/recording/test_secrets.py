@@ -1,4 +1,4 @@
-"""What of a recording is secret, what it is, and what holds it."""
+"""Which parts of a recording are secret, of which kind, and what contains them."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ from opentabs_py.core.recording.secrets import Finder
 
 URL = "https://site.test/"
 ME = "https://site.test/api/me"
-SECRET = "k3yOfSomeone9"  # recognized by the name of what holds it alone
+SECRET = "k3yOfSomeone9"  # recognized only by the name of what contains it
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 PARTS = "multipart/form-data; boundary=x"
@@ -50,14 +50,14 @@ def stored(**state: Any) -> Recording:
 
 
 def found(recording: Recording, rules: Rules | None = None) -> dict[str, tuple[Kind, str, bool]]:
-    """Return what is secret: its kind, what held it first, and whether it is secret everywhere."""
+    """Return the secrets: their kind, what first contained them, and whether secret everywhere."""
     finder = Finder(rules or Rules())
     finder.search(recording)
     return {each.text: (each.kind, each.where, each.is_distinct) for each in finder.found.values()}
 
 
 def socket(data: str | bytes) -> Recording:
-    """A recording of a WebSocket's message."""
+    """A recording of a WebSocket message."""
     return Recording(
         URL, sockets=[RecordedSocket("wss://site.test/", frames=[Frame(0.0, True, data)])]
     )

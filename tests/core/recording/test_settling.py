@@ -1,4 +1,4 @@
-"""How long the end of a recording waits, with time passed in."""
+"""How long a recording waits at its end, with time passed in."""
 
 from opentabs_py.core.recording.settling import READ_WITHIN, SETTLE_WITHIN, Settling
 

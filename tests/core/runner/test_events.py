@@ -1,4 +1,4 @@
-"""What pytest and the runner say to each other."""
+"""Messages between pytest and the runner."""
 
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.runner.events import (

@@ -1,4 +1,4 @@
-"""The report of a run: what it keeps, and how several become one."""
+"""The report of a run: its content, and how several are merged."""
 
 from typing import Any
 
@@ -126,7 +126,7 @@ def test_the_parts_that_are_missing_are_named() -> None:
         "Part 2 of 4 is missing.",
         "Part 4 of 4 is missing.",
     ]
-    assert Report([run("x", shard=(1, 4))], []).missing == []  # it is what was asked for
+    assert Report([run("x", shard=(1, 4))], []).missing == []  # it is what was requested
     assert merged((run("x"), []), (run("y"), [])).missing == []
 
 

@@ -1,4 +1,4 @@
-"""The tests as the pages see them."""
+"""The tests as pages see them."""
 
 from typing import Any
 
@@ -113,7 +113,7 @@ def test_only_what_was_chosen_waits_and_the_rest_stays_as_it_is() -> None:
     assert states(board) == ["passed", "waiting"]
     new = "tests/test_b.py::test_new"
     board.handle(Collected(tests=(known(B, 7), known(new))))
-    assert list(board.tests) == [B, new]  # A is gone
+    assert list(board.tests) == [B, new]  # A has gone
     assert states(board) == ["waiting", "idle"]
     assert board.tests[B].line == 7
 

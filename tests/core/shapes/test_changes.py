@@ -61,7 +61,7 @@ def told(was: Any, now: Any) -> list[str]:
             [{"new": {"x": "u", "y": 1}}],
             ["[].new is new (object)", "[].x has moved to [].new.x"],
         ),
-        # A member that was not always there is known again by its name or its values.
+        # A member that was optional is recognized by its name or its values.
         ([{"next": "x"}, {}], [{"page": {"next": "y"}}], ["[].next has moved to [].page.next"]),
         ([{"b": "y"}, {}], [{"d": "y"}], ["[].b is now called d"]),
         (
@@ -78,7 +78,7 @@ def test_a_difference_is_reported_in_words(was: Any, now: Any, expected: list[st
 @pytest.mark.parametrize(
     ("was", "now"),
     [
-        ({"a": 1}, {"a": 2.5}),  # a price may have cents
+        ({"a": 1}, {"a": 2.5}),  # a price may have decimals
         ({"a": None}, {"a": "known"}),
         ({"a": []}, {"a": [1]}),
         ({"a": [1], "b": [[], [1]]}, {"a": [2], "b": [[]]}),

@@ -1,4 +1,4 @@
-"""Which requests are of one endpoint."""
+"""Which requests belong to the same endpoint."""
 
 import json
 

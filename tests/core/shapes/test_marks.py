@@ -1,4 +1,4 @@
-"""What plugins find their way by in HTML."""
+"""The parts of HTML that plugins rely on."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def test_a_mark_is_lost_if_it_was_on_each_page_and_is_on_none() -> None:
 def test_a_mark_that_is_not_on_all_elements_is_lost_if_there_are_many() -> None:
     was = [{"li": 10, "li.new": 5}]
 
-    assert lost_marks(was, [{"li": 12}]) == []  # six were to be expected
+    assert lost_marks(was, [{"li": 12}]) == []  # six were expected
     assert lost_marks(was, [{"li": 13}]) == ["li.new"]
     assert lost_marks(was, [{"li": 1}], suspected=True) == ["li.new"]
 

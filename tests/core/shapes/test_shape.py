@@ -1,4 +1,4 @@
-"""Shapes: what samples of JSON look like."""
+"""Shapes: the structure of JSON samples."""
 
 from typing import Any
 
@@ -81,8 +81,8 @@ def test_too_many_or_too_long_values_are_not_kept() -> None:
     [
         ("status", ["open", "shut"] * 3, ["open", "shut"]),
         ("issueState", ["IN_WORK", "DONE"] * 3, ["DONE", "IN_WORK"]),
-        ("author", ["ada", "bob"] * 3, None),  # a person is not a choice
-        ("status", ["open", "shut"] * 2 + ["held"], None),  # too rare to be known
+        ("author", ["ada", "bob"] * 3, None),  # a person's name is not a choice
+        ("status", ["open", "shut"] * 2 + ["held"], None),  # too rare to be sure
         ("status", ["open"] * 6, None),
         ("status", ["Out for lunch", "Away today"] * 3, None),
         ("status", ["open", "shut", 3] * 3, None),

@@ -1,4 +1,4 @@
-"""What texts are taken for."""
+"""How texts are classified."""
 
 import pytest
 

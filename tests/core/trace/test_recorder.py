@@ -1,4 +1,4 @@
-"""A running call, collected into its record."""
+"""A running call is collected into its record."""
 
 import json
 from typing import Any
@@ -41,7 +41,7 @@ LIMITS = Limits(idle=2.0, ceiling=10.0)
 
 
 def at(seconds: float) -> Instant:
-    """Return an instant this long after the call began; the two clocks are unrelated."""
+    """Return an instant this long after the start of the call; the two clocks are unrelated."""
     return Instant(wall=1_700_000_000.0 + seconds, steady=50.0 + seconds)
 
 

@@ -29,7 +29,7 @@ from opentabs_py.errors import ErrorDetail
 TEXT = (Path(__file__).parents[3] / "docs" / "trace-format.md").read_text()
 _, HEADER, CALL, STAMP = TEXT.split("\n## ")
 [BLOCK] = re.findall(r"^```json\n(.*?)^```$", TEXT, flags=re.MULTILINE | re.DOTALL)
-# With all that a call can have.
+# With everything that a call can have.
 WHOLE = CallRecord(
     call_id="",
     name="",
@@ -46,7 +46,7 @@ WHOLE = CallRecord(
 
 
 def rows(section: str) -> Iterator[tuple[list[str], str]]:
-    """The names in the first column of a table, and its second."""
+    """The first column of a table, and the second by its names."""
     for line in section.splitlines():
         if line.startswith("| `"):
             names, _, what = line.strip("| ").partition(" | ")

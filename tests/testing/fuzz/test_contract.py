@@ -1,4 +1,4 @@
-"""Which promise a call broke, judging by a snapshot of it."""
+"""Which promise a call broke, according to a snapshot of it."""
 
 import re
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ def test_while_an_input_is_shrunk_another_code_is_another_bug() -> None:
 
 def test_a_page_that_takes_no_calls_is_not_a_fault_of_the_tool() -> None:
     assert setup_problem(failed("TAB_NOT_FOUND", kind=ChainError)) == "TAB_NOT_FOUND: why"
-    assert setup_problem(failed("TAB_NOT_FOUND")) is None  # the tool's own words
+    assert setup_problem(failed("TAB_NOT_FOUND")) is None  # the tool's own text
     assert setup_problem(failed("PAGE_CRASHED", kind=ChainError)) is None
     assert setup_problem(seen(value=1)) is None
 

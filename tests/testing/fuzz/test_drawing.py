@@ -1,4 +1,4 @@
-"""What is drawn from a JSON Schema: only what it accepts, and the whole breadth of it."""
+"""Values drawn from a JSON Schema: only valid ones, and all kinds of them."""
 
 import re
 from typing import Any
@@ -164,7 +164,7 @@ def test_what_is_drawn_is_valid(name: str) -> None:
 
 
 def schemas(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
-    """Schemas of every kind, of which some have no value at all."""
+    """Schemas of every kind, some without any valid value."""
     small = st.integers(0, 4)
     leaves: list[st.SearchStrategy[Any]] = [
         st.just({}),

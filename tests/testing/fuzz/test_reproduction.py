@@ -1,4 +1,4 @@
-"""The test that is printed for a broken promise: it is Python, and says the same."""
+"""The test that is printed for a broken promise is valid Python and repeats the call."""
 
 from typing import Any
 
