@@ -1,4 +1,4 @@
-// What an opener does to the Window of the page that it opens, before that page's document is there.
+// What an opener does to the Window of the page that it opens, before that page's document exists.
 globalThis.own = (victim) => {
   const seen = [];
   victim.owner = "the opener";
@@ -20,7 +20,7 @@ globalThis.own = (victim) => {
       note(`dispatch ${event.type} ${text}`);
       sent = new Event_(event.type, { detail: forge(text), cancelable: true });
     } catch {
-      // an event of the page's own
+      // an event of the page itself
     }
     return apply(dispatchEvent, this, [sent]);
   };
@@ -33,7 +33,7 @@ globalThis.own = (victim) => {
     apply(addEventListener, victim, [name, spy, true]);
     apply(addEventListener, victim.document, [name, spy, true]);
   }
-  // A frame that loads is an event, and its window is then in the page's hands.
+  // A frame's load event gives the page its window.
   apply(addEventListener, victim.document, ["load", ({ target }) => victim.own?.(target.contentWindow), true]);
 
   const Event_ = victim.CustomEvent;

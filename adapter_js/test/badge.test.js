@@ -1,4 +1,4 @@
-// What the extension's icon says.
+// What the extension's icon shows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { showActivity, showState } from "../../extension/background/badge.js";

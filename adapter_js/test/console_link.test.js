@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { settled } from "./fakes.js";
 import { withGlobals } from "./sdk/fakes.js";
 
-// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { Link } = await import(`${page}link.js`);
 const { Store } = await import(`${page}store.js`);

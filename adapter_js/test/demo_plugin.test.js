@@ -1,4 +1,4 @@
-// The demo plugin's tools, loaded as a page loads them, against a site that answers like the demo's.
+// The demo plugin's tools, loaded as in a page, with a site that answers like the demo's.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -111,7 +111,7 @@ function handlerOf(page, name) {
 }
 
 /**
- * Values made in a page have that page's prototypes; compare them by what they hold.
+ * Values created in a page have that page's prototypes; compare them by content.
  * @param {unknown} value
  */
 const plain = (value) => JSON.parse(JSON.stringify(value));

@@ -1,4 +1,4 @@
-// The worker's documents, with a hand-written server and hand-written relays at its other ends.
+// The worker's documents, with a hand-written server and hand-written relays at the other ends.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -129,7 +129,7 @@ function take(method) {
 }
 
 /**
- * Announces a call whose first part is on its way.
+ * Announces a call whose first part is in transit.
  * @param {string} callId
  */
 function announce(callId, documentId = PAGE) {
@@ -343,7 +343,7 @@ test("a query is answered although the relay that it asked connects again", asyn
 });
 
 /**
- * Chrome refuses the next look at its tabs.
+ * Chrome rejects the next query of its tabs.
  * @param {import("node:test").TestContext} t
  */
 function refuseOnce(t) {

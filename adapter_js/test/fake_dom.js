@@ -1,6 +1,6 @@
 // Hand-written elements, for the modules of pages: Node has none.
 
-/** The least of an element that the pages' modules need. */
+/** The minimum of an element that the pages' modules need. */
 export class FakeElement {
   value = "";
   textContent = "";
@@ -66,14 +66,14 @@ export class FakeElement {
     return null;
   }
 
-  /** All elements within. @returns {FakeElement[]} */
+  /** All descendants. @returns {FakeElement[]} */
   all() {
     return this.children.flatMap((each) =>
       each instanceof FakeElement ? [each, ...each.all()] : [],
     );
   }
 
-  /** The text of this element and of all within. @returns {string} */
+  /** The text of this element and its descendants. @returns {string} */
   text() {
     return this.children
       .map((each) => (each instanceof FakeElement ? each.text() : String(each)))
@@ -81,7 +81,7 @@ export class FakeElement {
   }
 }
 
-/** Makes `document` one that creates these elements. */
+/** Replaces `document` with one that creates these elements. */
 export function fakeDocument() {
   globalThis.document = /** @type {any} */ ({
     createElement: (/** @type {string} */ name) => new FakeElement(name),

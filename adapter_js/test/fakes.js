@@ -1,4 +1,4 @@
-// A page to load the runtime and the relay into, and hand-written other ends for both.
+// A page to load the runtime and the relay into, with hand-written ends for both.
 
 import { readFileSync } from "node:fs";
 import vm from "node:vm";
@@ -12,7 +12,7 @@ export function source(path) {
 }
 
 /**
- * Lets all that is ready to run, run; then looks again, a bounded number of times.
+ * Runs everything that is ready to run; then checks again, a bounded number of times.
  * @param {() => unknown} condition
  * @param {string} what
  */
@@ -24,7 +24,7 @@ export async function until(condition, what) {
   throw new Error(`${what} did not happen`);
 }
 
-/** Lets all that is ready to run, run. */
+/** Runs everything that is ready to run. */
 export async function settled() {
   for (let turn = 0; turn < 5; turn++) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -32,7 +32,7 @@ export async function settled() {
 }
 
 /**
- * A subclass with its parent's members as its own: a page may patch it and leave Node's alone.
+ * A subclass with its parent's members as its own, so that a page can patch it without patching Node's.
  * @param {any} parent
  * @param {string[]} members
  */
@@ -45,7 +45,7 @@ function ownCopy(parent, members) {
   return copy;
 }
 
-/** An event with a node in it, which Node has not. */
+/** An event with a node, which Node.js does not have. */
 export class FocusEvent extends Event {
   #relatedTarget;
   /**
@@ -61,7 +61,7 @@ export class FocusEvent extends Event {
   }
 }
 
-/** A node that events can be dispatched on, and that is in no document. */
+/** A node to dispatch events on, outside any document. */
 export function makeNode() {
   return Object.assign(new EventTarget(), { localName: "opentabs" });
 }
@@ -81,8 +81,8 @@ function realmClasses() {
 }
 
 /**
- * The globals of one document, with real events; time stands still until a test moves it. With a
- * node, the first of its frames has builtins of its own and that node.
+ * The globals of one document, with real events; time stands still until a test advances it. With a
+ * node, the first of its frames has its own builtins and that node.
  * @param {EventTarget} [node]
  */
 export function makePage(node) {
@@ -130,7 +130,7 @@ export function makePage(node) {
 }
 
 /**
- * What one end of the channel is to the other. It calls Node's own methods, as another world would.
+ * One end of the channel, as the other sees it. It calls Node's own methods, as another world would.
  * @param {EventTarget} node
  * @param {{hears: "up" | "down", says: "up" | "down"}} directions
  */
@@ -194,7 +194,7 @@ export function fakeWorker() {
   return {
     chrome: { runtime },
     ports,
-    /** What the relay said on its present Port and nobody has looked at yet. */
+    /** What the relay sent on its current Port and nobody has read yet. */
     drain: () => /** @type {End} */ (ports.at(-1)).said.splice(0),
     /** @param {unknown} message */
     say(message) {

@@ -1,4 +1,4 @@
-// The faults that the test kit plants in the page's relay: the same rules as in Python.
+// The faults that the test kit injects into the page's relay: the same rules as in Python.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-// The worker's first message on a connection, while Chrome refuses to say what is in it.
+// The worker's first message on a connection, while Chrome does not answer what it should contain.
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
@@ -64,7 +64,7 @@ const link = await import("../../extension/background/link.js");
 const registry = await import("../../extension/background/registry.js");
 const router = await import("../../extension/background/router.js");
 
-/** Opens the connection that the worker waits for, if there is one. */
+/** Opens the connection that the worker is waiting for, if any. */
 async function open() {
   await settled();
   server?.onopen();

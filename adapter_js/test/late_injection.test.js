@@ -1,4 +1,4 @@
-// Plugins that come into documents which were open before them.
+// Plugins that are added to documents that are already open.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

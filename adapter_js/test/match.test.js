@@ -1,4 +1,4 @@
-// The extension's match patterns, by the same table of cases as the server's.
+// The extension's match patterns, with the same table of cases as the server's.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";

@@ -6,7 +6,7 @@ import { channelEnd, makeNode, makePage, NAME, settled, source, until } from "./
 
 const SCRIPTS = ["extension/content/page_tools.js", "adapter_js/runtime.js"].map(source);
 
-// The least of a browser's WebMCP. It says that a tool has come or gone when the test says so.
+// The minimum of a browser's WebMCP. It announces tools when the test says so.
 const BROWSER = `
   class ModelContext extends EventTarget {
     all = new Map();

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { FakeElement, fakeDocument } from "./fake_dom.js";
 import { settled } from "./fakes.js";
 
-// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { toolList } = await import(`${page}tool_list.js`);
 

@@ -86,7 +86,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   /** @type {number[]} the links for which all was sent again, of the last look */
   let marks = [];
 
-  /** What the worker received: frames of the wire as JSON, joined, and other messages. */
+  /** What the worker received: frames of the wire, joined and parsed, and other messages. */
   function drain() {
     /** @type {any[]} */
     const messages = [];
@@ -127,11 +127,11 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
     documentId: () => documentId,
     node,
     frame,
-    /** The tasks of messages to ports run, or of the first few. */
+    /** Runs the tasks of messages to ports, or of the first few. */
     arrive(count = posts.length) {
       for (const port of posts.splice(0, count)) port.onmessage();
     },
-    /** The timers run that are set now. */
+    /** Runs the timers that are set now. */
     elapse() {
       for (const timer of timers.splice(0)) timer.run();
     },
@@ -191,7 +191,7 @@ function manyReports(count) {
 }
 
 /**
- * All that a relay sends when each batch is acknowledged.
+ * Everything that a relay sends when each batch is acknowledged.
  * @param {ReturnType<typeof startRelay>} relay
  */
 function drain(relay) {
@@ -767,7 +767,7 @@ test("a signed change of readiness has the runtime ask", () => {
   assert.deepEqual(relay.page.ofKind("k"), ["demo"]);
 });
 
-/** A relay with a plugin, and what posts its logs. */
+/** A relay with a plugin, and a function that posts its logs. */
 function startLogs() {
   const relay = startRelay();
   relay.adopt();

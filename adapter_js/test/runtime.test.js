@@ -47,13 +47,13 @@ function makeOffer(node) {
 }
 
 /**
- * The same with a plugin whose tools are given as the source of an object of handlers.
+ * The same, with a plugin whose tools are given as the source of an object of handlers.
  * @param {string} tools
  * @param {Parameters<typeof startRuntime>[0]} [options]
  */
 async function startPlugin(tools, options) {
   const { page, relay, seen, offer } = await startRuntime(options);
-  // Made with Node's own builtins, for the page may have patched its own.
+  // Created with Node's builtins, because the page may have patched its own.
   const handlers = Object.entries(page.run(`(${tools})`));
   page.context.__openTabs.adapters.demo = {
     isReady: async () => true,
@@ -533,7 +533,7 @@ test("the input of a tool is of the page's own realm, however it is built", asyn
   ]);
 });
 
-// What a hostile page does to its builtins before the plugin's tools run. Each notes all it sees.
+// What a hostile page does to its builtins before the plugin's tools run. Each records what it sees.
 const PATCHES = {
   CustomEvent: `
     CustomEvent = new Proxy(CustomEvent, { construct(...args) { note(args[1]); throw 1; } });`,
@@ -634,7 +634,7 @@ for (const [what, code] of Object.entries(PATCHES)) {
 }
 
 /**
- * All text within a thing, by own properties alone.
+ * All text in a value, by own properties only.
  * @param {any} thing
  * @param {number} [depth]
  * @returns {string}
@@ -703,7 +703,7 @@ test("a plugin whose newer adapter did not register itself is not run in the old
 
 test("an adapter in a registry that replaced the first one, frozen, is found", async () => {
   const { page, relay } = await startPlugin("{ next: () => 1 }");
-  // As the ecosystem's builds do, when a plugin before has made `adapters` non-writable.
+  // As the ecosystem's builds do if an earlier plugin has made `adapters` non-writable.
   page.run(`
     Object.defineProperty(globalThis.__openTabs, "adapters", { writable: false });
     Object.freeze(globalThis.__openTabs.adapters);

@@ -1,10 +1,10 @@
-// The console's forms for tools' arguments, with hand-written elements: schemas that contain themselves.
+// The console's forms for tools' arguments, with hand-written elements: recursive schemas.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeDocument } from "./fake_dom.js";
 
-// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { schemaForm } = await import(`${page}schema_form.js`);
 

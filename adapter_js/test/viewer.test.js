@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeDocument } from "./fake_dom.js";
 
-// By a name that tsc does not follow: it takes a page's modules, which no package.json declares, for CommonJS.
+// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
 const viewer = new URL("../../opentabs_py/tracing/viewer/", import.meta.url);
 const { describe } = await import(`${viewer}details.js`);
 const { kindOf } = await import(`${viewer}model.js`);

@@ -4,7 +4,7 @@
  *     node client.mjs v1|v2 legacy|auto TARGET
  *
  * TARGET is the server's URL, or its command as a JSON list. Each line on stdin is a JSON list of
- * calls, made at once; the answer is one line with the list of their outcomes. The first line on
+ * calls to make concurrently; the answer is one line with the list of their outcomes. The first line on
  * stdout says that the client is connected. It ends with stdin.
  */
 import { createInterface } from "node:readline";

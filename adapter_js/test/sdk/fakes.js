@@ -1,4 +1,4 @@
-// What a page has and Node has not, and timers that a test moves.
+// What a page has and Node does not, and timers that a test advances.
 
 import { getEventListeners } from "node:events";
 import { settled } from "../fakes.js";
@@ -6,7 +6,7 @@ import { settled } from "../fakes.js";
 /** @import { TestContext } from "node:test" */
 
 /**
- * Puts globals in place for one test.
+ * Sets globals for one test.
  * @param {TestContext} t
  * @param {Record<string, unknown>} globals
  */
@@ -25,7 +25,7 @@ export function withGlobals(t, globals) {
 }
 
 /**
- * Timers that stand still until they are moved.
+ * Timers that stand still until a test advances them.
  * @param {TestContext} t
  * @param {(ms: number) => boolean} isFaked the others are real
  */
@@ -66,9 +66,9 @@ export function fakeTimers(t, isFaked = () => true) {
     clearInterval: clear,
   });
   return {
-    /** How many timers run. */
+    /** How many timers are running. */
     count: () => pending.size,
-    /** For how long they still run, in ms. */
+    /** How much longer they run, in ms. */
     left: () => [...pending.values()].map(({ at }) => at - now),
     /** @param {number} ms through which all timers run in order, and what follows from them */
     async advance(ms) {
@@ -102,7 +102,7 @@ export function listeners(signal) {
 }
 
 /**
- * How a promise stands, without waiting for it longer than what is ready to run.
+ * The state of a promise, after everything that is ready to run.
  * @param {Promise<unknown>} promise
  * @returns {Promise<{state: "pending" | "fulfilled" | "rejected", value?: any}>}
  */
@@ -122,7 +122,7 @@ export async function stateOf(promise) {
 }
 
 /**
- * A window that takes messages, with the nonces that a host leaves in it.
+ * A window that receives messages, with the nonces that a host leaves in it.
  * @param {TestContext} t
  * @param {{hasHost?: boolean, openTabs?: object}} [options]
  */
@@ -170,7 +170,7 @@ export function openPage(t, { hasHost = true, openTabs = {} } = {}) {
   };
 }
 
-/** Has what is imported after it bundled, as it seems, into the plugin `shop`. */
+/** Makes modules that are imported later seem bundled into the plugin `shop`. */
 export function bundleAs(/** @type {string} */ plugin) {
   Reflect.set(globalThis, "__OPENTABS_PLUGIN__", plugin);
 }

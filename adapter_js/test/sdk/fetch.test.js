@@ -1,4 +1,4 @@
-// Against a real server on this machine.
+// With a real server on this machine.
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
@@ -49,14 +49,14 @@ function serveText(status, body, headers = {}) {
   return serve((_, response) => response.writeHead(status, headers).end(body));
 }
 
-/** A URL whose answer says what was asked. */
+/** A URL whose response describes the request. */
 function serveEcho() {
   return serve(({ method, headers, text }, response) => {
     response.end(JSON.stringify({ method, type: headers["content-type"] ?? null, text }));
   });
 }
 
-/** A URL that is never answered, and a promise of the first request for it. */
+/** A URL that never responds, and a promise of the first request for it. */
 function serveSilence() {
   /** @type {() => void} */
   let take;
@@ -67,7 +67,7 @@ function serveSilence() {
 }
 
 /**
- * Fake timers for the limits of these tests; `fetch` has some of its own.
+ * Fake timers for the limits of these tests; `fetch` uses timers of its own.
  * @param {import("node:test").TestContext} t
  */
 function fakeLimits(t) {

@@ -13,7 +13,7 @@ const { register } = await import("../../sdk/register.js");
 const REASON = new Error("mine");
 
 /**
- * A plugin that notes which of its hooks were called, and with what.
+ * A plugin that records the calls of its hooks, with their arguments.
  * @param {Record<string, unknown>} [members] added or in place of its own
  */
 function makePlugin(members = {}) {

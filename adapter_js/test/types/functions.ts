@@ -1,4 +1,4 @@
-// The parameter and return types of the SDK's functions, as far as the types say more than the names.
+// The parameter and return types of the SDK's functions, where they say more than the names.
 
 import {
   definePreScript,

@@ -1,4 +1,4 @@
-/** Text from the Port into the page, and back. */
+/** Forwards text from the Port to the page, and back. */
 (() => {
   const port = chrome.runtime.connect();
   port.onMessage.addListener((detail) => {

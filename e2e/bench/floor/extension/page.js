@@ -1,6 +1,6 @@
 /**
- * The tools, with no guard and no guarantee. Reports go when there are a thousand, or at the end
- * of the page's job. Messages go in pieces: "+" before one that has a next, "." before the last.
+ * The tools, without any guarantee. Reports are sent when there are a thousand, or at the end
+ * of the page's job. Messages are sent in pieces: "+" before one that has a next, "." before the last.
  */
 (() => {
   const PIECE = 256 * 1024; // characters; pieces of 1 Mi take longer, smaller ones as long

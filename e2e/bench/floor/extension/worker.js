@@ -1,4 +1,4 @@
-/** Text from the socket to the Port, and back: a socket per Port, so one that is open is ready. */
+/** Forwards text from the socket to the Port, and back: one socket per Port, so an open one is ready. */
 chrome.runtime.onConnect.addListener(async (port) => {
   const answer = await fetch(chrome.runtime.getURL("config.json"));
   const config = await answer.json();

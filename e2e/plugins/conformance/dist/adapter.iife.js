@@ -1,4 +1,4 @@
-// What the suite's scenarios ask of these tools is in the descriptions that it prints.
+// The suite prints descriptions of what its scenarios require of these tools.
 (() => {
   const wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -31,14 +31,14 @@
       return "Logs were written.";
     },
 
-    // Its client asked for no logs, so none of these may reach it.
+    // Its client requested no logs, so it must not receive these.
     async logging_tool() {
       log("Nobody asked for this");
       await wait(50);
       return "A log was written.";
     },
 
-    // Page tools cannot elicit. The check is of what else is on the stream of a response.
+    // Page tools cannot elicit; the scenario checks what else is in the response's stream.
     async streaming_elicitation(_params, context) {
       context?.reportProgress({ progress: 1, total: 1 });
       await wait(50);
@@ -47,7 +47,7 @@
 
     custom_header: async ({ region }) => `The region is ${region}.`,
 
-    // The site builds another plugin again, which `opentabs serve` sees.
+    // The site rebuilds another plugin, which `opentabs serve` notices.
     async trigger_tool_change() {
       await fetch("/rebuild", { method: "POST" });
       return "A plugin was built.";

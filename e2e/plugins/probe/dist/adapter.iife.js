@@ -8,8 +8,8 @@
       });
     });
 
-  // What the tests read in the page: how often each key ran, and why each was aborted.
-  // They write `released` themselves.
+  // What tests read in the page: how often each key ran, and why each was aborted.
+  // Tests write `released` themselves.
   const seen = { runs: {}, aborted: {}, released: {}, finished: {} };
   globalThis.probe = seen;
 
@@ -101,7 +101,7 @@
 
     big: async ({ size }) => ({ text: "0123456789abcde\u00e9".repeat(size / 16) }),
 
-    // For tests that cannot look into the page, because their server runs in another process.
+    // For tests that cannot access the page, because their server runs in another process.
     async await({ what, key }, context) {
       while (!(key in seen[what])) await wait(5, context?.signal);
       return { seen: seen[what][key] };

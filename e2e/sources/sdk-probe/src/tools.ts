@@ -3,7 +3,7 @@ import { z } from "zod";
 
 type Context = sdk.ToolHandlerContext | undefined;
 
-/** One use of each function of the SDK, by its name; each gives what the test expects. */
+/** One use of each function of the SDK, by name; each returns what the test expects. */
 const uses: Record<string, (context: Context) => unknown> = {
   // --- fetch: the test's site answers /api/echo with what it was sent
   fetchFromPage: async () => (await sdk.fetchFromPage("/api/echo")).status,
