@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from e2e.bench.table import Work, show, to_document
+from e2e.bench.table import Measurement, show, to_document
 
-ECHO = Work("echo", "ms", beside="echo_floor")
+ECHO = Measurement("echo", "ms", beside="echo_floor")
 NUMBERS = {"echo": [3.0, 8.0, 2.0], "echo_floor": [1.0, 2.0, 2.0], "build": [1.5]}
 
 
@@ -14,9 +14,9 @@ NUMBERS = {"echo": [3.0, 8.0, 2.0], "echo_floor": [1.0, 2.0, 2.0], "build": [1.5
 def test_times_the_floor_is_above_one_where_ours_is_slower(
     unit: str, ours: float, floor: float
 ) -> None:
-    work = Work("echo", unit, beside="echo_floor")
+    measurement = Measurement("echo", unit, beside="echo_floor")
 
-    assert work.times_floor([ours], [floor]) == 1.5
+    assert measurement.times_floor([ours], [floor]) == 1.5
 
 
 def test_ours_is_compared_with_the_floor_of_its_own_round() -> None:
@@ -25,9 +25,9 @@ def test_ours_is_compared_with_the_floor_of_its_own_round() -> None:
 
 
 def test_the_document_has_numbers_for_a_measured_floor_alone() -> None:
-    works = {"echo": ECHO, "build": Work("build", "s", "~1")}
+    measurements = {"echo": ECHO, "build": Measurement("build", "s", "~1")}
 
-    echo, build = json.loads(json.dumps(to_document(works, NUMBERS)))
+    echo, build = json.loads(json.dumps(to_document(measurements, NUMBERS)))
 
     assert (echo["floor"], echo["floor_median"], echo["times_floor"]) == ("2.00 here", 2, 3)
     assert (build["floor"], build["floor_median"], build["times_floor"]) == ("~1", None, None)
@@ -43,9 +43,12 @@ def test_the_table_says_how_many_times_the_floor(capsys: pytest.CaptureFixture[s
 def test_a_work_that_was_not_measured_says_what_it_needs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    works = {"attach": Work("attach", "s", needs="Xvfb"), "build": Work("build", "s")}
+    measurements = {
+        "attach": Measurement("attach", "s", needs="Xvfb"),
+        "build": Measurement("build", "s"),
+    }
 
-    show(works, NUMBERS)
+    show(measurements, NUMBERS)
 
     assert capsys.readouterr().out.splitlines()[1].split() == ["attach", "–", "needs", "Xvfb"]
-    assert [each["work"] for each in to_document(works, NUMBERS)] == ["build"]
+    assert [each["measurement"] for each in to_document(measurements, NUMBERS)] == ["build"]

@@ -24,7 +24,7 @@ import typer
 from e2e.bench import browsers, hands, hop1, many, people, webmcp
 from e2e.bench.page import serve_site
 from e2e.bench.starts import builds, cold_start, kit_runs
-from e2e.bench.table import Work, rounds_shown, show, to_document
+from e2e.bench.table import Measurement, rounds_shown, show, to_document
 from e2e.bench.warm import AT_ONCE, BIG, ECHOES, FLOOD, LONG_FLOOD, warm_bench
 from e2e.bench.webmcp import webmcp_bench
 from opentabs_py.browser.chromium import configured_chromium
@@ -32,53 +32,59 @@ from opentabs_py.config.settings import load_settings
 
 UVLOOP = {"use_uvloop": sys.platform != "win32"}
 
-WORKS = {
-    "first_result": Work("fresh process to first result", "s", beside="first_floor", at_most=1.5),
-    "command": Work("`opentabs call`, from command to end", "s"),
-    "ping": Work("ping to the service worker and back", "ms", "0.37–0.55"),
-    "echo": Work(
+MEASUREMENTS = {
+    "first_result": Measurement(
+        "fresh process to first result", "s", beside="first_floor", at_most=1.5
+    ),
+    "command": Measurement("`opentabs call`, from command to end", "s"),
+    "ping": Measurement("ping to the service worker and back", "ms", "0.37–0.55"),
+    "echo": Measurement(
         f"echo, server to page and back, p50 of {ECHOES}", "ms", beside="echo_floor", at_most=1.4
     ),
-    "echo_over_ping": Work("  of which hops 3–5 and our own work", "ms"),
-    "mcp": Work("echo at an MCP client over HTTP, p50", "ms", beside="mcp_floor"),
-    "mcp_above": Work(
+    "echo_over_ping": Measurement("  of which hops 3–5 and our own work", "ms"),
+    "mcp": Measurement("echo at an MCP client over HTTP, p50", "ms", beside="mcp_floor"),
+    "mcp_above": Measurement(
         "  above a Python tool on the same server", "ms", beside="mcp_above_floor", at_most=1.5
     ),
-    "legacy": Work("echo at an initialize-era client, p50", "ms", beside="legacy_floor"),
-    "legacy_above": Work(
+    "legacy": Measurement("echo at an initialize-era client, p50", "ms", beside="legacy_floor"),
+    "legacy_above": Measurement(
         "  above a Python tool on the same server",
         "ms",
         beside="legacy_above_floor",
         at_most=1.5,
     ),
-    **hop1.WORKS,
-    "cancel": Work("a client's cancellation to the page's signal", "ms", at_most=100),
-    "legacy_cancel": Work("  of an initialize-era client", "ms", at_most=100),
-    "one_at_once": Work("calls, one at a time", "/s", beside="one_floor", at_least=350),
-    "many_at_once": Work(f"calls, {AT_ONCE} at once", "/s", beside="many_floor", at_least=700),
-    "flood": Work(
+    **hop1.MEASUREMENTS,
+    "cancel": Measurement("a client's cancellation to the page's signal", "ms", at_most=100),
+    "legacy_cancel": Measurement("  of an initialize-era client", "ms", at_most=100),
+    "one_at_once": Measurement("calls, one at a time", "/s", beside="one_floor", at_least=350),
+    "many_at_once": Measurement(
+        f"calls, {AT_ONCE} at once", "/s", beside="many_floor", at_least=700
+    ),
+    "flood": Measurement(
         f"{FLOOD:,} reports in a loop, all there, in order",
         "/s",
         beside="flood_floor",
         at_least=5e4,
     ),
-    "long_flood": Work(f"{LONG_FLOOD:,} reports in a loop, all there, in order", "/s"),
-    "other_tab": Work("worst call in another tab during a flood", "ms", at_most=50),
-    "same_tab": Work("worst call in the same tab during a flood", "ms"),
-    "report": Work("one report, page to server, p50", "ms", beside="report_floor", at_most=1.5),
-    "big": Work(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
-    **webmcp.WORKS,
-    **hands.WORKS,
-    **many.WORKS,
-    **browsers.WORKS,
-    **people.WORKS,
-    "build": Work("`opentabs build` of a new plugin", "s"),
-    "rebuild": Work("build --watch, from saved to built", "ms", at_most=300),
-    "kit_first": Work("test kit, from `pytest` to the first result", "s", at_most=3),
-    "kit_further": Work(
+    "long_flood": Measurement(f"{LONG_FLOOD:,} reports in a loop, all there, in order", "/s"),
+    "other_tab": Measurement("worst call in another tab during a flood", "ms", at_most=50),
+    "same_tab": Measurement("worst call in the same tab during a flood", "ms"),
+    "report": Measurement(
+        "one report, page to server, p50", "ms", beside="report_floor", at_most=1.5
+    ),
+    "big": Measurement(f"{BIG >> 20} MiB result", "MiB/s", beside="big_floor", at_least=20),
+    **webmcp.MEASUREMENTS,
+    **hands.MEASUREMENTS,
+    **many.MEASUREMENTS,
+    **browsers.MEASUREMENTS,
+    **people.MEASUREMENTS,
+    "build": Measurement("`opentabs build` of a new plugin", "s"),
+    "rebuild": Measurement("build --watch, from saved to built", "ms", at_most=300),
+    "kit_first": Measurement("test kit, from `pytest` to the first result", "s", at_most=3),
+    "kit_further": Measurement(
         "test kit, what each further test costs", "ms", beside="page_floor", at_most=100
     ),
-    "kit_replayed": Work(
+    "kit_replayed": Measurement(
         "test kit, a test that replays a recording; floor: page.route", "ms", beside="kit_routed"
     ),
 }
@@ -90,8 +96,8 @@ async def measure(  # noqa: C901 (a loop for each kind of workload)
     """Run all workloads in every round; `done` is called after each."""
     numbers: defaultdict[str, list[float]] = defaultdict(list)
 
-    async def do(what: str, work: Callable[[], Awaitable[dict[str, float]]]) -> None:
-        for name, number in (await work()).items():
+    async def do(what: str, workload: Callable[[], Awaitable[dict[str, float]]]) -> None:
+        for name, number in (await workload()).items():
             numbers[name].append(number)
         done(what)
 
@@ -146,15 +152,15 @@ STEPS = 21  # of a round, in `measure`
 
 def main(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="How often to run each workload.")] = 3,
 ) -> None:
     """Measure the chain; takes some minutes."""
     with rounds_shown(rounds * STEPS) as done:
         numbers = anyio.run(measure, rounds, done, backend_options=UVLOOP)
     if json_:
-        print(json.dumps(to_document(WORKS, numbers), indent=1, ensure_ascii=False))
+        print(json.dumps(to_document(MEASUREMENTS, numbers), indent=1, ensure_ascii=False))
     else:
-        show(WORKS, numbers)
+        show(MEASUREMENTS, numbers)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from statistics import median
 import anyio
 import pytest
 
-from e2e.bench.table import Work
+from e2e.bench.table import Measurement
 from e2e.chain import PATIENT, PROBE
 from e2e.desktop import ALLOW, Chromium, missing_programs, screen
 from opentabs_py.browser.endpoints import PORT_FILE, Attach
@@ -26,14 +26,14 @@ COMMANDS = 6
 BROWSERS = 10
 CALLS = 200
 THINKS = 1.0  # s; Chromium's dialog ignores clicks that are too early or too close together
-WORKS = {
-    "command_running": Work(
+MEASUREMENTS = {
+    "command_running": Measurement(
         "`opentabs call` of a running server, command to end", "s", at_most=0.35
     ),
-    "attach": Work(
+    "attach": Measurement(
         "attach, to the question and from Allow to first result", "s", needs="Xvfb and xdotool"
     ),
-    "echo_browsers": Work(f"echo, {BROWSERS} browsers", "ms", beside="echo_one_browser"),
+    "echo_browsers": Measurement(f"echo, {BROWSERS} browsers", "ms", beside="echo_one_browser"),
 }
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
 

@@ -23,7 +23,7 @@ import typer
 from nats.aio.client import Client
 
 from e2e.bench.fleet_workers import UVLOOP, SimulatedSession
-from e2e.bench.table import Work, rounds_shown, show, to_document
+from e2e.bench.table import Measurement, rounds_shown, show, to_document
 from e2e.fleet import Nats, nats_server, until
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
@@ -41,24 +41,28 @@ IDLE = 4.0  # s; each worker announces itself twice in this time
 MB = 1024 * 1024
 
 
-def _works(size: int) -> dict[str, Work]:
+def _measurements(size: int) -> dict[str, Measurement]:
     def key(name: str) -> str:
         return f"{name}_{size}"
 
     return {
-        key("added"): Work(f"{size:,} browsers: added to a call, p50", "ms", at_most=2),
-        key("added_p99"): Work("  p99", "ms"),
-        key("call"): Work("  a call, p50", "ms", beside=key("request")),
-        key("calls"): Work(f"  calls, {AT_ONCE} at once", "/s", beside=key("requests")),
-        key("reports"): Work(f"  {REPORTS:,} lone reports, all there, in order", "/s"),
-        key("idle"): Work("  CPU of the endpoint while nothing is called", "%"),
-        key("memory"): Work("  memory of the endpoint", "MB"),
+        key("added"): Measurement(f"{size:,} browsers: added to a call, p50", "ms", at_most=2),
+        key("added_p99"): Measurement("  p99", "ms"),
+        key("call"): Measurement("  a call, p50", "ms", beside=key("request")),
+        key("calls"): Measurement(f"  calls, {AT_ONCE} at once", "/s", beside=key("requests")),
+        key("reports"): Measurement(f"  {REPORTS:,} lone reports, all there, in order", "/s"),
+        key("idle"): Measurement("  CPU of the endpoint while nothing is called", "%"),
+        key("memory"): Measurement("  memory of the endpoint", "MB"),
     }
 
 
-WORKS = {name: work for size in SIZES for name, work in _works(size).items()} | {
-    "each": Work(f"memory of the endpoint for each browser, {SIZES[0]} to {SIZES[-1]:,}", "KB"),
-    "known": Work("a killed worker is known after", "s", at_most=2),
+MEASUREMENTS = {
+    name: measurement for size in SIZES for name, measurement in _measurements(size).items()
+} | {
+    "each": Measurement(
+        f"memory of the endpoint for each browser, {SIZES[0]} to {SIZES[-1]:,}", "KB"
+    ),
+    "known": Measurement("a killed worker is known after", "s", at_most=2),
 }
 
 
@@ -140,23 +144,23 @@ class Endpoint:
             return time.perf_counter() - began
 
 
-async def times_ms(*works: Callable[[], Awaitable[Any]]) -> list[list[float]]:
+async def times_ms(*workloads: Callable[[], Awaitable[Any]]) -> list[list[float]]:
     """Run each workload many times, interleaved; return how long each run took."""
-    took: list[list[float]] = [[] for _ in works]
+    took: list[list[float]] = [[] for _ in workloads]
     for _ in range(CALLS):
-        for work, times in zip(works, took, strict=True):
+        for workload, times in zip(workloads, took, strict=True):
             began = time.perf_counter()
-            await work()
+            await workload()
             times.append((time.perf_counter() - began) * 1000)
     return took
 
 
-async def rate(work: Callable[[], Awaitable[Any]]) -> float:
+async def rate(workload: Callable[[], Awaitable[Any]]) -> float:
     """Return how many times per second a workload runs, many at once."""
 
     async def repeat() -> None:
         for _ in range(CALLS_EACH):
-            await work()
+            await workload()
 
     began = time.perf_counter()
     async with anyio.create_task_group() as tasks:
@@ -220,7 +224,7 @@ async def measure(rounds: int, nats: Nats, done: Callable[[str], None]) -> dict[
 
 def main(
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="How often to do each work.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="How often to run each workload.")] = 5,
 ) -> None:
     """Measure a fleet; takes two minutes."""
     with (
@@ -230,9 +234,9 @@ def main(
     ):
         numbers = anyio.run(measure, rounds, nats, done, backend_options=UVLOOP)
     if json_:
-        print(json.dumps(to_document(WORKS, numbers), indent=1, ensure_ascii=False))
+        print(json.dumps(to_document(MEASUREMENTS, numbers), indent=1, ensure_ascii=False))
     else:
-        show(WORKS, numbers)
+        show(MEASUREMENTS, numbers)
 
 
 if __name__ == "__main__":

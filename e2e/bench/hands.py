@@ -10,14 +10,14 @@ from typing import Any
 
 from playwright.async_api import Page
 
-from e2e.bench.table import Work
+from e2e.bench.table import Measurement
 from e2e.saved_pages import PAGES
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 
 SNAPSHOTS = 5
-WORKS = {
-    "snapshot": Work(
+MEASUREMENTS = {
+    "snapshot": Measurement(
         f"snapshot of a page of 699 KB, p50 of {SNAPSHOTS}; floor: Playwright's",
         "ms",
         beside="snapshot_raw",
@@ -43,9 +43,9 @@ class HandsBench:
         return {"snapshot": median(ours), "snapshot_raw": median(raw)}
 
 
-async def _timed(work: Callable[[], Awaitable[Any]]) -> float:
+async def _timed(workload: Callable[[], Awaitable[Any]]) -> float:
     began = time.perf_counter()
-    await work()
+    await workload()
     return (time.perf_counter() - began) * 1000
 
 

@@ -18,7 +18,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from e2e.bench.server import TOOL
-from e2e.bench.table import Work
+from e2e.bench.table import Measurement
 
 CALLS = 100
 BURSTS, REPORTS = 10, 20  # as many reports as are never dropped
@@ -27,21 +27,21 @@ ERAS = {"2026": "auto", "2025": "legacy"}
 KINDS = ("ours", "bare")
 
 
-def _works(transport: str, era: str) -> dict[str, Work]:
+def _measurements(transport: str, era: str) -> dict[str, Measurement]:
     pair = f"{transport}_{era}"
     name = f"hop 1 alone, {'HTTP' if transport == 'http' else 'stdio'} of {era}: a call, p50"
     report = f"  a notification, of {REPORTS} in a row"
     return {
-        f"call_{pair}_ours": Work(name, "ms", beside=f"call_{pair}_bare"),
-        f"report_{pair}_ours": Work(report, "ms", beside=f"report_{pair}_bare"),
+        f"call_{pair}_ours": Measurement(name, "ms", beside=f"call_{pair}_bare"),
+        f"report_{pair}_ours": Measurement(report, "ms", beside=f"report_{pair}_bare"),
     }
 
 
-WORKS = {
-    name: work
+MEASUREMENTS = {
+    name: measurement
     for transport in TRANSPORTS
     for era in ERAS
-    for name, work in _works(transport, era).items()
+    for name, measurement in _measurements(transport, era).items()
 }
 
 

@@ -21,7 +21,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 
 from e2e.bench.many_plugins import COUNT, TOOLS_EACH, write_plugin, write_plugins
 from e2e.bench.raw import RawClient, connect_raw
-from e2e.bench.table import Work
+from e2e.bench.table import Measurement
 from e2e.chain import PROBE
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
@@ -34,24 +34,24 @@ CALLERS, CALLS_EACH = 32, 20
 BIG = 32 * 1024 * 1024  # characters
 
 TOOLS = f"{COUNT * TOOLS_EACH:,} tools"
-WORKS = {
-    "start_many": Work(
+MEASUREMENTS = {
+    "start_many": Measurement(
         f"process to first tools/list, {COUNT} plugins", "s", beside="start_one_plugin"
     ),
-    "start_more": Work("  more than with one plugin", "s", at_most=0.4),
-    "memory_one_plugin": Work("memory of the server with one plugin", "MB", at_most=90),
-    "memory_many": Work(f"memory of the server with {COUNT} plugins", "MB", at_most=200),
-    "list_many": Work(f"tools/list at a raw client, {TOOLS}", "ms", at_most=150),
-    "list_pages": Work("  its pages", "", at_most=1),
-    "first_report": Work(
+    "start_more": Measurement("  more than with one plugin", "s", at_most=0.4),
+    "memory_one_plugin": Measurement("memory of the server with one plugin", "MB", at_most=90),
+    "memory_many": Measurement(f"memory of the server with {COUNT} plugins", "MB", at_most=200),
+    "list_many": Measurement(f"tools/list at a raw client, {TOOLS}", "ms", at_most=150),
+    "list_pages": Measurement("  its pages", "", at_most=1),
+    "first_report": Measurement(
         "a server's first progress report, from the call", "ms", beside="later_report"
     ),
-    "raw_calls": Work(f"calls of a Python tool at raw clients, {CALLERS} at once", "/s"),
-    "raw_call_cpu": Work("  CPU time of the server for each", "ms"),
-    "big_raw": Work(f"{BIG >> 20} MiB result at a raw client", "MiB/s", at_least=20),
-    "big_memory": Work("  peak memory of the server, times its size", "×", at_most=4),
-    "echo_many": Work(f"echo, {COUNT} plugins", "ms", beside="echo_one"),
-    "echo_tabs": Work(f"echo, {TABS} tabs", "ms", beside="echo_one"),
+    "raw_calls": Measurement(f"calls of a Python tool at raw clients, {CALLERS} at once", "/s"),
+    "raw_call_cpu": Measurement("  CPU time of the server for each", "ms"),
+    "big_raw": Measurement(f"{BIG >> 20} MiB result at a raw client", "MiB/s", at_least=20),
+    "big_memory": Measurement("  peak memory of the server, times its size", "×", at_most=4),
+    "echo_many": Measurement(f"echo, {COUNT} plugins", "ms", beside="echo_one"),
+    "echo_tabs": Measurement(f"echo, {TABS} tabs", "ms", beside="echo_one"),
 }
 
 PYTHON_TOOLS = '''

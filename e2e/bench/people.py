@@ -20,7 +20,7 @@ from playwright.async_api import Browser
 
 from e2e.bench.many import Folders, plugin_folders
 from e2e.bench.many_plugins import COUNT
-from e2e.bench.table import Work
+from e2e.bench.table import Measurement
 from e2e.chain import PROBE
 from e2e.console import chromium, console_page
 from opentabs_py import tool
@@ -31,13 +31,13 @@ CALLS = 200
 MADE = 5_000  # calls, as many as the console keeps
 AT_ONCE = 50
 OPENED = 3
-WORKS = {
-    "console_paint": Work(
+MEASUREMENTS = {
+    "console_paint": Measurement(
         f"the console's first paint, {COUNT} plugins and {MADE:,} calls", "ms", at_most=300
     ),
-    "console_cards": Work("  until the last plugin is shown", "ms"),
-    "echo_audit": Work("echo, recorded by the audit", "ms", beside="echo_unwatched"),
-    "echo_console": Work("echo, a page of the console open", "ms", beside="echo_unwatched"),
+    "console_cards": Measurement("  until the last plugin is shown", "ms"),
+    "echo_audit": Measurement("echo, recorded by the audit", "ms", beside="echo_unwatched"),
+    "echo_console": Measurement("echo, a page of the console open", "ms", beside="echo_unwatched"),
 }
 
 # Times after the navigation: of the first paint, and of the last card.

@@ -13,7 +13,7 @@ from rich.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class Measurement:
     """One line of the table.
 
     Attributes:
@@ -73,9 +73,9 @@ def rounds_shown(total: int) -> Generator[Callable[[str], None]]:
         yield done
 
 
-def show(works: Mapping[str, Work], numbers: Mapping[str, Sequence[float]]) -> None:
+def show(measurements: Mapping[str, Measurement], numbers: Mapping[str, Sequence[float]]) -> None:
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("work")
+    table.add_column("measurement")
     for column in ("median", "min", "max"):
         table.add_column(column, justify="right")
     table.add_column("unit")
@@ -83,27 +83,30 @@ def show(works: Mapping[str, Work], numbers: Mapping[str, Sequence[float]]) -> N
         table.add_column(column, justify="right")
     for column in ("reach", ""):
         table.add_column(column)
-    for name, work in works.items():
+    for name, measurement in measurements.items():
         if name not in numbers:
-            table.add_row(work.name, "–", "", "", f"needs {work.needs}")
+            table.add_row(measurement.name, "–", "", "", f"needs {measurement.needs}")
             continue
         values = numbers[name]
         middle = median(values)
-        reached = work.reached(middle)
+        reached = measurement.reached(middle)
         mark = {None: "", True: "[green]✓[/]", False: "[yellow]missed[/]"}[reached]
         shown = [number(value) for value in (middle, min(values), max(values))]
-        floor = work.floor_in(numbers)
+        floor = measurement.floor_in(numbers)
         times = (
-            "" if work.beside is None else f"{work.times_floor(values, numbers[work.beside]):.2f}"
+            ""
+            if measurement.beside is None
+            else f"{measurement.times_floor(values, numbers[measurement.beside]):.2f}"
         )
-        table.add_row(work.name, *shown, work.unit, floor, times, work.reach(), mark)
+        table.add_row(
+            measurement.name, *shown, measurement.unit, floor, times, measurement.reach(), mark
+        )
     console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
     console.print(table)
     rounds = max(len(values) for values in numbers.values())
     console.print(
-        f"[dim]Rounds: {rounds}. Floors: bare prototypes, in the same run where it says here, else "
-        "once on a quiet machine. Times: how many times the floor of its round ours takes, in the "
-        "median.[/]"
+        f"[dim]Rounds: {rounds}. Floors: bare prototypes, measured in this run if marked “here”, "
+        "otherwise on a quiet machine. Times: ours divided by the floor of its round, median.[/]"
     )
 
 
@@ -112,25 +115,27 @@ def number(value: float) -> str:
 
 
 def to_document(
-    works: Mapping[str, Work], numbers: Mapping[str, Sequence[float]]
+    measurements: Mapping[str, Measurement], numbers: Mapping[str, Sequence[float]]
 ) -> list[dict[str, Any]]:
     return [
         {
-            "work": name,
-            "description": work.name.strip(),
-            "unit": work.unit,
+            "measurement": name,
+            "description": measurement.name.strip(),
+            "unit": measurement.unit,
             "median": round(median(numbers[name]), 4),
             "min": round(min(numbers[name]), 4),
             "max": round(max(numbers[name]), 4),
             "rounds": len(numbers[name]),
-            "floor": work.floor_in(numbers),
-            "floor_median": None if work.beside is None else round(median(numbers[work.beside]), 4),
+            "floor": measurement.floor_in(numbers),
+            "floor_median": None
+            if measurement.beside is None
+            else round(median(numbers[measurement.beside]), 4),
             "times_floor": None
-            if work.beside is None
-            else round(work.times_floor(numbers[name], numbers[work.beside]), 4),
-            "reach": work.reach(),
-            "reached": work.reached(median(numbers[name])),
+            if measurement.beside is None
+            else round(measurement.times_floor(numbers[name], numbers[measurement.beside]), 4),
+            "reach": measurement.reach(),
+            "reached": measurement.reached(median(numbers[name])),
         }
-        for name, work in works.items()
+        for name, measurement in measurements.items()
         if name in numbers
     ]

@@ -9,14 +9,14 @@ from statistics import median
 
 import anyio
 
-from e2e.bench.table import Work
+from e2e.bench.table import Measurement
 from e2e.chain import PATIENT, PROBE
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 
 CALLS = 300
-WORKS = {
-    "webmcp": Work(
+MEASUREMENTS = {
+    "webmcp": Measurement(
         f"a WebMCP call, p50 of {CALLS}; floor: a plugin's",
         "ms",
         beside="webmcp_plugin",
