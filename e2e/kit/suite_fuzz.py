@@ -17,7 +17,7 @@ def opentabs_plugins() -> list[Path]:
 OPTIONS: dict[str, Any] = {
     "never_ends": {"within": 0.5},
     "is_deaf": {"stops_within": 0.2, "calls": 10},
-    "breaks_when_cancelled": {"calls": 20},
+    "breaks_when_cancelled": {"calls": 8},
 }
 
 
