@@ -56,6 +56,11 @@ class Listing:
         """Whether its output schema says that its value is an object."""
         return self.output_schema is not None and self.output_schema.get("type") == "object"
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether its annotations say that it changes nothing."""
+        return (self.annotations or {}).get("readOnlyHint") is True
+
     def describe(self, *, output_schema: bool = True) -> dict[str, Any]:
         """Return the tool as it is in the answer to `tools/list`."""
         described: dict[str, Any] = {

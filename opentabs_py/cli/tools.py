@@ -1,6 +1,6 @@
 """`opentabs tools`: list the available tools."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -21,6 +21,7 @@ from opentabs_py.cli.options import (
 if TYPE_CHECKING:
     from opentabs_py.calling.tool import Listing
     from opentabs_py.config.settings import Settings
+    from opentabs_py.core.consent import Permission, Standing
     from opentabs_py.plugins.plugin import Plugin
 
 
@@ -85,8 +86,11 @@ def tools(
         loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
         refuse_unknown_plugins(settings.settings, loaded, quarantined)
         print_quarantined(quarantined)
-        rows = [*_of_pages(_allowed(loaded, settings)), *_of_python(plugins.load_tools())]
+        standings = _standings(loaded, settings)
+        allowed = _allowed(loaded, standings)
+        rows = [*_of_pages(allowed), *_of_python(plugins.load_tools())]
         _refuse_namesakes(rows)
+        rows = _turned_on(rows, settings, standings)
         is_broken = bool(quarantined and not loaded)
     rows.sort(key=lambda row: row.listing.name)
     if search is not None:
@@ -161,14 +165,19 @@ def _of_server(name: str | None) -> list[_Row] | None:
     ]
 
 
-def _allowed(plugins: Sequence["Plugin"], settings: "Settings") -> list["Plugin"]:
-    """Return the plugins that may be served, and warn about the others."""
-    from opentabs_py.cli.terminal import warn
+def _standings(plugins: Sequence["Plugin"], settings: "Settings") -> "Mapping[str, Standing]":
     from opentabs_py.config.paths import data_dir
     from opentabs_py.consent.reviews import Reviews
-    from opentabs_py.session.standings import find_standings, why_off
+    from opentabs_py.session.standings import find_standings
 
-    standings = find_standings(plugins, settings, Reviews(data_dir() / "reviews"))
+    return find_standings(plugins, settings, Reviews(data_dir() / "reviews"))
+
+
+def _allowed(plugins: Sequence["Plugin"], standings: "Mapping[str, Standing]") -> list["Plugin"]:
+    """Return the plugins that may be served, and warn about the others."""
+    from opentabs_py.cli.terminal import warn
+    from opentabs_py.session.standings import why_off
+
     allowed: list[Plugin] = []
     for plugin in plugins:
         name = plugin.manifest.name
@@ -177,6 +186,20 @@ def _allowed(plugins: Sequence["Plugin"], settings: "Settings") -> list["Plugin"
         else:
             warn(why)
     return allowed
+
+
+def _turned_on(
+    rows: Sequence[_Row], settings: "Settings", standings: "Mapping[str, Standing]"
+) -> list[_Row]:
+    """Return the tools that the permissions do not turn off."""
+    from opentabs_py.core.consent import GatedTool, decide
+
+    def permission(each: "Listing") -> "Permission":
+        standing = standings.get(each.owner, "named")
+        gated = GatedTool(each.owner, each.name, read_only=each.is_read_only, standing=standing)
+        return decide(settings.permissions, gated).permission
+
+    return [row for row in rows if permission(row.listing) != "off"]
 
 
 def _of_pages(plugins: Sequence[Any]) -> list[_Row]:

@@ -163,7 +163,7 @@ class Console:
             "permission": None if decision is None else decision.permission,
             "because": None if decision is None else decision.because,
             "rule": GatedTool(listing.owner, listing.name, False, "named").rule,
-            "readOnly": (listing.annotations or {}).get("readOnlyHint") is True,
+            "readOnly": listing.is_read_only,
         }
 
     def _in_full(self, tool: Tool) -> dict[str, Any]:

@@ -244,11 +244,10 @@ class ServedTools:
         return None if tool is None else tool.listing.input_schema
 
     def _gated(self, listing: Listing) -> GatedTool:
-        hints = listing.annotations or {}
         return GatedTool(
             listing.owner,
             listing.name,
-            read_only=hints.get("readOnlyHint") is True,
+            read_only=listing.is_read_only,
             standing=self._standing(listing),
         )
 

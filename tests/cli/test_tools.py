@@ -49,3 +49,14 @@ def test_tools_that_cannot_be_served_together_are_not_listed_together(tmp_path: 
     assert listed.returncode == 2
     said = " ".join(listed.stderr.split())
     assert "Two tools are named demo_send_message: one from demo, one from mine." in said
+
+
+def test_tools_that_are_turned_off_are_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.opentabs.permissions]\ndefault = "off"\ndemo = "auto"\n"demo.send_message" = "off"\n'
+    )
+    (tmp_path / "mine.py").write_text("from opentabs_py import tool\n@tool\ndef mine(): 'Mine.'\n")
+    options = ["--plugin", str(demo_plugin_dir()), "--tools", "mine.py", "--json"]
+    listed = opentabs_here("tools", *options, cwd=tmp_path)
+    names = [tool["name"] for tool in json.loads(listed.stdout)]
+    assert names == ["demo_export_messages", "demo_list_channels"]
