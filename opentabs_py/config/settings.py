@@ -37,9 +37,19 @@ from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
 STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
-AbsolutePath = Annotated[Path, AfterValidator(absolute)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _directory(path: Path) -> Path:
+    """Return a path that stays right; `~` is the user's home, as no shell has read a file."""
+    try:
+        return absolute(path.expanduser())
+    except RuntimeError:
+        raise ValueError("there is no user of that name") from None
+
+
+AbsolutePath = Annotated[Path, AfterValidator(_directory)]
 
 
 def _loopback(host: str) -> str:
@@ -106,7 +116,7 @@ class ScrubRules(BaseModel):
 class Settings(BaseSettings):
     """The settings of a run; each field is also `OPENTABS_<NAME>` in the environment.
 
-    The paths of directories are absolute, however they were given.
+    The paths of directories are absolute, however they were given; `~` is the user's home.
 
     Attributes:
         idle: Seconds of silence that end a call.

@@ -137,6 +137,19 @@ def test_places_stay_what_they_were_when_the_directory_changes() -> None:
     assert settings.profile == here / "c"
 
 
+def test_a_tilde_in_a_file_is_the_home() -> None:
+    write_user_file('plugins = ["~/chat"]\nprofile = "~/profile"\nno_review = ["~"]')
+    settings = load_settings()
+    assert settings.plugins == (Path.home() / "chat",)
+    assert settings.profile == Path.home() / "profile"
+    assert settings.no_review == (Path.home(),)
+
+
+def test_the_home_of_an_unknown_user_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"profile: there is no user of that name"):
+        load_settings(profile=Path("~nobody-of-that-name/profile"))
+
+
 def test_a_file_that_is_not_toml_is_reported() -> None:
     write_user_file("idle = = 5")
     with pytest.raises(ConfigError, match="Cannot read a settings file"):
