@@ -5,7 +5,7 @@ this module turns that report into `tools.json`, under the same rules that loadi
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -16,7 +16,7 @@ from opentabs_py.core.manifest_files import find_problems
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_files import ADAPTER, PACKAGE
 from opentabs_py.core.plugin_names import plugin_id
-from opentabs_py.core.text import HYPHENATED, did_you_mean, nearest, path_text
+from opentabs_py.core.text import HYPHENATED, did_you_mean, nearest, path_text, show_value
 
 DEFAULT_ICON: Final = "wrench"
 _NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
@@ -123,8 +123,11 @@ def find_source_problems(
     listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
     in_package, in_tools = find_problems(package, listed)
     found += [SourceProblem(PACKAGE, None, None, path_text(f.path), f.why) for f in in_package]
-    if report.description.plugin is not None:
-        found += _plugin_problems(package, report.description.plugin, entry)
+    if (plugin := report.description.plugin) is not None:
+        of_plugin = _plugin_problems(package, plugin, entry)
+        if not (in_package or of_plugin):
+            of_plugin = [*_contradictions(package, plugin, entry)]
+        found += of_plugin
     for index, tool in enumerate(tools):
         name = _name(tool, index)
         file = tool.file or entry
@@ -229,6 +232,21 @@ def _plugin_problems(
             except ValueError as error:
                 found.append(problem(f"{member}[{index}]", str(error)))
     return found
+
+
+def _contradictions(package: Any, plugin: Mapping[str, Any], entry: str) -> Iterator[SourceProblem]:
+    """Yield where the class has other pages than `package.json`, which is what servers read."""
+    about = package["opentabs"]
+    for member in ("urlPatterns", "excludePatterns", "homepage"):
+        if (ours := plugin.get(member)) is None:
+            continue
+        theirs = about.get(member)
+        is_same = ours == theirs if member == "homepage" else {*ours} == {*(theirs or ())}
+        if not is_same:
+            has = "none" if theirs is None else show_value(theirs)
+            why = f"is {show_value(ours)}, but servers read {PACKAGE}, which has {has}; "
+            why += "make them the same"
+            yield SourceProblem(entry, None, None, member, why)
 
 
 def _name_problems(package: JsonValue, name: object, problem: Any) -> list[SourceProblem]:

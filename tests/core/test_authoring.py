@@ -190,6 +190,32 @@ def test_problems_of_the_class_are_reported_by_member(changes: dict[str, Any], w
     assert text.startswith(f"src/index.ts: {wanted}")
 
 
+@pytest.mark.parametrize(
+    ("member", "value", "has"),
+    [
+        ("urlPatterns", ["https://other.example/*"], '["https://chat.example.com/*"]'),
+        ("excludePatterns", ["https://chat.example.com/help/*"], "none"),
+        ("homepage", "https://chat.example.com/", "none"),
+    ],
+)
+def test_pages_that_package_json_does_not_have_are_a_problem(
+    member: str, value: Any, has: str
+) -> None:
+    [text] = said(report(tool(), plugin={**PLUGIN, member: value}))
+
+    assert text.startswith(f"src/index.ts: {member}: is ")
+    assert text.endswith(f"but servers read package.json, which has {has}; make them the same")
+
+
+def test_pages_that_package_json_has_in_another_order_are_no_problem() -> None:
+    pages = ["https://a.example/*", "https://b.example/*"]
+    about = {"urlPatterns": pages, "excludePatterns": [], "homepage": "https://a.example/"}
+    package = {**PACKAGE, "opentabs": {**PACKAGE["opentabs"], **about}}
+    plugin = {**PLUGIN, **about, "urlPatterns": pages[::-1]}
+
+    assert said(report(tool(), plugin=plugin), package) == []
+
+
 @pytest.mark.parametrize("name", [None, "chat"])
 def test_a_package_that_names_no_plugin_is_one_problem(name: str | None) -> None:
     package = {**PACKAGE, "name": name}
