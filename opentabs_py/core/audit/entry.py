@@ -23,7 +23,7 @@ class AuditEntry(NamedTuple):  # not a dataclass: SQLite takes it as it is
         site: The host of the page it ran in, with a port other than the usual one.
         tab_id: The tab it ran in.
         client: Who made it; None if it came from within the process.
-        allowed: Who allowed it; None if no approval was required.
+        allowed: What let it run, such as "auto"; None if it was refused.
         outcome: How it ended.
         code: The error's code; None if it returned a value.
         message: The error's text; None unless values were asked for.

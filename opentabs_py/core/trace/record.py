@@ -106,7 +106,7 @@ class CallRecord:
         result: The result as JSON, truncated; None unless requested.
         client: The client that made the call, such as "claude-code 2.1.0" or "opentabs call"; None
             if it came from within the process.
-        allowed: Who allowed the call, such as "auto"; None if no approval was required.
+        allowed: What let the call run, such as "auto" or "terminal: once"; None if it was refused.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
