@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
+from math import inf
 from pathlib import Path
 from typing import Self
 
@@ -228,11 +229,21 @@ def _is_ready(plugin: str | None) -> Callable[[Announcement], bool]:
     )
 
 
-class Cut:
-    """A network between a worker and NATS that can be cut."""
+class Network:
+    """A network between a worker and NATS, which can be cut.
 
-    def __init__(self, port: int) -> None:
+    Args:
+        port: Where NATS listens.
+        rate: What it carries each way, in bytes per second.
+
+    Attributes:
+        open: Whether it carries anything now.
+        port: Where the worker connects.
+    """
+
+    def __init__(self, port: int, rate: float = inf) -> None:
         self._to = port
+        self._rate = rate
         self.open = True
         self.port = 0
         self._tasks = anyio.create_task_group()
@@ -257,8 +268,11 @@ class Cut:
         ):
 
             async def pump(one: ByteStream, other: ByteStream) -> None:
+                free_at = anyio.current_time()
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     async for data in one:
+                        free_at = max(free_at, anyio.current_time()) + len(data) / self._rate
+                        await anyio.sleep_until(free_at)
                         if self.open:
                             await other.send(data)
                 tasks.cancel_scope.cancel()

@@ -21,9 +21,9 @@ from e2e.chain import PROBE
 from e2e.fleet import (
     OPENTABS,
     PATIENT,
-    Cut,
     Fleet,
     Nats,
+    Network,
     a_fleet,
     endpoint,
     nats_server,
@@ -259,24 +259,38 @@ async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
 async def test_a_worker_behind_a_cut_network_loses_its_calls_on_both_sides(
     fleet: Fleet,
 ) -> None:
-    async with Cut(fleet.nats.port) as cut:
-        fleet.worker("far", nats=f"nats://127.0.0.1:{cut.port}")
-        await use_behind(cut, fleet)
+    async with Network(fleet.nats.port) as network:
+        fleet.worker("far", nats=f"nats://127.0.0.1:{network.port}")
+        await use_behind(network, fleet)
 
 
-async def use_behind(cut: Cut, fleet: Fleet) -> None:
+async def use_behind(network: Network, fleet: Fleet) -> None:
     async with endpoint(fleet, workers=1) as tabs:
         call = await tabs.start("work", {"key": "k", "seconds": 60})
         await fleet.until("began", "k")
-        cut.open = False  # nothing is closed, and nothing gets through
+        network.open = False  # nothing is closed, and nothing gets through
         with anyio.fail_after(PATIENT):
             await call.wait()
         assert isinstance(call.error, ChainError)
         assert call.error.detail.code == "WORKER_LOST"
         await fleet.until("cancelled", "k")
-        cut.open = True
+        network.open = True
         await until(tabs, lambda known: len(known) == 1)
         assert await tabs.call("work", {"key": "after"}) == "after"
+
+
+async def test_a_long_result_on_a_slow_network_delays_no_other_call(fleet: Fleet) -> None:
+    # At 3 Mbit/s it takes 8 s; NATS closes a connection after 6 s without an answer to its pings.
+    async with Network(fleet.nats.port, rate=400_000) as network:
+        far = fleet.worker("far", nats=f"nats://127.0.0.1:{network.port}")
+        async with endpoint(fleet, workers=1) as tabs:
+            long = await tabs.start("big", {"size": 3_200_000})
+            for key in ("one", "two"):
+                assert await tabs.call("work", {"key": key}) == key
+            assert not long.ended
+            with anyio.fail_after(PATIENT):
+                assert len(await long.result()) == 3_200_000
+        assert "Disconnected" not in far.log.read_text()
 
 
 async def test_a_killed_worker_that_is_started_again_with_its_name_takes_calls(
@@ -403,7 +417,7 @@ async def test_a_nats_server_that_accepts_only_short_messages_is_refused_with_th
         refused = await run("worker", "--nats", nats.url, "--name", "one")
     assert refused.returncode == 3
     said = " ".join(refused.stderr.split())
-    assert "accepts messages of 65,536 bytes at most, and a fleet needs 262,153" in said
+    assert "accepts messages of 65,536 bytes at most, and a fleet needs 65,545" in said
     assert "Set max_payload" in said
 
 

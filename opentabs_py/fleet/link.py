@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import ssl
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import anyio
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import LONGEST_PACKET
+from opentabs_py.core.fleet.pacer import Outgoing, Pacer
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.errors import ConfigError, FleetError
 
@@ -24,6 +24,7 @@ try:
     from nats.aio.subscription import Subscription
     from nats.errors import Error as NatsError
     from nats.errors import MaxPayloadError
+    from nats.errors import TimeoutError as NatsTimeoutError
 except ImportError as missing:
     raise ConfigError(
         "A fleet needs the package nats-py. Install it: pip install 'opentabs-py[fleet]'"
@@ -76,8 +77,11 @@ class NatsLink:
         self.options = options
         self.version = version
         self._client = Client()
-        self._outgoing: deque[tuple[str, bytes, str]] = deque()
-        self._has_outgoing = asyncio.Event()
+        self._pacer = Pacer()
+        self._may_publish = asyncio.Event()
+        self._all_published = asyncio.Event()
+        self._all_published.set()
+        self._pings: set[asyncio.Task[None]] = set()
         self._last_error = ""
         self._failures = 0
         self._is_refused = False
@@ -91,17 +95,15 @@ class NatsLink:
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
         """Publish a message soon; it is dropped if the connection is down."""
         if self.connected:
-            self._outgoing.append((subject, data, reply))
-            self._has_outgoing.set()
+            self._pacer.add(Outgoing(subject, data, reply))
+            self._all_published.clear()
+            self._may_publish.set()
 
     async def flush(self) -> None:
         """Wait until what was published has reached NATS, or until the connection is down."""
-        await self._publish_all()
-        with anyio.move_on_after(CONNECT_WITHIN):
-            try:
-                await self._client.flush()
-            except (NatsError, OSError):
-                return  # it is down
+        with anyio.move_on_after(CONNECT_WITHIN), suppress(NatsError, OSError):
+            await self._all_published.wait()
+            await self._client.flush()
 
     async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> Subscription:
         """Call a function with each message to a subject, also after reconnects, in order.
@@ -130,20 +132,58 @@ class NatsLink:
 
     async def run(self) -> None:
         """Publish what is to be published, until cancelled."""
-        while True:
-            await self._has_outgoing.wait()
-            self._has_outgoing.clear()
-            await self._publish_all()
+        try:
+            while True:
+                await self._may_publish.wait()
+                self._may_publish.clear()
+                await self._publish_what_may_be()
+        finally:
+            self._stop_pinging()
 
-    async def _publish_all(self) -> None:
-        while self._outgoing:
-            subject, data, reply = self._outgoing.popleft()
+    async def _publish_what_may_be(self) -> None:
+        while True:
+            if self._pacer.ping_due:
+                await self._ping()
+            message = self._pacer.take()
+            if message is None:
+                break
+            await self._publish(message)
+        if self._pacer.empty:
+            self._all_published.set()
+
+    async def _publish(self, message: Outgoing) -> None:
+        try:
+            await self._client.publish(message.subject, message.data, message.reply)
+        except MaxPayloadError:  # it will be sent again, in vain
+            logger.warning("A message of %d bytes was not sent. %s", len(message.data), self._limit)
+        except (NatsError, OSError) as error:
+            logger.debug("Not published to %s: %s", message.subject, error)
+
+    async def _ping(self) -> None:
+        await asyncio.sleep(0)  # in which the client writes what was published
+        unwritten = self._client.pending_data_size
+        self._pacer.handle_ping(anyio.current_time(), unwritten=unwritten)
+        ping = asyncio.create_task(self._wait_for_pong())
+        self._pings.add(ping)
+        ping.add_done_callback(self._pings.discard)
+
+    async def _wait_for_pong(self) -> None:
+        """Wait until NATS has read what was published."""
+        while True:
             try:
-                await self._client.publish(subject, data, reply)
-            except MaxPayloadError:  # it will be sent again, in vain
-                logger.warning("A message of %d bytes was not sent. %s", len(data), self._limit)
-            except (NatsError, OSError) as error:
-                logger.debug("Not published to %s: %s", subject, error)
+                await self._client.flush()
+            except NatsTimeoutError:
+                continue
+            except (NatsError, OSError):
+                return  # it is down
+            self._pacer.handle_pong(anyio.current_time())
+            self._may_publish.set()
+            return
+
+    def _stop_pinging(self) -> None:
+        for ping in self._pings:
+            ping.cancel()
+        self._pings.clear()
 
     async def open(self) -> None:
         """Connect.
@@ -221,7 +261,9 @@ class NatsLink:
     async def _handle_disconnected(self) -> None:
         if not self._client.is_closed:
             logger.warning("Disconnected from NATS at %s; reconnecting", self.options.addresses)
-        self._outgoing.clear()
+        self._stop_pinging()
+        self._pacer.handle_disconnected()
+        self._all_published.set()
 
     async def _handle_reconnected(self) -> None:
         logger.warning("Reconnected to NATS")

@@ -11,6 +11,7 @@ import pytest
 
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import LONGEST_PACKET
+from opentabs_py.core.fleet.pacer import FIRST_ALLOWED
 from opentabs_py.errors import ConfigError, FleetError
 from opentabs_py.fleet.link import NatsLink, nats_link
 from tests.waiting import PATIENT
@@ -39,11 +40,20 @@ class FakeNats:
 
     Args:
         accepts: The maximum message size that it announces, in bytes.
+
+    Attributes:
+        published: The subjects of the messages that have arrived.
+        answers: Whether it answers pings now; until then, it reads nothing more.
+        asked: A ping waits for its answer.
     """
 
     def __init__(self, accepts: int) -> None:
         self.accepts = accepts
         self.url = ""
+        self.published: list[str] = []
+        self.answers = asyncio.Event()
+        self.answers.set()
+        self.asked = asyncio.Event()
         self._clients: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -52,7 +62,14 @@ class FakeNats:
         writer.write(f"INFO {json.dumps(info)}\r\n".encode())
         async for line in reader:
             if line.startswith(b"PING"):
+                if not self.answers.is_set():
+                    self.asked.set()
+                    await self.answers.wait()
                 writer.write(b"PONG\r\n")
+            elif line.startswith(b"PUB "):
+                _, subject, size = line.split()
+                await reader.readexactly(int(size) + 2)
+                self.published.append(subject.decode())
         writer.close()
 
     def disconnect(self) -> None:
@@ -77,7 +94,7 @@ async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting
 ):
     async with fake_nats(accepts=LONGEST_PACKET - 1) as nats:
         link = NatsLink(FleetOptions(nats.url), version="1")
-        with pytest.raises(FleetError, match=r"262,152 bytes.* needs 262,153\. Set max_payload"):
+        with pytest.raises(FleetError, match=r"65,544 bytes.* needs 65,545\. Set max_payload"):
             await link.open()
         assert not link.connected
 
@@ -114,3 +131,42 @@ async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_
         for level, said in (("ERROR", "of 1,000 bytes at most"), ("WARNING", "of 1001 bytes was"))
     )
     assert (len(less), len(lost)) == (1, 1)
+
+
+async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        nats.answers.clear()
+        for _ in range(40):
+            link.publish("result", bytes(LONGEST_PACKET))
+        with anyio.fail_after(PATIENT):
+            await nats.asked.wait()
+        link.publish("beat")
+        nats.answers.set()
+        await link.flush()
+    assert nats.published.index("beat") <= FIRST_ALLOWED // LONGEST_PACKET + 1
+    assert nats.published.count("result") == 40
+
+
+async def test_what_waits_when_the_link_goes_down_is_dropped() -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        relinked = anyio.Event()
+        link.relinked.subscribe(relinked.set)
+        nats.answers.clear()
+        for _ in range(40):
+            link.publish("old", bytes(LONGEST_PACKET))
+        with anyio.fail_after(PATIENT):
+            await nats.asked.wait()
+            nats.disconnect()
+            nats.answers.set()
+            await relinked.wait()
+        for _ in range(40):
+            link.publish("new", bytes(LONGEST_PACKET))
+        await link.flush()
+    assert nats.published.count("old") <= FIRST_ALLOWED // LONGEST_PACKET + 1
+    assert nats.published.count("new") == 40

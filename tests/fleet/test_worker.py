@@ -121,8 +121,8 @@ def a_call(arguments: dict[str, Any]) -> CallAsk:
     ("request_", "why"),
     [
         (Strange(), "Input tag 'strange' found using 'type' does not match"),
-        (a_call({"text": "x" * (MOST + PIECE)}), "a message is longer than the 524,288 bytes"),
-        (a_call({"text": "x" * 10 * MOST}), "a message is longer than the 524,288 bytes"),
+        (a_call({"text": "x" * (MOST + PIECE)}), "a message is longer than the 131,072 bytes"),
+        (a_call({"text": "x" * 10 * MOST}), "a message is longer than the 131,072 bytes"),
     ],
     ids=["of another version", "too long", "far too long"],
 )

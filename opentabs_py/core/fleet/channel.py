@@ -26,8 +26,8 @@ from typing import Final, Self
 
 from opentabs_py.errors import ProtocolError
 
-PIECE: Final = 256 * 1024  # bytes; by default, NATS accepts messages of 1 MiB
-WINDOW: Final = 16  # pieces that may be unacknowledged
+PIECE: Final = 64 * 1024  # bytes; a slow link carries it soon, and more would be no faster
+WINDOW: Final = 64  # pieces that may be unacknowledged
 REPEAT_AFTER: Final = 1.0  # s without an acknowledgement, or longer on a slow link
 REPEAT_AFTER_AT_MOST: Final = 30.0  # s; the other side may only have been busy
 PATIENCE: Final = 4  # times the last silence; a repeated piece on the way doubles the next one
