@@ -88,7 +88,7 @@ def tools(
         print_quarantined(quarantined)
         standings = _standings(loaded, settings)
         allowed = _allowed(loaded, standings)
-        rows = [*_of_pages(allowed), *_of_python(plugins.load_tools())]
+        rows = [*_of_pages(allowed, settings), *_of_python(plugins.load_tools())]
         _refuse_namesakes(rows)
         rows = _turned_on(rows, settings, standings)
         is_broken = bool(quarantined and not loaded)
@@ -202,7 +202,7 @@ def _turned_on(
     return [row for row in rows if permission(row.listing) != "off"]
 
 
-def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
+def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:
     from opentabs_py.calling.page_listing import listing_of
     from opentabs_py.server.tab_tools import CLOSE, LIST, OPEN
 
@@ -211,7 +211,20 @@ def _of_pages(plugins: Sequence[Any]) -> list[_Row]:
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]
+    rows += _of_hands(settings)
     return [*rows, *(_Row(each, "module") for each in (LIST, OPEN, CLOSE))] if rows else []
+
+
+def _of_hands(settings: "Settings") -> list[_Row]:
+    if not settings.hands:
+        return []
+    from opentabs_py.bridge.pages import Pages
+    from opentabs_py.calling.clock import AlarmClock
+    from opentabs_py.session.hands import create_hands
+
+    clock = AlarmClock()
+    _, tools = create_hands((), Pages((), clock=clock), settings, clock, None)
+    return [_Row(tool.listing, "module") for tool in tools]
 
 
 def _of_python(given: Sequence[Any]) -> list[_Row]:

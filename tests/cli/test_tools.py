@@ -60,3 +60,11 @@ def test_tools_that_are_turned_off_are_not_listed(tmp_path: Path) -> None:
     listed = opentabs_here("tools", *options, cwd=tmp_path)
     names = [tool["name"] for tool in json.loads(listed.stdout)]
     assert names == ["demo_export_messages", "demo_list_channels"]
+
+
+def test_with_hands_their_tools_are_listed_as_a_server_lists_them(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.opentabs]\nhands = true\n")
+    listed = opentabs_here("tools", "--json", cwd=tmp_path)
+    names = [tool["name"] for tool in json.loads(listed.stdout)]
+    assert {"page_snapshot", "page_click", "tabs_list"} < {*names}
+    assert names == sorted(names)
