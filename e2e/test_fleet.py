@@ -279,18 +279,23 @@ async def use_behind(network: Network, fleet: Fleet) -> None:
         assert await tabs.call("work", {"key": "after"}) == "after"
 
 
-async def test_a_long_result_on_a_slow_network_delays_no_other_call(fleet: Fleet) -> None:
+@pytest.mark.parametrize("slow", ["worker", "endpoint"])
+async def test_a_long_result_on_a_slow_network_delays_no_other_call(
+    slow: str, fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
     # At 3 Mbit/s it takes 8 s; NATS closes a connection after 6 s without an answer to its pings.
     async with Network(fleet.nats.port, rate=400_000) as network:
-        far = fleet.worker("far", nats=f"nats://127.0.0.1:{network.port}")
-        async with endpoint(fleet, workers=1) as tabs:
+        address = f"nats://127.0.0.1:{network.port}"
+        worker = fleet.worker("one", nats=address if slow == "worker" else None)
+        nats = address if slow == "endpoint" else None
+        async with endpoint(fleet, workers=1, nats=nats) as tabs:
             long = await tabs.start("big", {"size": 3_200_000})
             for key in ("one", "two"):
                 assert await tabs.call("work", {"key": key}) == key
             assert not long.ended
             with anyio.fail_after(PATIENT):
                 assert len(await long.result()) == 3_200_000
-        assert "Disconnected" not in far.log.read_text()
+        assert "Disconnected" not in worker.log.read_text() + caplog.text
 
 
 async def test_a_killed_worker_that_is_started_again_with_its_name_takes_calls(

@@ -5,7 +5,7 @@ import logging
 import secrets
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import anyio
@@ -26,6 +26,7 @@ from opentabs_py.core.fleet.messages import (
     encode,
     read_for_endpoint,
 )
+from opentabs_py.core.fleet.pace import Pace
 from opentabs_py.errors import ProtocolError
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.link import NatsLink, Received
@@ -54,6 +55,21 @@ class _Ask:
         return not self.channel.settled and self.absent < self.channel.published
 
 
+@dataclass(slots=True)
+class _Worker:
+    """A worker of which something is asked.
+
+    Attributes:
+        announced: What it announced.
+        liveness: Whether it is there.
+        pace: How much may be on its way to it.
+    """
+
+    announced: Announcement
+    liveness: Liveness
+    pace: Pace = field(default_factory=Pace)
+
+
 class Asks:
     """The open channels of an endpoint.
 
@@ -73,9 +89,8 @@ class Asks:
         self._most = most
         self._on_lost = on_lost
         self._open: dict[str, _Ask] = {}
-        self._alive: dict[str, Liveness] = {}
+        self._in_use: dict[str, _Worker] = {}  # by instance
         self._held: Counter[str] = Counter()  # for other reasons than what is asked
-        self._workers: dict[str, Announcement] = {}
 
     async def start(self) -> None:
         """Listen for answers."""
@@ -104,21 +119,21 @@ class Asks:
         """Return when each worker in use counts as gone, if nothing is heard of it until then."""
         awaiting = {ask.worker.instance for ask in self._open.values() if ask.may_be_undelivered}
         return {
-            instance: alive.gone_at(awaiting=instance in awaiting)
-            for instance, alive in self._alive.items()
+            instance: worker.liveness.gone_at(awaiting=instance in awaiting)
+            for instance, worker in self._in_use.items()
         }
 
     def _beat(self) -> None:
         asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
-        for instance in self._alive.keys() - asked:
-            del self._alive[instance], self._workers[instance]
-        for instance, worker in self._workers.items():
-            beat = f"{self._subject_of(worker)}.beat.{self._endpoint}"
+        for instance in self._in_use.keys() - asked:
+            del self._in_use[instance]
+        for instance, worker in self._in_use.items():
+            beat = f"{self._subject_of(worker.announced)}.beat.{self._endpoint}"
             self._link.publish(beat, reply=f"{self._subject}.beat.{instance}")
 
     def hold(self, worker: Announcement) -> None:
         """Stay there for a worker although nothing is asked of it."""
-        self._know(worker)
+        self._use(worker)
         self._held[worker.instance] += 1
 
     def release(self, instance: str) -> None:
@@ -146,9 +161,9 @@ class Asks:
         data = encode(message)  # which raises if it is not valid, before anything is open
         ask_id = secrets.token_hex(16)
         reply = f"{self._subject}.call.{ask_id}"
-        self._know(worker)
+        pace = self._use(worker).pace
         subject = f"{self._subject_of(worker)}.call.{self._endpoint}.{ask_id}"
-        channel = NatsChannel(self._link, subject, most=self._most, reply=reply)
+        channel = NatsChannel(self._link, subject, most=self._most, pace=pace, reply=reply)
         answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
         ask = self._open[ask_id] = _Ask(worker, channel, handle, answer)
         channel.send(data)
@@ -160,11 +175,11 @@ class Asks:
                 channel.send(encode(Cancel()))
             raise
 
-    def _know(self, worker: Announcement) -> None:
-        instance = worker.instance
-        if instance not in self._alive:
-            self._alive[instance] = Liveness(anyio.current_time())
-            self._workers[instance] = worker
+    def _use(self, worker: Announcement) -> "_Worker":
+        used = self._in_use.get(worker.instance)
+        if used is None:
+            used = self._in_use[worker.instance] = _Worker(worker, Liveness(anyio.current_time()))
+        return used
 
     def _subject_of(self, worker: Announcement) -> str:
         return self._link.subjects.worker(worker.name, worker.instance)
@@ -172,18 +187,18 @@ class Asks:
     def _handle(self, message: Received) -> None:
         what, _, rest = message.subject.removeprefix(f"{self._subject}.").partition(".")
         now = anyio.current_time()
-        if what == "beat" and (alive := self._alive.get(rest)) is not None:
+        if what == "beat" and (worker := self._in_use.get(rest)) is not None:
             if message.absent:
-                alive.handle_absent(now)
+                worker.liveness.handle_absent(now)
             else:
-                alive.handle_heard(now)
+                worker.liveness.handle_heard(now)
         elif what == "call":
             ask = self._open.get(rest)
             if ask is not None and message.absent:
                 ask.absent += 1
-                self._alive[ask.worker.instance].handle_absent(now)
+                self._in_use[ask.worker.instance].liveness.handle_absent(now)
             elif ask is not None:
-                self._alive[ask.worker.instance].handle_heard(now)
+                self._in_use[ask.worker.instance].liveness.handle_heard(now)
                 self._handle_packet(rest, ask, message.data)
             elif message.reply:
                 self._link.publish(message.reply, Packet(unknown=True).encode())
@@ -215,9 +230,9 @@ class Asks:
             ask.answer.set_result(outcome)
 
     def _lose(self, instance: str) -> None:
-        worker = self._workers.pop(instance)
+        worker = self._in_use.pop(instance).announced
         logger.warning("The worker %s on %s (pid %d) is gone", worker.name, worker.host, worker.pid)
-        del self._alive[instance], self._held[instance]
+        del self._held[instance]
         for ask_id, ask in [*self._open.items()]:
             if ask.worker.instance == instance:
                 never = ask.absent >= ask.channel.published
@@ -231,7 +246,7 @@ class Asks:
 
     def _handle_relinked(self) -> None:
         now = anyio.current_time()
-        for alive in self._alive.values():
-            alive.handle_relinked(now)
+        for worker in self._in_use.values():
+            worker.liveness.handle_relinked(now)
         for ask in self._open.values():
             ask.channel.relink()

@@ -34,6 +34,7 @@ from opentabs_py.core.fleet.messages import (
     encode,
     read_for_worker,
 )
+from opentabs_py.core.fleet.pace import Pace
 from opentabs_py.core.fleet.subjects import caller_of
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import TABS_OPEN
@@ -75,7 +76,7 @@ class FleetWorker:
         self._most = most
         self._calls: dict[str, _Call] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
-        self._endpoints: dict[str, Liveness] = {}
+        self._endpoints: dict[str, _Endpoint] = {}
         self._clients: dict[str, set[str]] = {}
         self._idle = anyio.Event()
         self._serves = False
@@ -154,8 +155,8 @@ class FleetWorker:
     def _handle(self, message: Received) -> None:
         caller = caller_of(message.subject)
         if caller is not None and message.absent:
-            if (liveness := self._endpoints.get(caller[0])) is not None:
-                liveness.handle_absent(anyio.current_time())
+            if (known := self._endpoints.get(caller[0])) is not None:
+                known.liveness.handle_absent(anyio.current_time())
             return
         if caller is not None:
             self._handle_packet(*caller, message.data)
@@ -169,9 +170,11 @@ class FleetWorker:
             if message.reply:
                 self._link.publish(message.reply)
 
-    def _heard(self, endpoint: str) -> None:
+    def _heard(self, endpoint: str) -> "_Endpoint":
         now = anyio.current_time()
-        self._endpoints.setdefault(endpoint, Liveness(now)).handle_heard(now)
+        known = self._endpoints.setdefault(endpoint, _Endpoint(Liveness(now)))
+        known.liveness.handle_heard(now)
+        return known
 
     def _handle_packet(self, endpoint: str, call_id: str, data: bytes) -> None:
         try:
@@ -179,7 +182,7 @@ class FleetWorker:
         except ProtocolError as error:
             logger.warning("Dropped a packet of an endpoint: %s", error)
             return
-        self._heard(endpoint)
+        pace = self._heard(endpoint).pace
         call = self._calls.get(call_id)
         if call is None:
             subject = f"{self._link.subjects.endpoint(endpoint)}.call.{call_id}"
@@ -189,7 +192,7 @@ class FleetWorker:
                 self._link.publish(subject, Packet(unknown=True).encode())
                 return
             reply = f"{self._subject}.call.{endpoint}.{call_id}"
-            channel = NatsChannel(self._link, subject, most=self._most, reply=reply)
+            channel = NatsChannel(self._link, subject, most=self._most, pace=pace, reply=reply)
             call = self._calls[call_id] = _Call(endpoint, channel)
         if packet.unknown:  # the endpoint gave it up
             self._forget(call_id)
@@ -300,8 +303,8 @@ class FleetWorker:
 
     def _handle_relinked(self) -> None:
         now = anyio.current_time()
-        for liveness in self._endpoints.values():
-            liveness.handle_relinked(now)
+        for known in self._endpoints.values():
+            known.liveness.handle_relinked(now)
         for call in self._calls.values():
             call.channel.relink()
         self._announcer.announce()
@@ -310,8 +313,8 @@ class FleetWorker:
         while True:
             await anyio.sleep(LOOK_EVERY)
             now = anyio.current_time()
-            for endpoint, liveness in [*self._endpoints.items()]:
-                if self._link.connected and now >= liveness.gone_at():
+            for endpoint, known in [*self._endpoints.items()]:
+                if self._link.connected and now >= known.liveness.gone_at():
                     self._drop_endpoint(endpoint)
 
     def _drop_endpoint(self, endpoint: str) -> None:
@@ -325,6 +328,19 @@ class FleetWorker:
             self._forget(call_id)
         for client in self._clients.pop(endpoint, ()):
             self._session.handle_client_gone(f"{endpoint}.{client}")
+
+
+@dataclass(slots=True)
+class _Endpoint:
+    """An endpoint that has asked for something.
+
+    Attributes:
+        liveness: Whether it is there.
+        pace: How much may be on its way to it.
+    """
+
+    liveness: Liveness
+    pace: Pace = field(default_factory=Pace)
 
 
 @dataclass(slots=True)

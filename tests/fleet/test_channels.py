@@ -5,6 +5,7 @@ from typing import cast
 import pytest
 
 from opentabs_py.core.fleet.channel import Packet
+from opentabs_py.core.fleet.pace import Pace
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.link import NatsLink
 
@@ -23,7 +24,7 @@ class RecordingLink:
 
 async def test_a_closed_channel_sends_nothing_more() -> None:
     link = RecordingLink()
-    channel = NatsChannel(cast("NatsLink", link), "there", most=1000)
+    channel = NatsChannel(cast("NatsLink", link), "there", most=1000, pace=Pace())
     channel.send(b"before")
     channel.close()
     channel.send(b"after")

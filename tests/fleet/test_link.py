@@ -11,7 +11,7 @@ import pytest
 
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import LONGEST_PACKET
-from opentabs_py.core.fleet.pacer import FIRST_ALLOWED
+from opentabs_py.core.fleet.pace import FIRST_ALLOWED
 from opentabs_py.errors import ConfigError, FleetError
 from opentabs_py.fleet.link import NatsLink, nats_link
 from tests.waiting import PATIENT

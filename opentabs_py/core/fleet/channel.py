@@ -15,6 +15,9 @@ repeated. It arrives after all others, so its acknowledgement says what has beco
 silence may be twice as long; after an acknowledgement, a few times as long as the one before that.
 
 If this side's own connection was interrupted, most of what was sent was dropped: all is sent again.
+
+How much may be unacknowledged follows how soon it is acknowledged: the other side's own connection
+may be slow, and what waits there would hold up everything else that it is to receive.
 """
 
 import struct
@@ -22,12 +25,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
+from opentabs_py.core.fleet.pace import Pace
 from opentabs_py.errors import ProtocolError
 
 PIECE: Final = 64 * 1024  # bytes; a slow link carries it soon, and more would be no faster
-WINDOW: Final = 64  # pieces that may be unacknowledged
+WINDOW: Final = 64  # pieces that may be unacknowledged, at most
 REPEAT_AFTER: Final = 1.0  # s without an acknowledgement, or longer on a slow link
 REPEAT_AFTER_AT_MOST: Final = 30.0  # s; the other side may only have been busy
 PATIENCE: Final = 4  # times the last silence; a repeated piece on the way doubles the next one
@@ -95,20 +99,37 @@ class Packet:
         )
 
 
+class _Flight(NamedTuple):
+    """A piece that was published once.
+
+    Attributes:
+        sent_at: When.
+        ahead: How many bytes were on their way then, with its own.
+    """
+
+    sent_at: float
+    ahead: int
+
+
 class Channel:
     """One side of a channel. Times are seconds on any one steady clock.
 
     Args:
         most: The longest message to accept, in bytes.
+        pace: How much may be unacknowledged; all channels to the same process share it.
     """
 
-    def __init__(self, *, most: int) -> None:
+    def __init__(self, *, most: int, pace: Pace) -> None:
         self._most = most
+        self._pace = pace
         # Pieces from the first unacknowledged one on, and whether their message continues after
         # them.
         self._pieces: deque[tuple[bytes | memoryview, bool]] = deque()
         self._first = 0  # the number of the first of them
         self._sent = 0  # how many of them have been published
+        self._flights: deque[_Flight | None] = deque()  # of these; None of what is sent again
+        self._on_the_way = 0  # bytes of these
+        self._new_from = 0  # the number of the first piece that was never published
         self._queued = 0  # bytes
         self._silent_since = 0.0  # the last acknowledgement, if some are unacknowledged
         self._repeat_after = REPEAT_AFTER
@@ -182,15 +203,15 @@ class Channel:
         packets: list[Packet] = []
         if now >= self._repeat_at:
             packets.append(self._packet(self._sent - 1))
+            self._flights[-1] = None
             self._has_gone_back = False
             self._repeat_after = min(2 * self._repeat_after, REPEAT_AFTER_AT_MOST)
             self._repeat_at = now + self._repeat_after
         if not self._sent:
             self._silent_since = now
-        while self._sent < min(len(self._pieces), WINDOW):
+        while self._may_send:
             packets.append(self._packet(self._sent))
-            self._sent += 1
-            self._repeat_at = now + self._repeat_after
+            self._handle_sent(now)
         if not packets and now >= self._acknowledge_at:
             packets.append(Packet(self._expected, missing=self._is_missing))
         if packets:
@@ -207,6 +228,7 @@ class Channel:
         """Repeat at once what was not acknowledged, because the link was interrupted."""
         self._acknowledge_at = now
         self._repeat_after = REPEAT_AFTER
+        self._pace.handle_reconnect()
         self._go_back()
 
     def _packet(self, index: int) -> Packet:
@@ -214,8 +236,23 @@ class Channel:
         number = self._first + index
         return Packet(self._expected, number, piece, more_follows, missing=self._is_missing)
 
+    @property
+    def _may_send(self) -> bool:
+        return self._sent < min(len(self._pieces), WINDOW) and self._on_the_way < self._pace.allowed
+
+    def _handle_sent(self, now: float) -> None:
+        piece, _ = self._pieces[self._sent]
+        number = self._first + self._sent
+        self._sent += 1
+        self._on_the_way += len(piece)
+        is_new = number >= self._new_from
+        self._flights.append(_Flight(now, self._on_the_way) if is_new else None)
+        self._new_from = max(self._new_from, number + 1)
+        self._repeat_at = now + self._repeat_after
+
     def _go_back(self) -> None:
-        self._sent, self._repeat_at = 0, inf
+        self._sent, self._on_the_way, self._repeat_at = 0, 0, inf
+        self._flights.clear()
 
     def _handle_missing(self, now: float) -> None:
         if not self._has_gone_back:
@@ -228,11 +265,17 @@ class Channel:
         arrived = count - self._first
         if not 0 < arrived <= len(self._pieces):
             return  # it says nothing new, or what cannot be
+        flight = None
         for _ in range(arrived):
             piece, _ = self._pieces.popleft()
             self._queued -= len(piece)
+            if self._flights:  # it was not to be sent again
+                flight = self._flights.popleft()
+                self._on_the_way -= len(piece)
+        if flight is not None:
+            self._pace.handle_answer(ahead=flight.ahead, took=now - flight.sent_at)
         self._first = count
-        self._sent = max(0, self._sent - arrived)
+        self._sent = len(self._flights)
         self._has_gone_back = False
         silence = now - self._silent_since
         self._repeat_after = min(max(REPEAT_AFTER, PATIENCE * silence), REPEAT_AFTER_AT_MOST)

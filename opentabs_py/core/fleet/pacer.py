@@ -12,14 +12,11 @@ of their subject wait.
 
 from collections import deque
 from dataclasses import dataclass
-from math import inf
 from typing import Final
 
-SHORT: Final = 4 * 1024  # bytes; half a second of the slowest link that is of any use
-DELAY: Final = 0.5  # s; for how long the messages on the way may hold up the next one
-PING_FROM: Final = 64 * 1024  # bytes; so much may always be on its way
-FIRST_ALLOWED: Final = 128 * 1024  # bytes; what the link carries is not known yet
-ALLOWED_AT_MOST: Final = 4 * 1024 * 1024  # bytes; as many as one call may have unacknowledged
+from opentabs_py.core.fleet.pace import ALWAYS_ALLOWED, Pace
+
+SHORT: Final = 4 * 1024  # bytes; a tenth of a second of the slowest network of any use
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +56,8 @@ class Pacer:
         self._short: deque[Outgoing] = deque()
         self._waiting: dict[str, deque[Outgoing]] = {}  # by subject; the first one's turn is next
         self._on_the_way = 0  # bytes; published, and not known to have arrived
-        self._allowed = FIRST_ALLOWED
+        self._pace = Pace()
         self._pings: deque[_Ping] = deque()  # unanswered, in order
-        self._quickest = inf  # s
 
     @property
     def empty(self) -> bool:
@@ -72,7 +68,7 @@ class Pacer:
     def ping_due(self) -> bool:
         """Whether to send a ping: one for each half of what is allowed, so the link never idles."""
         uncovered = self._on_the_way - self._covered
-        return len(self._pings) < 2 and uncovered >= max(PING_FROM, self._allowed // 2)
+        return len(self._pings) < 2 and uncovered >= max(ALWAYS_ALLOWED, self._pace.allowed // 2)
 
     def add(self, message: Outgoing) -> None:
         """Add a message; those of one subject are published in this order."""
@@ -88,7 +84,7 @@ class Pacer:
         """Return the message to publish now; None if none may be."""
         if self._short:
             message = self._short.popleft()
-        elif self._waiting and self._on_the_way < self._allowed:
+        elif self._waiting and self._on_the_way < self._pace.allowed:
             subject = next(iter(self._waiting))
             waiting = self._waiting.pop(subject)
             message = waiting.popleft()
@@ -113,13 +109,7 @@ class Pacer:
         """Record that a ping was answered: everything before it has arrived."""
         ping = self._pings.popleft()
         self._on_the_way -= ping.part
-        took = now - ping.sent_at
-        self._quickest = min(self._quickest, took)
-        delay = took - self._quickest
-        if delay > DELAY:
-            self._allowed = max(PING_FROM, int(ping.ahead * DELAY / delay))
-        elif delay < DELAY / 2 and ping.ahead >= self._allowed:  # more might have been carried
-            self._allowed = min(2 * self._allowed, ALLOWED_AT_MOST)
+        self._pace.handle_answer(ahead=ping.ahead, took=now - ping.sent_at)
 
     def handle_disconnected(self) -> None:
         """Forget what waits and what is on its way."""
@@ -127,7 +117,7 @@ class Pacer:
         self._waiting.clear()
         self._pings.clear()
         self._on_the_way = 0
-        self._quickest = inf  # the next one may be over another network
+        self._pace.handle_reconnect()
 
     @property
     def _covered(self) -> int:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from opentabs_py.core.fleet import channel
 from opentabs_py.core.fleet.channel import PIECE, WINDOW, Channel, Packet
+from opentabs_py.core.fleet.pace import ALWAYS_ALLOWED, DELAY, FIRST_ALLOWED, Pace
 from opentabs_py.errors import ProtocolError
 
 MOST = 64 * 1024 * 1024
@@ -19,7 +20,7 @@ class Side:
     """A channel, and the messages that have arrived on it."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.channel = Channel(most=most)
+        self.channel = Channel(most=most, pace=Pace(WINDOW * PIECE))
         self.received: list[bytes] = []
 
     def handle(self, data: bytes, now: float) -> None:
@@ -41,27 +42,29 @@ def exchange(one: Side, other: Side, now: float = 0.0) -> int:
         count += len(there) + len(back)
 
 
-def carry_slowly(one: Side, other: Side, rate: float) -> tuple[int, float]:
+def carry_slowly(one: Side, other: Side, rate: float) -> tuple[int, float, int]:
     """Carry one side's packets at a rate, in bytes per second, and the other's at once.
 
-    Return how many bytes were sent until everything had arrived, and how long that took.
+    Return how many bytes were sent until everything had arrived, how long that took, and how many
+    bytes were on their way at most.
     """
     on_the_way: deque[tuple[float, bytes]] = deque()
     now = free_at = 0.0
-    sent = 0
+    sent = most = 0
     while True:
         for packet in one.channel.packets(now):
             data = packet.encode()
             free_at = max(free_at, now) + len(data) / rate
             on_the_way.append((free_at, data))
             sent += len(data)
+        most = max(most, sum(len(data) for _, data in on_the_way))
         answers = other.channel.packets(now)
         for answer in answers:
             one.handle(answer.encode(), now)
         if answers:
             continue  # there may be room for more
         if one.channel.settled:
-            return sent, now
+            return sent, now, most
         due = [on_the_way[0][0]] if on_the_way else []
         now = min(one.channel.deadline, other.channel.deadline, *due)
         while on_the_way and on_the_way[0][0] <= now:
@@ -93,7 +96,7 @@ def test_a_message_of_any_size_arrives_whole(size: int) -> None:
 
 
 def test_no_more_is_under_way_than_the_window_allows() -> None:
-    one = Channel(most=MOST)
+    one = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
     one.send(b"x" * (WINDOW + 5) * PIECE)
     assert len(one.packets(0.0)) == WINDOW
     assert not one.packets(0.1)
@@ -135,7 +138,7 @@ def test_what_arrived_last_can_be_acknowledged_at_once() -> None:
 
 
 def test_after_an_interruption_what_arrived_is_acknowledged_again() -> None:
-    side = Channel(most=MOST)
+    side = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
     side.relink(1.0)
     assert side.packets(1.0) == [Packet()]
     assert side.deadline == inf
@@ -159,7 +162,7 @@ def test_a_slow_link_carries_little_more_than_the_message(rate: float) -> None:
     one, other = Side(), Side()
     message = bytes(4 * WINDOW * PIECE)
     one.channel.send(message)
-    sent, took = carry_slowly(one, other, rate)
+    sent, took, _ = carry_slowly(one, other, rate)
     assert other.received == [message]
     assert sent < 1.04 * len(message)
     assert took < 1.04 * len(message) / rate + channel.ACKNOWLEDGE_AFTER
@@ -259,7 +262,7 @@ def test_a_piece_that_arrives_again_is_not_taken_for_a_missing_one() -> None:
 
 
 def test_it_is_said_once_and_by_an_answer_too_that_a_piece_is_missing() -> None:
-    one = Channel(most=MOST)
+    one = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
     one.receive(Packet(number=1), 0.0)
     one.send(b"answer")
     assert one.packets(0.0) == [Packet(0, 0, b"answer", missing=True)]
@@ -286,6 +289,93 @@ def test_after_an_interruption_everything_is_repeated_at_once() -> None:
     assert other.received == [b"first"]
 
 
+def test_after_an_interruption_what_had_arrived_all_the_same_is_not_repeated() -> None:
+    one, _ = a_dropped_window()
+    one.channel.relink(1.0)
+    one.channel.receive(Packet(acknowledged=3), 1.0)
+    assert numbers(one, 1.0) == [*range(3, WINDOW + 2)]
+
+
+# --- how much may be unacknowledged ---
+
+
+@pytest.mark.parametrize("rate", [66_000, 100_000, 1_000_000, 4_000_000])
+def test_on_a_slow_way_little_is_ahead_of_what_comes_next(rate: float) -> None:
+    one, other = Side(), Side()
+    one.channel = Channel(most=MOST, pace=Pace())
+    message = bytes(int(15 * rate))
+    one.channel.send(message)
+    _, took, most = carry_slowly(one, other, rate)
+    assert other.received == [message]
+    assert took < 1.1 * len(message) / rate
+    assert most / rate < 2 * DELAY + 3 * PIECE / rate
+
+
+def test_on_a_fast_way_the_whole_window_is_used_soon() -> None:
+    one, other = Side(), Side()
+    one.channel = Channel(most=MOST, pace=Pace())
+    one.channel.send(bytes(20 * 1024 * 1024))
+    exchange(one, other)
+    for now in (1.0, 2.0, 3.0, 4.0):
+        exchange(one, other, now=now)
+    assert one.channel.settled
+
+
+def test_what_is_allowed_counts_bytes_and_not_messages() -> None:
+    one = Channel(most=MOST, pace=Pace())
+    for _ in range(WINDOW):
+        one.send(b"report")
+    assert len(one.packets(0.0)) == WINDOW
+
+
+def test_channels_to_the_same_process_share_what_they_know_of_the_way() -> None:
+    pace = Pace()
+    pace.handle_answer(ahead=0, took=0.0)
+    one, another = Channel(most=MOST, pace=pace), Channel(most=MOST, pace=pace)
+    one.send(bytes(2 * PIECE))
+    assert len(one.packets(0.0)) == 2
+    one.receive(Packet(acknowledged=2), 60.0)
+    another.send(bytes(2 * PIECE))
+    assert len(another.packets(60.0)) == 1
+
+
+def test_an_acknowledgement_of_what_was_sent_twice_says_nothing_of_the_way() -> None:
+    pace = Pace()
+    pace.handle_answer(ahead=0, took=0.0)
+    one = Channel(most=MOST, pace=pace)
+    one.send(bytes(5 * PIECE))
+    assert len(one.packets(0.0)) == 2
+    [again] = one.packets(one.deadline)
+    assert again.number == 1
+    one.receive(Packet(acknowledged=2), 20.0)
+    assert [packet.number for packet in one.packets(20.0)] == [2, 3]
+    one.receive(Packet(acknowledged=2, missing=True), 20.0)
+    assert [packet.number for packet in one.packets(20.0)] == [2, 3]
+    one.receive(Packet(acknowledged=4), 60.0)
+    assert pace.allowed == FIRST_ALLOWED
+    one.packets(60.0)
+    one.receive(Packet(acknowledged=5), 90.0)
+    assert pace.allowed == ALWAYS_ALLOWED
+
+
+def test_after_an_interruption_the_way_is_known_again() -> None:
+    pace = Pace()
+    pace.handle_answer(ahead=0, took=0.0)
+    one = Channel(most=MOST, pace=pace)
+    one.send(b"x")
+    one.packets(0.0)
+    one.relink(1.0)
+    one.packets(1.0)
+    one.receive(Packet(acknowledged=1), 1.0)
+    one.send(b"y")
+    one.packets(2.0)
+    one.receive(Packet(acknowledged=2), 60.0)  # it takes a minute each time now
+    assert pace.allowed == FIRST_ALLOWED
+
+
+# --- what is refused ---
+
+
 def test_a_message_that_is_too_long_is_refused() -> None:
     one, other = Side(), Side(most=PIECE)
     one.channel.send(b"x" * (PIECE + 1))
@@ -294,7 +384,7 @@ def test_a_message_that_is_too_long_is_refused() -> None:
 
 
 def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
-    side = Channel(most=3)
+    side = Channel(most=3, pace=Pace())
     side.receive(Packet(number=0, piece=b"12", more_follows=True), 0.0)
     with pytest.raises(ProtocolError):
         side.receive(Packet(number=1, piece=b"34", more_follows=True), 0.0)
@@ -302,7 +392,7 @@ def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
 
 
 def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing() -> None:
-    one = Channel(most=MOST)
+    one = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
     one.send(b"x")
     one.packets(0.0)
     one.receive(Packet(acknowledged=7), 0.0)

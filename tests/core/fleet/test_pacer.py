@@ -6,15 +6,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from opentabs_py.core.fleet.pacer import (
+from opentabs_py.core.fleet.pace import (
     ALLOWED_AT_MOST,
+    ALWAYS_ALLOWED,
     DELAY,
     FIRST_ALLOWED,
-    PING_FROM,
-    SHORT,
-    Outgoing,
-    Pacer,
 )
+from opentabs_py.core.fleet.pacer import SHORT, Outgoing, Pacer
 
 LONG = 64 * 1024  # bytes of a long message
 
@@ -199,7 +197,7 @@ def allowed_after(*pings: float) -> int:
 def test_what_is_allowed_follows_the_delay_of_the_next_message(delay: float, times: float) -> None:
     quick = 0.1
     assert allowed_after(quick) == 2 * FIRST_ALLOWED
-    assert allowed_after(quick, quick + delay) == max(PING_FROM, 2 * FIRST_ALLOWED * times)
+    assert allowed_after(quick, quick + delay) == max(ALWAYS_ALLOWED, 2 * FIRST_ALLOWED * times)
 
 
 def test_a_ping_is_about_what_the_one_before_is_not_about() -> None:
@@ -235,7 +233,7 @@ def test_a_ping_that_overtakes_what_it_is_about_is_repeated() -> None:
 
 def test_little_is_published_without_a_ping() -> None:
     pacer = Pacer()
-    for _ in range(PING_FROM // SHORT - 1):
+    for _ in range(ALWAYS_ALLOWED // SHORT - 1):
         pacer.add(short())
     taken(pacer)
     assert not pacer.ping_due
