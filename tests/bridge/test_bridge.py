@@ -16,7 +16,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs import Target
 from opentabs_py.core.trace.recorder import CallRecording
-from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
+from opentabs_py.errors import CallError, CallTimeoutError, ChainError, ToolFailedError
 from tests.fakes import (
     OTHER_PAGE,
     PAGE,
@@ -31,7 +31,8 @@ from tests.fakes import (
     running,
     tabs_changed,
 )
-from tests.waiting import until_all_wait
+from tests.python_tools.held_clock import HeldClock
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -50,7 +51,7 @@ class Caller:
     async def __call__(self, bridge: Bridge, call: ToolCall) -> None:
         try:
             self.value = await bridge.call(TARGET, "send", call)
-        except ChainError as error:
+        except CallError as error:
             self.error = error
         self.done.set()
 
@@ -124,15 +125,21 @@ async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() ->
                 tasks.start_soon(sync)
                 asked = await socket.hear("plugins.sync")
                 assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
-                # The response about the older list says nothing about this one.
-                socket.say({"id": hello_sync["id"], "result": {"injected": 0, "problems": []}})
+                # The answer for the older list says nothing of this one.
+                problem = {"plugin": "chat", "tabId": 0, "message": "no"}
+                result = {"injected": 0, "problems": [problem]}
+                socket.say({"id": hello_sync["id"], "result": result})
                 await until_all_wait()
+                assert not bridge.plugin_problems
                 order.append("answered")
                 socket.say({"id": asked["id"], "result": {"injected": 1, "problems": []}})
     assert order == ["answered", "synced"]
 
 
-async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost() -> None:
+async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.plugin_sync.SYNC_WITHIN", PATIENT)
     bridge = a_bridge()
     async with running(bridge) as connect:
         socket = await greeted(connect)
@@ -143,9 +150,39 @@ async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost() -> 
                 await socket.hear("plugins.sync")
                 socket.hang_up()
         assert bridge.plugins == ["chat"]
+        assert not caplog.records
         again = await greeted(connect)
         asked = await again.hear("plugins.sync")
         assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
+
+
+async def test_a_list_that_reloads_the_extension_is_waited_for_until_it_is_back_with_it() -> None:
+    bridge = a_bridge()
+    order: list[str] = []
+    injected = {"injected": 1, "problems": []}
+
+    async def sync() -> None:
+        await bridge.sync_plugins([a_spec("chat")], reloads=True)
+        order.append("synced")
+
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect)
+        await socket.hear("plugins.sync")
+        tasks.start_soon(sync)
+        asked = await socket.hear("plugins.sync")
+        socket.say({"id": asked["id"], "result": injected})
+        await until_all_wait()
+        order.append("reloads")
+        socket.hang_up()
+        again = connect()
+        said = hello()
+        said["params"]["bootId"] = "another life"
+        again.say(said)
+        asked = await again.hear("plugins.sync")
+        await until_all_wait()
+        order.append("is back")
+        again.say({"id": asked["id"], "result": injected})
+    assert order == ["reloads", "is back", "synced"]
 
 
 async def test_a_new_list_of_plugins_does_not_wait_for_ever_for_a_page_that_hangs(
@@ -169,6 +206,16 @@ async def test_an_extension_that_answers_no_ping_is_disconnected_with_what_it_di
         with anyio.fail_after(5):
             while bridge.connected:
                 await bridge.changed().wait()
+
+
+async def test_one_ping_without_an_answer_does_not_end_the_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.link.KEEPALIVE", 0.01)
+    async with running(a_bridge()) as connect:
+        socket = await greeted(connect)
+        for _ in range(MOST_SILENT):
+            await socket.hear("ping")
 
 
 async def test_an_extension_that_answers_pings_stays_connected(
@@ -212,9 +259,21 @@ async def test_nothing_is_accepted_before_the_hello() -> None:
     async with running(bridge) as connect:
         socket = connect()
         socket.say(tabs_changed(a_document()))
+        refusal = await socket.hear("error")
+        assert refusal["error"]["message"] == "send hello first"
         socket.say(hello())
         await socket.hear("result")
         assert bridge.tabs.serving("chat") == []
+
+
+async def test_a_connection_that_says_no_hello_is_closed_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.reception.HELLO_WITHIN", 0.01)
+    async with running(a_bridge()) as connect:
+        socket = connect()
+        await socket.hear_the_end()
+        assert socket.closed == (4003, "no hello within 0.01 s")
 
 
 async def test_an_extension_of_another_version_is_closed_with_advice() -> None:
@@ -229,6 +288,18 @@ async def test_an_extension_of_another_version_is_closed_with_advice() -> None:
         assert "protocol 99, wanted 3" in reason
         assert "update the extension" in reason
         assert not bridge.connected
+
+
+async def test_a_connection_that_is_refused_ends_once_the_reason_is_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.link.CLOSE_WITHIN", PATIENT)
+    socket = FakeSocket()
+    socket.say(hello(version=99))
+    with anyio.fail_after(5):
+        await a_bridge().serve(socket)
+    socket.dispose()
+    assert socket.closed is not None
 
 
 async def test_a_newer_connection_replaces_the_older_one_with_a_reason() -> None:
@@ -270,7 +341,8 @@ async def test_a_second_hello_is_refused_and_the_connection_continues() -> None:
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         socket.say(hello())
-        assert "already sent" in (await socket.hear("error"))["error"]["message"]
+        refusal = await socket.hear("error")
+        assert (refusal["id"], "already sent" in refusal["error"]["message"]) == (1, True)
         assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
 
 
@@ -355,6 +427,17 @@ async def test_a_call_is_dispatched_and_its_value_returned_and_acknowledged() ->
         assert receipt["params"]["callIds"] == [dispatch["params"]["callId"]]
         assert dispatch["params"]["input"] == {"text": "hi"}
         assert (dispatch["params"]["plugin"], dispatch["params"]["tool"]) == ("chat", "send")
+        assert "tool.announce" not in [message.get("method") for message in socket.heard]
+
+
+async def test_calls_one_after_the_other_are_each_acknowledged() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        for _ in range(2):
+            await call_and_answer(bridge, socket, CALL, RESULT)
+            receipt = await socket.hear("tool.settled")
+            assert len(receipt["params"]["callIds"]) == 1
 
 
 async def test_a_call_that_is_sent_in_parts_is_announced_first() -> None:
@@ -427,6 +510,41 @@ async def test_a_call_that_waits_for_a_link_relaunches_the_browser_that_has_exit
             assert await caller.outcome() == 1
 
 
+async def test_a_call_relaunches_a_browser_that_has_exited_before_its_socket_closes() -> None:
+    bridge = a_bridge()
+    caller = Caller()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        await greeted(connect, a_document())
+
+        async def answer(again: FakeSocket) -> None:
+            dispatched = (await again.hear("tool.dispatch"))["params"]
+            again.say(about_call("tool.result", dispatched["callId"], seq=0, value=1))
+
+        async def relaunch() -> None:
+            bridge.handle_browser()
+            tasks.start_soon(answer, await greeted(connect, a_document()))
+
+        bridge.handle_browser_gone()
+        bridge.bring_browser = relaunch
+        tasks.start_soon(caller, bridge, CALL)
+        assert await caller.outcome() == 1
+
+
+async def test_a_browser_that_exits_each_time_is_not_relaunched_for_ever() -> None:
+    bridge = a_bridge()
+    launches: list[int] = []
+
+    async def relaunch() -> None:
+        await anyio.lowlevel.checkpoint()
+        launches.append(1)
+
+    bridge.handle_browser_gone()
+    bridge.bring_browser = relaunch
+    with pytest.raises(ChainError), anyio.fail_after(5):
+        await bridge.call(TARGET, "send", CALL)
+    assert len(launches) == 2
+
+
 async def test_an_extension_that_stops_reading_does_not_outlast_the_timers() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:
@@ -436,6 +554,22 @@ async def test_an_extension_that_stops_reading_does_not_outlast_the_timers() -> 
         for _ in range(2):  # the second waits behind the first
             with pytest.raises(CallTimeoutError), anyio.fail_after(5):
                 await bridge.call(TARGET, "send", ToolCall({}, Limits(idle=0.01)))
+
+
+async def test_what_an_extension_did_not_read_is_sent_once_it_reads_again() -> None:
+    clock, caller = HeldClock(), Caller()
+    bridge = Bridge(secret="s" * 64, origin="chrome-extension://x", version="1", clock=clock)
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        await until_all_wait()  # nothing is being sent
+        socket.is_stalled = True
+        tasks.start_soon(caller, bridge, CALL)
+        await until_all_wait()
+        socket.is_stalled = False
+        clock.move(CALL.limits.idle)
+        with pytest.raises(CallTimeoutError):
+            await caller.outcome()
+        await socket.hear("tool.cancel")
 
 
 async def test_a_silent_call_times_out_and_its_page_is_notified() -> None:
@@ -485,6 +619,25 @@ async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs()
         assert not [m for m in socket.heard if m.get("method") == "tool.dispatch"]
         socket.say(tabs_changed(a_document()))
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        socket.say(about_call("tool.result", call_id, seq=0, value="ran"))
+        assert await caller.outcome() == "ran"
+
+
+async def test_a_call_waits_for_a_tab_that_is_loading_and_then_runs() -> None:
+    bridge, caller = a_bridge(), Caller()
+    loading = tabs_changed()
+    loading["params"]["loading"] = [
+        {"tabId": TAB, "url": "https://chat.example/", "plugins": ["chat"]}
+    ]
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect)
+        socket.say(loading)
+        await until_all_wait()
+        tasks.start_soon(caller, bridge, CALL)
+        await until_all_wait()
+        socket.say(tabs_changed(a_document()))
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        assert "tabs.query" not in [message.get("method") for message in socket.heard]
         socket.say(about_call("tool.result", call_id, seq=0, value="ran"))
         assert await caller.outcome() == "ran"
 
@@ -558,6 +711,26 @@ async def test_a_call_that_the_page_has_not_heard_of_is_sent_again_after_a_recon
         assert await caller.outcome() == "again"
 
 
+@pytest.mark.parametrize(
+    ("news", "code"),
+    [({"crashed": [TAB]}, "PAGE_CRASHED"), ({"fresh": True}, "EXTENSION_RELOADED")],
+)
+async def test_a_call_that_did_not_survive_ends_at_the_next_hello(news: Json, code: str) -> None:
+    bridge, caller = a_bridge(), Caller()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        first = await greeted(connect, a_document())
+        tasks.start_soon(caller, bridge, CALL)
+        await first.hear("tool.dispatch")
+        first.hang_up()
+        second = connect()
+        said = hello()
+        said["params"] |= news
+        second.say(said)
+        with pytest.raises(ChainError) as caught:
+            await caller.outcome()
+        assert caught.value.detail.code == code
+
+
 async def test_a_call_whose_document_vanishes_ends_at_once() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
@@ -583,7 +756,32 @@ async def test_a_call_whose_tab_vanishes_ends_as_closed() -> None:
         assert caught.value.detail.code == "TAB_CLOSED"
 
 
+@pytest.mark.parametrize("goes", [True, False])
+async def test_removing_the_extension_says_whether_it_went(
+    goes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not goes:
+        monkeypatch.setattr("opentabs_py.bridge.bridge.REMOVED_WITHIN", 0.01)
+    bridge = a_bridge()
+    went: list[bool] = []
+
+    async def remove() -> None:
+        went.append(await bridge.remove_extension("the server stops"))
+
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect)
+        tasks.start_soon(remove)
+        asked = await socket.hear("extension.remove")
+        assert asked["params"]["reason"] == "the server stops"
+        if goes:
+            socket.hang_up()
+    assert went == [goes]
+
+
 # --- traces and logs ---
+
+
+YEAR_2096 = 4e12  # ms, where the browser's clock stands
 
 
 def a_recording(bridge: Bridge) -> CallRecording:
@@ -595,11 +793,15 @@ async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
     bridge = a_bridge()
     recording = a_recording(bridge)
     call = replace(CALL, recording=recording)
-    begun = about_call("tool.stamps", "", stamps={"worker.down": 3.0, "made.up": 4.0})
+    begun = about_call("tool.stamps", "", stamps={"worker.down": YEAR_2096 + 3, "made.up": 4.0})
     del begun["params"]["documentId"]
-    result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": 5.0})
+    result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": YEAR_2096 + 5})
     async with running(bridge) as connect:
-        socket = await greeted(connect, a_document())
+        socket = connect()
+        said = hello(a_document())
+        said["params"]["time"] = YEAR_2096
+        socket.say(said)
+        await socket.hear("result")
 
         async def answer() -> None:
             message = await socket.hear("tool.dispatch")
@@ -620,8 +822,24 @@ async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
         "runtime.up",
         "server.received",
     ]
-    assert 1e9 < stamps["runtime.up"] < 1e12  # the browser's clock was at 0 when it said hello
+    assert stamps["runtime.up"] == pytest.approx(stamps["server.sent"], abs=3600)
     assert stamps["runtime.up"] - stamps["worker.down"] == pytest.approx(0.002, abs=1e-5)
+
+
+async def test_a_pong_corrects_what_a_late_hello_said_of_the_browsers_clock() -> None:
+    bridge = a_bridge()
+    recording = a_recording(bridge)
+    result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": YEAR_2096})
+    async with running(bridge) as connect:
+        socket = connect()
+        said = hello(a_document())
+        said["params"]["time"] = YEAR_2096 - 86_400_000  # a day before
+        socket.say(said)
+        ping = (await socket.hear("ping"))["params"]
+        socket.say({"method": "pong", "params": {"time": YEAR_2096, "pingTime": ping["time"]}})
+        await call_and_answer(bridge, socket, replace(CALL, recording=recording), result)
+    stamps = recording.succeed(1, instant(bridge.clock)).stamps
+    assert stamps["runtime.up"] == pytest.approx(stamps["server.sent"], abs=3600)
 
 
 async def test_an_answer_that_says_nothing_of_time_is_stamped_when_it_came() -> None:
@@ -683,9 +901,11 @@ async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCapt
     async with running(a_bridge()) as connect:
         socket = await greeted(connect, a_document())
         entry = {"level": "warning", "message": "slow %s", "time": 0}
-        params = {"documentId": "d" * 32, "plugin": "chat", "entries": [entry], "dropped": 9}
-        socket.say({"method": "plugin.log", "params": params})
+        params = {"documentId": "d" * 32, "plugin": "chat", "entries": [entry]}
+        for dropped in (0, 9):
+            socket.say({"method": "plugin.log", "params": {**params, "dropped": dropped}})
         socket.say({"method": "ping", "params": {"time": 0}})
         await socket.hear("pong")
     said = [text for name, _, text in caplog.record_tuples if name == "opentabs_py.plugin.chat"]
-    assert said == ["chat: slow %s", "chat: dropped 9 log records, which came too fast"]
+    last = "chat: dropped 9 log records, which came too fast"
+    assert said == ["chat: slow %s", "chat: slow %s", last]

@@ -8,7 +8,8 @@ from opentabs_py.core.protocol import TabTarget
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import ChainError
 from opentabs_py.session.hands import find_targets
-from tests.fakes import TAB, FakeSocket, Json, a_bridge, a_document, greeted, running
+from tests.fakes import TAB, FakeSocket, Json, a_bridge, a_document, greeted, pages_of, running
+from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +58,73 @@ async def test_without_any_extension_the_error_says_so() -> None:
     with pytest.raises(ChainError) as caught:
         await find_targets([a_bridge(), a_bridge()])
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+async def test_nothing_is_asked_of_an_extension_before_it_has_its_plugins() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        extension = await greeted(connect)
+        sync = await extension.hear("plugins.sync")
+        tasks.start_soon(bridge.tab_requests.query, "chat")
+        await until_all_wait()
+        extension.say({"method": "ping", "params": {"time": 1}})
+        await extension.hear("pong")
+        assert "tabs.query" not in [message.get("method") for message in extension.heard]
+        extension.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
+        query = await extension.hear("tabs.query")
+        assert query["params"] == {"plugin": "chat"}
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_tab_is_opened_once_an_extension_that_has_just_disconnected_is_back() -> None:
+    bridge = a_bridge()
+    opened: list[int | None] = []
+
+    async def open_tab() -> None:
+        opened.append(await bridge.tab_requests.open("https://chat.example/"))
+
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        (await greeted(connect)).hang_up()
+        while bridge.connected:
+            await bridge.changed().wait()
+        tasks.start_soon(open_tab)
+        await until_all_wait()
+        extension = await greeted(connect)
+        asked = await extension.hear("tabs.open")
+        extension.say({"id": asked["id"], "result": {"tabId": TAB}})
+    assert opened == [TAB]
+
+
+async def test_an_extension_that_does_not_come_back_is_not_waited_for_longer() -> None:
+    bridge = a_bridge()
+    bridge.tabs.grace = 0.01
+    pages = pages_of(bridge)
+    async with running(bridge) as connect:
+        (await greeted(connect)).hang_up()
+        while bridge.connected:
+            await bridge.changed().wait()
+        for wait in (pages.wait_linked, bridge.wait_linked):
+            with pytest.raises(ChainError), anyio.fail_after(5):
+                await wait()
+
+
+async def test_each_request_gets_its_own_answer_in_whatever_order_they_come() -> None:
+    bridge = a_bridge()
+    found: dict[str, str] = {}
+
+    async def ask(name: str) -> None:
+        (only,) = await bridge.tab_requests.targets()
+        found[name] = only.target_id
+
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        extension = await greeted(connect)
+        tasks.start_soon(ask, "first")
+        first = await extension.hear("tabs.targets")
+        tasks.start_soon(ask, "second")
+        second = await extension.hear("tabs.targets")
+        for asked, target in ((second, "B2"), (first, "A1")):
+            extension.say({"id": asked["id"], "result": {"tabs": [{**KNOWN, "targetId": target}]}})
+    assert found == {"first": "A1", "second": "B2"}
 
 
 async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(
