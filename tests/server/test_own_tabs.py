@@ -209,6 +209,25 @@ async def test_a_browser_that_refuses_is_an_error() -> None:
         assert error.value.detail.code == "TAB_NOT_OPENED"
 
 
+async def test_a_browser_that_was_closed_is_launched_for_the_tab() -> None:
+    bridge = a_bridge()
+    opener = OwnTabs(pages_of(bridge))
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+
+        async def answer_open(extension: FakeSocket) -> None:
+            asked = await extension.hear("tabs.open")
+            extension.say({"id": asked["id"], "result": {"tabId": NEW}})
+
+        async def launch() -> None:
+            bridge.handle_browser()
+            tasks.start_soon(answer_open, await greeted(connect))
+
+        bridge.handle_browser_gone()
+        bridge.bring_browser = launch
+        with anyio.fail_after(PATIENT):
+            assert await opener.open(URL, browser=None, client="a") == NEW
+
+
 async def test_a_call_that_is_cancelled_meanwhile_leaves_no_tab_behind() -> None:
     async with own_tabs() as own:
         with anyio.fail_after(PATIENT):
@@ -259,8 +278,8 @@ async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(own.answer_close)
             closed = await own.registry.call("tabs_close", {"tabId": NEW}, client=client("a"))
+            assert not own.bridge.tabs.owners
         assert closed == {"closed": NEW}
-        assert not own.bridge.tabs.owners
 
 
 async def test_a_tab_that_a_person_or_its_page_closes_belongs_to_nobody() -> None:
@@ -304,8 +323,9 @@ async def test_the_tabs_of_a_client_that_goes_are_closed_and_unused() -> None:
 async def test_kept_tabs_become_the_users() -> None:
     async with own_tabs(keep=True) as own:
         await own.open("a", new_document())
-        await own.open(None, new_document())
         own.own_tabs.handle_client_gone("a")
+        assert not own.bridge.tabs.owners
+        await own.open(None, new_document())
         await own.own_tabs.close_all()
         own.bridge.disconnect(1000, "done")
         await own.extension.hear_the_end()
@@ -318,7 +338,28 @@ async def test_at_the_end_all_tabs_are_closed() -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(own.answer_close)
             await own.own_tabs.close_all()
-        assert not own.bridge.tabs.owners
+            assert not own.bridge.tabs.owners
+
+
+async def test_a_tab_whose_page_asks_the_user_before_it_closes_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.own_tabs.CLOSE_WITHIN", 0.01)
+    async with own_tabs() as own:
+        await own.open(None, new_document())
+        with anyio.fail_after(5):
+            await own.own_tabs.close_all()
+
+
+async def test_tabs_are_not_waited_for_once_the_extension_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.own_tabs.CLOSE_WITHIN", PATIENT)
+    async with own_tabs() as own:
+        await own.open(None, new_document())
+        with anyio.fail_after(5):
+            own.extension.hang_up()
+            await own.own_tabs.close_all()
 
 
 async def test_a_tab_whose_client_goes_while_the_extension_reconnects_is_closed_then() -> None:
