@@ -21,6 +21,7 @@ from opentabs_py.core.tabs import Target
 from opentabs_py.errors import ChainError
 from tests.fakes import (
     TAB,
+    Connect,
     FakeSocket,
     a_bridge,
     a_document,
@@ -30,7 +31,7 @@ from tests.fakes import (
     running,
     state,
 )
-from tests.waiting import PATIENT
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -114,6 +115,92 @@ async def test_an_extension_with_another_secret_is_not_admitted() -> None:
     assert browsers.admit(["opentabs.secret.wrong"]) is None
 
 
+# --- which of several browsers takes a call ---
+
+
+@dataclass
+class Two:
+    """Two browsers, in each of which a page of the plugin is in front."""
+
+    pages: Pages
+    connects: list[Connect]
+    extensions: list[FakeSocket]
+
+    async def call_there(self, index: int, **target: Any) -> None:
+        """Make a call, which the browser of this index has to answer."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.pages.call, Target("chat", **target), "send", CALL)
+            params = (await self.extensions[index].hear("tool.dispatch"))["params"]
+            result = about_call("tool.result", params["callId"], seq=0, value=None)
+            self.extensions[index].say(result)
+
+
+@asynccontextmanager
+async def two_browsers(*, equal: bool = False) -> AsyncGenerator[Two]:
+    bridges = [a_bridge(), join("b", 1)]
+    async with running(bridges[0]) as one, running(bridges[1]) as other:
+        extensions = [await greeted(connect, a_document()) for connect in (one, other)]
+        pages = Pages(bridges, clock=SystemClock(), equal=equal)
+        with anyio.fail_after(PATIENT):
+            yield Two(pages, [one, other], extensions)
+
+
+SECOND = numbers_of(1)[TAB]
+
+
+async def test_a_client_stays_in_the_browser_that_it_used_last_and_others_do_not_follow() -> None:
+    async with two_browsers() as two:
+        await two.call_there(1, client="a", tab_id=SECOND)
+        await two.call_there(1, client="a")
+        foreseen = two.pages.foresee(Target("chat", client="a"))
+        assert foreseen is not None
+        assert foreseen.tab_id == SECOND
+        assert (two.pages.last_used("a"), two.pages.last_used("b")) == (1, None)
+        with pytest.raises(ChainError, match="in 2 browsers"):
+            await two.pages.call(Target("chat", client="b"), "send", CALL)
+
+
+async def test_clients_without_a_session_do_not_follow_each_other() -> None:
+    async with two_browsers() as two:
+        await two.call_there(1, tab_id=SECOND)
+        with pytest.raises(ChainError, match="in 2 browsers"):
+            await two.pages.call(Target("chat"), "send", CALL)
+
+
+async def test_of_too_many_clients_the_first_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opentabs_py.bridge.pages.REMEMBERED", 1)
+    async with two_browsers() as two:
+        for client in ("a", "b"):
+            await two.call_there(1, client=client, tab_id=SECOND)
+        assert (two.pages.last_used("a"), two.pages.last_used("b")) == (None, 1)
+
+
+async def test_a_client_waits_for_its_browser_while_that_reconnects() -> None:
+    async with two_browsers() as two, anyio.create_task_group() as tasks:
+        await two.call_there(1, client="a", tab_id=SECOND)
+        two.extensions[1].hang_up()
+        while two.pages.bridges[1].connected:
+            await two.pages.changed().wait()
+        tasks.start_soon(two.pages.call, Target("chat", client="a"), "send", CALL)
+        await until_all_wait()
+        again = await greeted(two.connects[1], a_document())
+        params = (await again.hear("tool.dispatch"))["params"]
+        again.say(about_call("tool.result", params["callId"], seq=0, value=None))
+
+
+async def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_next() -> None:
+    async with two_browsers(equal=True) as two:
+        async with anyio.create_task_group() as tasks:
+            answers: list[tuple[FakeSocket, str]] = []
+            for extension in two.extensions:
+                tasks.start_soon(two.pages.call, Target("chat", client="a"), "send", CALL)
+                params = (await extension.hear("tool.dispatch"))["params"]
+                answers.append((extension, params["callId"]))
+            for extension, call_id in answers:
+                extension.say(about_call("tool.result", call_id, seq=0, value=None))
+        assert (two.pages.loads, two.pages.ended) == ([0, 0], [1, 1])
+
+
 # --- a browser that was closed and cannot be started again ---
 
 
@@ -140,13 +227,14 @@ class Pair:
 
 
 @asynccontextmanager
-async def a_pair() -> AsyncGenerator[Pair]:
+async def a_pair(*, equal: bool = False) -> AsyncGenerator[Pair]:
     first, closed = a_bridge(), join("b", 1)
     async with running(first) as connect:
         extension = await greeted(connect, a_document())
         sync = await extension.hear("plugins.sync")
         extension.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
-        pair = Pair(Pages([first, closed], clock=SystemClock()), extension, closed)
+        pages = Pages([first, closed], clock=SystemClock(), equal=equal)
+        pair = Pair(pages, extension, closed)
 
         async def launch() -> None:
             pair.launches += 1
@@ -202,8 +290,9 @@ async def test_a_client_is_not_moved_from_a_browser_that_cannot_start_to_another
             await pair.call()
 
 
-async def test_if_no_browser_starts_the_call_says_why() -> None:
-    async with a_pair() as pair:
+@pytest.mark.parametrize("equal", [False, True])
+async def test_if_no_browser_starts_the_call_says_why(equal: bool) -> None:
+    async with a_pair(equal=equal) as pair:
         pair.extension.hang_up()
         first = pair.browsers.bridges[0]
         while first.connected:

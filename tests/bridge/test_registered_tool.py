@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
@@ -12,6 +13,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import PageReports, SchemaCache, list_tools
 from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
 from opentabs_py.core.tab_numbers import numbers_of
+from opentabs_py.core.trace.recorder import CallRecording, Instant
 from opentabs_py.errors import CallError, CallRefusedError, ChainError
 from tests.fakes import pages_of
 
@@ -126,3 +128,24 @@ async def test_of_several_browsers_none_is_guessed() -> None:
     assert chosen(a_tool(alike), tabId=numbers_of(1)[1]) == numbers_of(1)[1]
     focused = pages_of(a_bridge(1), a_bridge(1, number=1, focused=1))
     assert chosen(a_tool(focused)) == numbers_of(1)[1]
+
+
+async def test_a_client_s_calls_stay_in_the_browser_that_it_used_last() -> None:
+    pages = pages_of(a_bridge(1), a_bridge(1, number=1))
+    tool = a_tool(pages)
+    call = ToolCall({}, Limits())
+    target, name, _ = tool.check({"a": 1, "tabId": numbers_of(1)[1]}, "ann")
+    with anyio.CancelScope() as sending:
+        sending.cancel()
+        await pages.call(target, name, call)
+    assert chosen(tool, "ann") == numbers_of(1)[1]
+    assert failure(tool, "ben") == "SEVERAL_BROWSERS"
+
+
+async def test_the_record_of_a_call_names_the_site_and_the_page_s_own_name_of_the_tool() -> None:
+    tool = a_tool(pages_of(a_bridge(1)))
+    at = Instant(wall=0.0, steady=0.0)
+    recording = CallRecording(call_id="c", name="page_shop_example_add", limits=Limits(), now=at)
+    tool.prepare(ToolCall({"a": 1}, Limits(), recording=recording))
+    record = recording.succeed(1, at)
+    assert (record.plugin, record.tool) == ("page--shop-example", "add")

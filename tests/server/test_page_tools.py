@@ -9,6 +9,7 @@ import pytest
 from opentabs_py import tool
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.consent.gate import Gate
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import Cadence, PageReports
 from opentabs_py.python_tools.collection import PythonTools
@@ -25,12 +26,12 @@ NEVER = 1000.0  # s
 class Listed:
     """A bridge, and the list of its pages' tools."""
 
-    def __init__(self, cadence: Cadence) -> None:
+    def __init__(self, cadence: Cadence, gate: Gate | None = None) -> None:
         self.bridge = Bridge(
             secret="s" * 64, origin="chrome-extension://x", version="1", page_tools=PageReports()
         )
         pages = pages_of(self.bridge)
-        self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), input_limit=1000)
+        self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), input_limit=1000, gate=gate)
         self.tools = PageToolList(pages, self.registry, input_limit=1000, cadence=cadence)
         self.changed = anyio.Event()
         self.registry.subscribe(self._note)
@@ -49,15 +50,15 @@ class Listed:
                 await self.changed.wait()
 
 
-def page_tools(*names: str, schema: Any = None) -> dict[str, Any]:
-    """Return an extension's message about the page's tools."""
+def page_tools(*names: str, schema: Any = None, read_only: bool = True) -> dict[str, Any]:
+    """Return what an extension says of the page's tools."""
     tools = [
         {
             "id": number,
             "name": name,
             "title": "",
             "description": "",
-            "readOnly": True,
+            "readOnly": read_only,
             "consequential": False,
             "untrustedContent": False,
             "inputSchema": schema or {"type": "object"},
@@ -144,6 +145,21 @@ async def test_a_python_tool_keeps_its_name() -> None:
         listed.tools.refresh()
         [own, page] = listed.names
         assert (own, page.startswith("page_chat_example_add_")) == ("page_chat_example_add", True)
+
+
+@pytest.mark.parametrize(("read_only", "permission"), [(True, "auto"), (False, "ask")])
+async def test_the_user_is_asked_unless_the_page_says_that_its_tool_only_reads(
+    read_only: bool, permission: str
+) -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0), Gate(AlarmClock()))
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add", read_only=read_only))
+        await until_read(socket)
+        listed.tools.refresh()
+    decision = listed.registry.decision("page_chat_example_add")
+    assert decision is not None
+    assert decision.permission == permission
 
 
 async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
