@@ -99,6 +99,27 @@ async def test_without_anybody_to_ask_the_call_is_refused_with_how_to_allow_it()
         assert "opentabs ui" in error.detail.message
 
 
+async def test_once_the_last_view_is_closed_a_call_is_refused_at_once() -> None:
+    chain = Chain()
+    with chain.gate.questions.shown(), chain.gate.questions.shown():
+        pass
+    error = await chain.refused()
+    assert "no way to ask them here" in error.detail.message
+
+
+async def test_of_two_answers_the_first_counts() -> None:
+    chain = Chain()
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(chain.call)
+            await until_all_wait()
+            [question] = chain.gate.questions.waiting
+            assert chain.gate.questions.answer(question.id, "once", by="console")
+            assert not chain.gate.questions.answer(question.id, "no", by="panel")
+            await until_all_wait()
+    assert [each.allowed for each in chain.records] == ["console: once"]
+
+
 async def test_whoever_sees_the_list_can_answer_instead_of_the_client() -> None:
     chain, client = Chain(), Client()
     async with chain.running() as tasks:

@@ -11,7 +11,7 @@ from opentabs_py.errors import ConfigError
 
 
 def test_a_build_counts_as_reviewed_from_its_approval_until_it_changes(tmp_path: Path) -> None:
-    reviews = Reviews(tmp_path / "reviews")
+    reviews = Reviews(tmp_path / "new" / "reviews")
     assert find_standing(reviews.approvals(), "chat", "d1") == "unreviewed"
     reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
     assert find_standing(reviews.approvals(), "chat", "d1") == "reviewed"
@@ -34,7 +34,16 @@ def test_a_withdrawn_approval_leaves_nothing(tmp_path: Path) -> None:
     assert reviews.revoke("chat")
     assert not reviews.revoke("chat")
     assert reviews.approvals() == {}
-    assert reviews.approved_files("chat") == {}
+    assert not (tmp_path / "reviews" / "chat").exists()
+
+
+def test_a_withdrawal_that_leaves_files_behind_says_so(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
+    (tmp_path / "reviews" / "chat" / "folder").mkdir()
+    with pytest.raises(ConfigError, match="Cannot record the review"):
+        reviews.revoke("chat")
+    assert reviews.approvals() == {}
 
 
 def test_a_damaged_list_approves_nothing_and_says_so(
@@ -50,9 +59,11 @@ def test_a_damaged_list_approves_nothing_and_says_so(
 def test_only_the_user_can_read_or_change_reviews(tmp_path: Path) -> None:
     reviews = Reviews(tmp_path / "reviews")
     reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
-    for path in (reviews.file, tmp_path / "reviews" / "chat" / "adapter.iife.js"):
+    kept = tmp_path / "reviews" / "chat"
+    for path in (reviews.file, kept / "adapter.iife.js"):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "reviews").stat().st_mode) == 0o700
+    for directory in (tmp_path / "reviews", kept):
+        assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
 def test_a_review_that_cannot_be_recorded_says_why(tmp_path: Path) -> None:
