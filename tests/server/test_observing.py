@@ -91,6 +91,18 @@ async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records(
     assert not recording.is_traced
 
 
+@pytest.mark.parametrize("traced", [False, True])
+async def test_a_caller_may_ask_for_the_record_while_nobody_observes(traced: bool) -> None:
+    observed = Observed()
+    observed.end()
+    records: list[CallRecord] = []
+    await observed.registry.call("chat_send", {}, on_record=records.append, traced=traced)
+    assert [record.outcome for record in records] == ["succeeded"]
+    recording = observed.bridge.received[0].call.recording
+    assert recording is not None
+    assert recording.is_traced is traced
+
+
 async def test_both_kinds_of_observers_receive_the_record_of_a_traced_call() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     others: list[CallRecord] = []

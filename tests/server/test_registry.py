@@ -14,7 +14,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest, configure
 from opentabs_py.core.tabs import Target
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.errors import BrokenResultError, CallRefusedError
+from opentabs_py.errors import BrokenResultError, CallRefusedError, ErrorDetail, ToolFailedError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.registry import ToolRegistry
@@ -64,6 +64,40 @@ async def test_limits_given_with_a_call_are_its_own() -> None:
     registry, bridge = a_registry()
     await registry.call("chat_send", {"text": "hi"}, limits=Limits(7.0, 8.0))
     assert bridge.received[0].call.limits == Limits(7.0, 8.0)
+
+
+async def test_the_limits_of_a_tool_are_those_of_its_calls() -> None:
+    @tool(idle=7, ceiling=8)
+    def wait() -> None:
+        """Wait."""
+
+    registry, _ = a_registry()
+    host = ToolHost(AlarmClock(), Limits(1.0, 2.0), 1000)
+    registry.set_tools(PythonTools([wait], host).tools)
+    records: list[CallRecord] = []
+    registry.observe(records.append)
+    await registry.call("wait", {})
+    assert records[0].limits == Limits(7.0, 8.0)
+
+
+@pytest.mark.parametrize(("code", "level"), [("INTERNAL_ERROR", "WARNING"), ("NOPE", "DEBUG")])
+async def test_the_stack_of_an_error_is_that_of_the_plugins_source_and_is_logged(
+    code: str, level: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def read_stack(plugin: str, stack: str) -> str:
+        await anyio.lowlevel.checkpoint()
+        return stack.replace("adapter.js:1", f"{plugin}.ts:7\x1b")
+
+    error = ToolFailedError(ErrorDetail(code, "No.", stack="at adapter.js:1"))
+    bridge = FakeBridge(error=error)
+    registry = ToolRegistry(bridge.pages, limits=Limits(1.0, 2.0), input_limit=1000)
+    registry.set_plugins([a_manifest(a_tool("send"))])
+    registry.read_stack = read_stack
+    with pytest.raises(ToolFailedError) as caught, caplog.at_level("DEBUG"):
+        await registry.call("chat_send", {})
+    assert caught.value.detail.stack == "at chat.ts:7\x1b"
+    [logged] = [each for each in caplog.records if each.name == "opentabs_py.plugin.chat"]
+    assert (logged.levelname, logged.getMessage()) == (level, "chat_send threw at chat.ts:7\\u001b")
 
 
 async def test_the_tab_id_is_removed_from_the_arguments() -> None:
