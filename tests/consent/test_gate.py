@@ -311,6 +311,21 @@ async def test_a_call_without_a_tab_is_asked_about_all_the_same() -> None:
     assert chain.bridge.received[0].target.tab_id is None
 
 
+async def test_a_question_about_a_python_tool_names_no_tab() -> None:
+    chain, client = Chain({"default": "ask"}), Client(["once"])
+
+    @tool
+    def greet() -> str:
+        """Greet."""
+        return "hi"
+
+    host = ToolHost(chain.alarms, Limits(), 1000)
+    chain.registry.set_tools(PythonTools([greet], host).tools)
+    show(chain.bridge, 1, 1)
+    assert await chain.call("greet", client) == "hi"
+    assert client.asked[0].place == NOWHERE
+
+
 async def test_a_tool_turned_off_while_the_user_thinks_does_not_run() -> None:
     chain = Chain()
     code = await refused_after(chain, lambda: chain.gate.set_rules({"chat": "off"}))

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
 import anyio
@@ -9,6 +10,7 @@ import pytest
 from mcp import types
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
 
 from opentabs_py import tool
@@ -21,6 +23,7 @@ from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server import elicitation
+from opentabs_py.server.connections import ClientConnection
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.results import ERROR_META_KEY
@@ -160,6 +163,37 @@ async def test_always_adds_a_rule_and_the_next_call_asks_no_user(mode: str) -> N
         await client.call_tool("chat_send", {})
     assert served.remembered == [("chat.send", "auto")]
     assert len(seen) == 1
+
+
+@dataclass
+class Request:
+    """The part of a request that says what its client can do."""
+
+    client_capabilities: types.ClientCapabilities
+    protocol_version: str = "2025-06-18"
+
+    @property
+    def session(self) -> "Request":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("capability", "can"),
+    [
+        ({}, True),  # when there were only forms
+        ({"form": {}}, True),
+        ({"form": {}, "url": {}}, True),
+        ({"url": {}}, False),
+        (None, False),
+    ],
+)
+def test_a_client_is_asked_only_if_it_can_show_a_form(capability: Any, can: bool) -> None:
+    capabilities = types.ClientCapabilities.model_validate({"elicitation": capability})
+    request: Any = Request(capabilities)
+    params = types.CallToolRequestParams(name="chat_send")
+    retries = elicitation.Retries(Server("a server"))
+    found = elicitation.find_asker(request, params, ClientConnection(), retries)
+    assert (found is not None) is can
 
 
 @ERAS

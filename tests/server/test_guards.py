@@ -19,8 +19,10 @@ async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"{}"})
 
 
-async def ask(guard: ASGIApp, *headers: tuple[str, str], kind: str = "http") -> tuple[int, Any]:
-    """Return the status and the JSON of the response to a request."""
+async def ask(
+    guard: ASGIApp, *headers: tuple[str, str], kind: str = "http", path: str = "/"
+) -> tuple[int, Any]:
+    """Return the status and the JSON with which a request is answered."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -30,7 +32,7 @@ async def ask(guard: ASGIApp, *headers: tuple[str, str], kind: str = "http") -> 
         sent.append(message)
 
     raw = [(name.lower().encode(), value.encode()) for name, value in headers]
-    await guard({"type": kind, "headers": raw, "method": "GET", "path": "/"}, receive, send)
+    await guard({"type": kind, "headers": raw, "method": "GET", "path": path}, receive, send)
     start, body = sent
     return start["status"], json.loads(body["body"])
 
@@ -49,7 +51,8 @@ async def ask(guard: ASGIApp, *headers: tuple[str, str], kind: str = "http") -> 
         ({"Host": "[::1]:80"}, True),
         ({"Host": "[::1]"}, True),
         ({"Host": "localhost:1.evil.com"}, False),
-        ({"Host": "localhost:99999"}, False),
+        ({"Host": "localhost:65535"}, True),
+        ({"Host": "localhost:65536"}, False),
         ({"Host": "localhost:"}, False),
         ({"Host": "me@localhost:80"}, False),
         ({"Host": "localhost:80@evil.example"}, False),
@@ -91,6 +94,26 @@ async def test_the_address_of_the_server_is_a_name_of_this_machine() -> None:
     guard = LocalOnly(app, host="Tabs.Internal")
     assert (await ask(guard, ("Host", "tabs.internal:80")))[0] == 200
     assert (await ask(guard, ("Host", "internal:80")))[0] == 403
+
+
+EXTENSION = "chrome-extension://x"
+
+
+@pytest.mark.parametrize(
+    ("extension", "origin", "path", "allowed"),
+    [
+        (EXTENSION, EXTENSION, "/panel/state", True),
+        (EXTENSION, EXTENSION, "/mcp", False),
+        (EXTENSION, "chrome-extension://y", "/panel/state", False),
+        ("", "", "/panel/state", False),  # it has no known origin
+    ],
+)
+async def test_an_extensions_pages_reach_only_what_is_below_their_path(
+    extension: str, origin: str, path: str, allowed: bool
+) -> None:
+    guard = LocalOnly(app, extension=(extension, "/panel/"))
+    status, _ = await ask(guard, ("Host", "127.0.0.1"), ("Origin", origin), path=path)
+    assert status == (200 if allowed else 403)
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer "])
