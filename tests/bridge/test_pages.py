@@ -201,6 +201,14 @@ async def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_next() 
         assert (two.pages.loads, two.pages.ended) == ([0, 0], [1, 1])
 
 
+async def test_of_equal_browsers_one_that_rests_takes_only_what_no_other_can() -> None:
+    async with two_browsers(equal=True) as two:
+        two.pages.resting.add(0)
+        for _ in range(2):
+            await two.call_there(1)
+        await two.call_there(0, tab_id=TAB)
+
+
 # --- a browser that was closed and cannot be started again ---
 
 

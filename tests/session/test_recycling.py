@@ -1,5 +1,8 @@
 """When a browser is due for replacement, and what happens to calls meanwhile."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import anyio
 import pytest
 
@@ -10,7 +13,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs import Target
 from opentabs_py.errors import ConfigError
 from opentabs_py.session.recycling import RecycleAfter, Recycling
-from tests.fakes import a_bridge, a_document, about_call, greeted, running
+from tests.fakes import TAB, a_bridge, a_document, about_call, greeted, running
 from tests.waiting import PATIENT, until_all_wait
 
 
@@ -39,10 +42,10 @@ class FakeBrowser:
     """A browser that closes and comes back when the test requests it."""
 
     name = "one"
-    launch = None
 
-    def __init__(self, bridge: Bridge) -> None:
+    def __init__(self, bridge: Bridge, launch: Any = None) -> None:
         self.bridge = bridge
+        self.launch = launch
         self.closing = anyio.Event()
         self.closed = anyio.Event()
         self.back = anyio.Event()
@@ -84,3 +87,57 @@ async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
     assert pages.ended == [1]  # since it came back
+
+
+@dataclass
+class FakeLaunch:
+    """A launched browser that needs this much memory."""
+
+    needs: int
+
+    async def memory(self) -> int:
+        await anyio.lowlevel.checkpoint()
+        return self.needs
+
+
+@pytest.mark.anyio
+async def test_a_browser_that_needs_too_much_memory_is_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("opentabs_py.session.recycling.MEASURE_EVERY", 0.0)
+    bridges = [a_bridge(), a_bridge(), a_bridge()]
+    launches = [FakeLaunch(10**9), FakeLaunch(2 * 10**9), None]
+    browsers = [FakeBrowser(*each) for each in zip(bridges, launches, strict=True)]
+    pages = Pages(bridges, clock=bridges[0].clock, equal=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Recycling(browsers, pages, RecycleAfter(memory=2 * 10**9)).run)
+        with anyio.fail_after(PATIENT):
+            await browsers[1].closing.wait()
+        assert pages.resting == {1}
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
+async def test_a_browser_is_not_replaced_before_its_last_call_and_own_tab_have_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
+    bridge = a_bridge()
+    browser = FakeBrowser(bridge)
+    pages = Pages([bridge], clock=bridge.clock, equal=True)
+    pages.ended[0] = 1
+    pages.loads[0] = 1
+    pages.tabs.owners.add(TAB, "a client")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Recycling([browser], pages, RecycleAfter(calls=1)).run)
+        with anyio.fail_after(PATIENT):
+            while not pages.resting:
+                await anyio.lowlevel.checkpoint()
+            await until_all_wait()
+            pages.loads[0] = 0
+            await until_all_wait()
+            assert not browser.closing.is_set()
+            pages.tabs.owners.remove(TAB)
+            await browser.closing.wait()
+        tasks.cancel_scope.cancel()

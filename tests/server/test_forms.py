@@ -1,0 +1,65 @@
+"""One form at a time asks a client's user about all that waits."""
+
+from typing import Any
+
+import anyio
+import pytest
+from mcp import types
+
+from opentabs_py.core.questions import Answer, Question
+from opentabs_py.server.forms import MOST_AT_ONCE, Forms
+from tests.waiting import PATIENT
+
+pytestmark = pytest.mark.anyio
+
+
+def a_question(number: int = 0) -> Question:
+    return Question(
+        f"q{number}", "chat_send", "Send", "chat", "chat.send", "{}", answers=("once", "no")
+    )
+
+
+async def test_questions_beyond_what_a_user_reads_are_in_the_next_form() -> None:
+    forms, sizes, answers = Forms(), list[int](), list[Answer | None]()
+
+    async def elicit(_message: str, schema: dict[str, Any]) -> types.ElicitResult:
+        await anyio.lowlevel.checkpoint()
+        sizes.append(len(schema["properties"]))
+        return types.ElicitResult(
+            action="accept", content=dict.fromkeys(schema["properties"], "once")
+        )
+
+    async def ask(number: int) -> None:
+        answers.append(await forms.ask(a_question(number), elicit))
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            for number in range(MOST_AT_ONCE + 2):
+                tasks.start_soon(ask, number)
+    assert sizes == [MOST_AT_ONCE, 2]
+    assert answers == ["once"] * (MOST_AT_ONCE + 2)
+
+
+async def test_a_client_that_fails_to_ask_is_asked_the_next_question_all_the_same(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    forms = Forms()
+
+    async def fail(_message: str, _schema: dict[str, Any]) -> types.ElicitResult:
+        raise ConnectionError("gone")
+
+    async def elicit(_message: str, _schema: dict[str, Any]) -> types.ElicitResult:
+        await anyio.lowlevel.checkpoint()
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    assert await forms.ask(a_question(1), fail) is None
+    assert "could not ask its user: ConnectionError('gone')" in caplog.text
+    assert await forms.ask(a_question(2), elicit) == "once"
+
+
+async def test_an_answer_that_was_not_offered_is_a_no() -> None:
+    async def elicit(_message: str, _schema: dict[str, Any]) -> types.ElicitResult:
+        await anyio.lowlevel.checkpoint()
+        return types.ElicitResult(action="accept", content={"answer": "always"})
+
+    assert await Forms().ask(a_question(), elicit) == "no"
