@@ -12,7 +12,6 @@ import pytest
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import stage_extension
 from opentabs_py.calling.tool import ToolCall
-from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
@@ -31,23 +30,14 @@ from tests.fakes import (
     about_call,
     greeted,
     hello,
-    package_json,
     pages_of,
     running,
     tools_json,
 )
+from tests.session.built import build
 from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
-
-
-def build(directory: Path, *, name: str = "chat", tools: str | None = None) -> Path:
-    """Write a built plugin."""
-    (directory / "dist").mkdir(parents=True, exist_ok=True)
-    (directory / "package.json").write_text(package_json(name))
-    (directory / "dist" / "tools.json").write_text(tools or tools_json(a_tool("send")))
-    (directory / "dist" / "adapter.iife.js").write_bytes(b"/* adapter */")
-    return directory
 
 
 async def serve(plugins: PluginSet, tmp_path: Path) -> ToolRegistry:
@@ -89,16 +79,6 @@ async def test_a_plugin_rebuilt_with_a_newer_sdk_stays_in_service_unchanged(
     await plugins.reload()
     assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
     assert "sdkVersion: is 99.0.0" in caplog.text
-
-
-@pytest.fixture
-def write_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], object]:
-    """Writes the user's settings file, the only one with settings."""
-    for variable in ("XDG_CONFIG_HOME", "HOME", "APPDATA", "LOCALAPPDATA"):
-        monkeypatch.setenv(variable, str(tmp_path / "home"))
-    monkeypatch.chdir(tmp_path)
-    user_file().parent.mkdir(parents=True)
-    return user_file().write_text
 
 
 async def test_a_plugin_comes_and_goes_with_its_place_in_the_folder(tmp_path: Path) -> None:
