@@ -1,6 +1,6 @@
 """One form at a time asks a client's user about all that waits."""
 
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 import pytest
@@ -57,9 +57,14 @@ async def test_a_client_that_fails_to_ask_is_asked_the_next_question_all_the_sam
     assert await forms.ask(a_question(2), elicit) == "once"
 
 
-async def test_an_answer_that_was_not_offered_is_a_no() -> None:
+@pytest.mark.parametrize(
+    ("action", "answer"), [("accept", "always"), ("decline", "once"), ("cancel", "once")]
+)
+async def test_an_answer_that_was_not_offered_or_not_sent_off_is_a_no(
+    action: Literal["accept", "decline", "cancel"], answer: str
+) -> None:
     async def elicit(_message: str, _schema: dict[str, Any]) -> types.ElicitResult:
         await anyio.lowlevel.checkpoint()
-        return types.ElicitResult(action="accept", content={"answer": "always"})
+        return types.ElicitResult(action=action, content={"answer": answer})
 
     assert await Forms().ask(a_question(), elicit) == "no"
