@@ -14,17 +14,20 @@ pytestmark = pytest.mark.anyio
 
 
 def a_question(number: int = 0) -> Question:
+    arguments = f"arguments {number}"
     return Question(
-        f"q{number}", "chat_send", "Send", "chat", "chat.send", "{}", answers=("once", "no")
+        f"q{number}", "chat_send", "Send", "chat", "chat.send", arguments, answers=("once", "no")
     )
 
 
 async def test_questions_beyond_what_a_user_reads_are_in_the_next_form() -> None:
     forms, sizes, answers = Forms(), list[int](), list[Answer | None]()
+    shown: list[str] = []
 
-    async def elicit(_message: str, schema: dict[str, Any]) -> types.ElicitResult:
+    async def elicit(message: str, schema: dict[str, Any]) -> types.ElicitResult:
         await anyio.lowlevel.checkpoint()
         sizes.append(len(schema["properties"]))
+        shown.extend(line for line in message.splitlines() if line.startswith("arguments"))
         return types.ElicitResult(
             action="accept", content=dict.fromkeys(schema["properties"], "once")
         )
@@ -38,6 +41,7 @@ async def test_questions_beyond_what_a_user_reads_are_in_the_next_form() -> None
                 tasks.start_soon(ask, number)
     assert sizes == [MOST_AT_ONCE, 2]
     assert answers == ["once"] * (MOST_AT_ONCE + 2)
+    assert shown == [f"arguments {number}" for number in range(MOST_AT_ONCE + 2)]
 
 
 async def test_a_client_that_fails_to_ask_is_asked_the_next_question_all_the_same(
