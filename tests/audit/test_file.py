@@ -62,6 +62,17 @@ def test_the_oldest_calls_are_removed_when_it_is_too_large(path: Path) -> None:
     assert check(path) == "ok"
 
 
+def test_the_file_shrinks_when_much_of_it_is_removed(path: Path) -> None:
+    now = 0.0
+    file = AuditFile(path, retention=Retention(days=1), now=lambda: now)
+    file.add([an_entry(number, arguments="x" * 10_000) for number in range(100)])
+    now = 3 * DAY
+    file.add([an_entry(100, started=now)])
+    file.close()
+    assert numbers(path) == [100]
+    assert path.stat().st_size < 100_000
+
+
 def test_several_may_write_to_one_file(path: Path) -> None:
     files = [AuditFile(path, retention=Retention(), now=lambda: 2000.0) for _ in range(3)]
     for number in range(30):
@@ -96,6 +107,17 @@ def test_a_damaged_file_is_set_aside_and_nothing_new_is_lost(
     assert aside.read_bytes() == content
     assert "is damaged" in caplog.text
     assert str(aside) in caplog.text
+
+
+def test_a_call_that_the_file_refuses_neither_damages_it_nor_stops_the_next(path: Path) -> None:
+    file = AuditFile(path, retention=Retention(), now=lambda: 2000.0)
+    file.add([an_entry(1)])
+    with pytest.raises(sqlite3.IntegrityError):
+        file.add([an_entry(2), an_entry(3, tool=None)])
+    file.add([an_entry(4)])
+    file.close()
+    assert numbers(path) == [1, 4]
+    assert [*path.parent.iterdir()] == [path]
 
 
 def test_who_finds_the_file_replaced_does_not_set_the_new_one_aside(path: Path) -> None:

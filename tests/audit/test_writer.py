@@ -58,6 +58,16 @@ def test_a_call_is_written_soon_without_another_one(path: Path) -> None:
     writer.close()
 
 
+def test_the_end_leaves_neither_a_thread_nor_a_file_that_is_open(path: Path) -> None:
+    before = {*threading.enumerate()}
+    writer = AuditWriter(path, retention=FOREVER)
+    writer.write(a_record(1))
+    wait_for(path, 1)
+    writer.close()
+    assert {*threading.enumerate()} <= before
+    assert [*path.parent.iterdir()] == [path]
+
+
 def test_without_calls_there_is_neither_a_file_nor_a_thread(path: Path) -> None:
     before = threading.active_count()
     writer = AuditWriter(path, retention=FOREVER)
@@ -89,10 +99,12 @@ def test_while_the_file_is_locked_calls_wait_and_then_arrive(
         writer.write(a_record(100))
         locked.execute("ROLLBACK")
         wait_for(path, 102)
+        writer.write(a_record(101))
+        wait_for(path, 103)
         writer.close()
-    assert numbers(path)[1:] == [*range(101)]
+    assert numbers(path)[1:] == [*range(102)]
     assert caplog.text.count("Cannot write the audit") == 1
-    assert "is written again" in caplog.text
+    assert caplog.text.count("is written again") == 1
 
 
 def test_calls_beyond_the_bound_are_counted_and_that_is_written(
@@ -104,8 +116,10 @@ def test_calls_beyond_the_bound_are_counted_and_that_is_written(
     for number in range(25):
         writer.write(a_record(number))
     locked.execute("ROLLBACK")
+    wait_for(path, 11)
+    writer.write(a_record(25))
     writer.close()
-    assert numbers(path)[1:] == [*range(10)]
+    assert numbers(path)[1:] == [*range(10), 25]
     assert count_missed(path) == 15
     assert "too many waited to be written: 15" in caplog.text
 

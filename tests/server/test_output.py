@@ -45,6 +45,13 @@ async def test_in_service_a_broken_promise_is_logged_once_for_each_tool_and_the_
     assert len(warnings(caplog)) == 2, "a plugin that is built again is checked again"
 
 
+async def test_only_a_tool_that_promises_an_object_has_to_return_one() -> None:
+    served = Served(FakeBridge(value=[1]), strict=True)
+    numbers = {"type": "array", "items": {"type": "integer"}}
+    served.registry.set_plugins([a_manifest(a_tool("send", output_schema=numbers))])
+    assert await served.registry.call("chat_send", {}) == [1]
+
+
 async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() -> None:
     served = serving({"n": 1}, strict=True)
     older = served.registry.find("chat_send")

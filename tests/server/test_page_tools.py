@@ -14,6 +14,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import Cadence, PageReports
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.server.exposure import ReadyInPages, ReadyTools
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import PAGE, FakeSocket, a_document, greeted, pages_of, running
@@ -30,7 +31,7 @@ class Listed:
         self.bridge = Bridge(
             secret="s" * 64, origin="chrome-extension://x", version="1", page_tools=PageReports()
         )
-        pages = pages_of(self.bridge)
+        self.pages = pages = pages_of(self.bridge)
         self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), input_limit=1000, gate=gate)
         self.tools = PageToolList(pages, self.registry, input_limit=1000, cadence=cadence)
         self.changed = anyio.Event()
@@ -123,6 +124,17 @@ async def test_tools_stay_while_the_extension_reconnects_and_go_if_it_does_not()
         listed.bridge._notify()
         await listed.wait_for()
         tasks.cancel_scope.cancel()
+
+
+async def test_a_page_s_tools_are_in_a_list_of_only_those_that_work() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    ready = ReadyTools(listed.registry, ReadyInPages(listed.pages))
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add"))
+        await until_read(socket)
+        listed.tools.refresh()
+        assert [each.listing.name for each in ready.tools] == ["page_chat_example_add"]
 
 
 async def test_a_python_tool_keeps_its_name() -> None:
