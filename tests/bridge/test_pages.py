@@ -188,6 +188,25 @@ async def test_a_client_waits_for_its_browser_while_that_reconnects() -> None:
         again.say(about_call("tool.result", params["callId"], seq=0, value=None))
 
 
+async def test_while_a_browser_reconnects_another_is_not_taken_for_the_only_one() -> None:
+    async with two_browsers() as two, anyio.create_task_group() as tasks:
+        errors: list[ChainError] = []
+
+        async def call() -> None:
+            with pytest.raises(ChainError, match="in 2 browsers") as caught:
+                await two.pages.call(Target("chat", client="a"), "send", CALL)
+            errors.append(caught.value)
+
+        two.extensions[1].hang_up()
+        while two.pages.bridges[1].connected:
+            await two.pages.changed().wait()
+        tasks.start_soon(call)
+        await until_all_wait()
+        assert not errors
+        await greeted(two.connects[1], a_document())
+    assert len(errors) == 1
+
+
 async def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_next() -> None:
     async with two_browsers(equal=True) as two:
         async with anyio.create_task_group() as tasks:

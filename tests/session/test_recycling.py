@@ -119,25 +119,27 @@ async def test_a_browser_that_needs_too_much_memory_is_replaced(
 
 
 @pytest.mark.anyio
-async def test_a_browser_is_not_replaced_before_its_last_call_and_own_tab_have_ended(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("held_by", ["call", "tab"])
+async def test_a_browser_is_not_replaced_while_a_call_or_a_clients_own_tab_needs_it(
+    held_by: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
     pages = Pages([bridge], clock=bridge.clock, equal=True)
     pages.ended[0] = 1
-    pages.loads[0] = 1
-    pages.tabs.owners.add(TAB, "a client")
+    if held_by == "call":
+        pages.loads[0] = 1
+    else:
+        pages.tabs.owners.add(TAB, "a client")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Recycling([browser], pages, RecycleAfter(calls=1)).run)
         with anyio.fail_after(PATIENT):
             while not pages.resting:
                 await anyio.lowlevel.checkpoint()
             await until_all_wait()
-            pages.loads[0] = 0
-            await until_all_wait()
             assert not browser.closing.is_set()
+            pages.loads[0] = 0
             pages.tabs.owners.remove(TAB)
             await browser.closing.wait()
         tasks.cancel_scope.cancel()
