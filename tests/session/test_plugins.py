@@ -16,6 +16,8 @@ from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs import Target
+from opentabs_py.plugins.build_content import content_digest
+from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.watch import _Watched
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
@@ -120,6 +122,24 @@ async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
     write_settings("")
     assert (await plugins.reload()).removed == ("chat",)
     assert registry.tools == ()
+
+
+async def test_a_plugin_is_served_once_it_is_reviewed_and_until_that_is_withdrawn(
+    tmp_path: Path, write_settings: Callable[[str], object]
+) -> None:
+    chat = build(tmp_path / "chat")
+    write_settings(f"plugins = [{json.dumps(str(chat))}]")
+    reviews = Reviews(tmp_path / "reviews")
+    plugins = PluginSet([], load_settings(), read_settings=load_settings, reviews=reviews)
+    registry = await serve(plugins, tmp_path)
+    served = [len(registry.tools)]
+    reviews.approve("chat", "1.2.0", content_digest(load_plugin(chat)), {})
+    await plugins.reload()
+    served.append(len(registry.tools))
+    reviews.revoke("chat")
+    await plugins.reload()
+    served.append(len(registry.tools))
+    assert served == [0, 1, 0]
 
 
 async def test_plugins_named_by_relative_paths_outlive_the_directory_they_were_named_in(
