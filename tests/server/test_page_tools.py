@@ -17,7 +17,17 @@ from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.exposure import ReadyInPages, ReadyTools
 from opentabs_py.server.page_tools import PageToolList
 from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import PAGE, FakeSocket, a_document, greeted, pages_of, running
+from tests.fakes import (
+    OTHER_PAGE,
+    PAGE,
+    TAB,
+    FakeSocket,
+    a_document,
+    greeted,
+    pages_of,
+    running,
+    tabs_changed,
+)
 from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
@@ -86,6 +96,55 @@ async def test_the_list_follows_the_page() -> None:
         await listed.wait_for("page_chat_example_sub")
         assert listed.registry.status(listed.registry.tools[0].listing.owner) == "ready"
         tasks.cancel_scope.cancel()
+
+
+async def test_a_tool_that_its_page_registers_again_is_listed_as_it_is_now() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    properties = {"a": {"type": "integer"}}
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        for schema in ({"type": "object"}, {"type": "object", "properties": properties}):
+            socket.say(page_tools("add", schema=schema))
+            await until_read(socket)
+            listed.tools.refresh()
+    [add] = listed.registry.tools
+    assert add.listing.input_schema["properties"]["a"] == properties["a"]
+
+
+async def test_the_tools_of_a_page_are_waited_for_until_it_has_loaded() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    found: list[tuple[int, list[str]]] = []
+
+    async def wait() -> None:
+        tab, tools = await listed.tools.wait_for("https://chat.example/")
+        found.append((tab, [each.listing.name for each in tools]))
+
+    async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
+        other = a_document(
+            documentId=OTHER_PAGE, tabId=9, url="https://chat.example/#2", plugin="@page"
+        )
+        tasks.start_soon(wait)
+        socket = await greeted(
+            connect, other, a_document(plugin="@page", readiness="pending"), tabs=[TAB, 9]
+        )
+        socket.say(page_tools("add"))
+        await until_read(socket)
+        await until_all_wait()
+        assert not found
+        socket.say(tabs_changed(other, a_document(plugin="@page"), tabs=[TAB, 9]))
+    assert found == [(TAB, ["page_chat_example_add"])]
+
+
+async def test_of_two_tabs_with_the_same_page_none_is_chosen_for_a_test() -> None:
+    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    documents = [
+        a_document(documentId=document_id, tabId=tab, plugin="@page")
+        for tab, document_id in ((TAB, PAGE), (9, OTHER_PAGE))
+    ]
+    async with running(listed.bridge) as connect:
+        await greeted(connect, *documents, tabs=[TAB, 9])
+        with pytest.raises(LookupError, match="2 tabs show"), anyio.fail_after(5):
+            await listed.tools.wait_for("https://chat.example/")
 
 
 async def test_a_change_soon_after_another_waits() -> None:
