@@ -1,12 +1,15 @@
-"""The log messages about clients that give up."""
+"""What is known about clients: whether they read links, and how long they wait."""
 
 import logging
+from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import pytest
 from mcp import types
 from mcp.client import Client
 
+from opentabs_py.server.clients import reads_links
 from opentabs_py.server.mcp import create_mcp_server
 from tests.fakes import FakeBridge
 from tests.served import Served
@@ -76,3 +79,34 @@ async def test_a_client_s_name_does_nothing_to_the_log(caplog: pytest.LogCapture
     [record] = [each for each in caplog.records if "gave up" in each.message]
     assert record.message.isprintable()
     assert len(record.message) < 300
+
+
+@dataclass
+class Request:
+    """The part of a request that says who makes it."""
+
+    protocol_version: str
+    client_params: types.InitializeRequestParams
+
+    @property
+    def session(self) -> "Request":
+        return self
+
+
+@pytest.mark.parametrize(
+    ("name", "revision", "reads"),
+    [
+        ("Claude-Code", "2025-06-18", True),
+        ("claude-code", "2025-03-26", False),  # which has no links
+        ("some framework", "2025-11-25", False),
+    ],
+)
+def test_links_are_only_for_clients_that_are_known_to_read_them(
+    name: str, revision: str, reads: bool
+) -> None:
+    info = types.Implementation(name=name, version="1")
+    params = types.InitializeRequestParams(
+        protocol_version=revision, capabilities=types.ClientCapabilities(), client_info=info
+    )
+    request: Any = Request(revision, params)
+    assert reads_links(request) is reads
