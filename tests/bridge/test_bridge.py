@@ -125,7 +125,7 @@ async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() ->
                 tasks.start_soon(sync)
                 asked = await socket.hear("plugins.sync")
                 assert [each["name"] for each in asked["params"]["plugins"]] == ["chat"]
-                # The answer for the older list says nothing of this one.
+                # The response about the older list says nothing about this one.
                 problem = {"plugin": "chat", "tabId": 0, "message": "no"}
                 result = {"injected": 0, "problems": [problem]}
                 socket.say({"id": hello_sync["id"], "result": result})

@@ -22,7 +22,7 @@ async def app(_scope: Scope, _receive: Receive, send: Send) -> None:
 async def ask(
     guard: ASGIApp, *headers: tuple[str, str], kind: str = "http", path: str = "/"
 ) -> tuple[int, Any]:
-    """Return the status and the JSON with which a request is answered."""
+    """Return the status and the JSON of the response to a request."""
     sent: list[Message] = []
 
     async def receive() -> Message:

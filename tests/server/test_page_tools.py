@@ -62,7 +62,7 @@ class Listed:
 
 
 def page_tools(*names: str, schema: Any = None, read_only: bool = True) -> dict[str, Any]:
-    """Return what an extension says of the page's tools."""
+    """Return an extension's message about the page's tools."""
     tools = [
         {
             "id": number,
