@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.browsers import JoinedTabs
-from opentabs_py.core.consent import Standing
+from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.debug import read_stack
@@ -164,6 +164,7 @@ class PluginSet:
             is_changed = bool(changes.added or changes.removed or changes.changed)
             is_changed |= standings != self.standings
             if is_changed:
+                self._turn_off(standings)
                 async with let_in(
                     self._sites(new.plugins, quarantined),
                     self._stager.extensions,
@@ -182,6 +183,13 @@ class PluginSet:
             self._log.log_standings(standings)
             self._log.log_unknown_rules(self._registry.unknown_rules())
         return changes
+
+    def _turn_off(self, standings: Mapping[str, Standing]) -> None:
+        """Stop serving the plugins whose review was withdrawn; the rest of a reload may wait."""
+        off = {name: each for name, each in standings.items() if why_unreviewed(each) is not None}
+        if not off.items() <= self.standings.items():
+            self.standings |= off
+            self._list()
 
     def _list(self) -> None:
         self._registry.set_plugins((each.manifest for each in self.plugins), self.standings)

@@ -313,3 +313,36 @@ async def test_no_call_begins_between_the_end_of_the_last_one_and_a_reload_of_th
                 one = await reload_extension(one, connect_first)
                 await reload_extension(two, connect_second)
                 answer_call(one, await one.hear("tool.dispatch"))
+
+
+async def test_a_withdrawn_review_turns_tools_off_while_a_reload_waits_for_a_call(
+    tmp_path: Path, write_settings: Callable[[str], object]
+) -> None:
+    folder = tmp_path / "plugins"
+    chat = build(folder / "chat")
+    write_settings(f"plugin_folders = [{json.dumps(str(folder))}]")
+    reviews = Reviews(tmp_path / "reviews")
+    reviews.approve("chat", "1.2.0", content_digest(load_plugin(chat)), {})
+    plugins = PluginSet([], load_settings(), read_settings=load_settings, reviews=reviews)
+    bridge = a_bridge()
+    registry = ToolRegistry(pages_of(bridge), limits=Limits(), input_limit=1_000_000)
+    staged = stage_extension(tmp_path / "extension", port=1)
+    staged.allow(plugins.sites)
+
+    async with running(bridge) as connect:
+        await plugins.serve([bridge], registry, [staged])
+        extension = await greeted(connect, a_document())
+        await extension.hear("plugins.sync")
+        assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call_chat, bridge)
+                await extension.hear("tool.dispatch")
+                mail = build(folder / "mail", name="mail")
+                reviews.approve("mail", "1.2.0", content_digest(load_plugin(mail)), {})
+                reviews.revoke("chat")
+                tasks.start_soon(plugins.reload)
+                while bridge.tabs.held_until < 0:
+                    await anyio.lowlevel.checkpoint()
+                assert registry.tools == ()
+                tasks.cancel_scope.cancel()
