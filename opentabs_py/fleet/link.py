@@ -176,8 +176,10 @@ class NatsLink:
                 continue
             except (NatsError, OSError):
                 return  # it is down
-            self._pacer.handle_pong(anyio.current_time())
-            self._may_publish.set()
+            # Python 3.11 may return what has come in the moment of a cancellation.
+            if asyncio.current_task() in self._pings:
+                self._pacer.handle_pong(anyio.current_time())
+                self._may_publish.set()
             return
 
     def _stop_pinging(self) -> None:
