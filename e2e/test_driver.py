@@ -86,7 +86,7 @@ async def test_running_calls_end_when_the_driver_dies_as_when_the_browser_is_clo
 
 
 @pytest.mark.parametrize("state", ["running", "stopped"])
-async def test_a_session_whose_driver_died_is_left_quietly_and_leaves_nothing(
+async def test_leaving_a_session_whose_driver_died_is_quiet_and_leaves_nothing(
     state: str, apart: Apart
 ) -> None:
     if state == "stopped":  # so that it does not notice the driver's death

@@ -85,7 +85,7 @@ async def test_a_tab_that_no_worker_has_is_refused(tabs: OpenTabs) -> None:
     assert refused.value.detail.code == "TAB_NOT_FOUND"
 
 
-async def test_every_worker_takes_its_share_of_many_calls(tabs: OpenTabs) -> None:
+async def test_many_calls_are_shared_among_all_workers(tabs: OpenTabs) -> None:
     steps = [{"wait": 60000}]
     async with anyio.create_task_group() as tasks:
         for number in range(32):  # as many as all can handle

@@ -133,7 +133,7 @@ def test_ui_that_is_killed_leaves_nothing_that_waits(failing: Path) -> None:
             time.sleep(0.1)
 
 
-def test_nobody_is_waited_for_if_stdin_is_not_a_terminal(failing: Path) -> None:
+def test_no_answer_is_awaited_if_stdin_is_not_a_terminal(failing: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--opentabs-ui", "--headed", "--slowmo=20"],
         cwd=failing, env=environment_of({"DISPLAY": ":none"}), text=True, timeout=PATIENT,

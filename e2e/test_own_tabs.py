@@ -157,7 +157,7 @@ async def test_it_is_closed_when_its_client_goes_or_asks_for_it(tabs: OpenTabs, 
     await until_open(tabs, 1)
 
 
-async def test_a_tab_that_is_closed_by_hand_belongs_to_nobody(tabs: OpenTabs, site: str) -> None:
+async def test_a_tab_that_is_closed_by_hand_has_no_owner(tabs: OpenTabs, site: str) -> None:
     async with agent(tabs) as mine:
         await open_own(mine, f"{site}/chat/mine")
         await until_open(tabs, 2)

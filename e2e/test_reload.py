@@ -112,7 +112,7 @@ async def test_a_new_version_takes_the_old_one_s_place_in_an_open_tab(
     assert (await notes(page))[4:] == ["torn down 2", "came 3"]
 
 
-async def test_a_reload_of_what_is_the_same_touches_no_page(shared: Shared, site: str) -> None:
+async def test_a_reload_without_changes_touches_no_page(shared: Shared, site: str) -> None:
     await shared.write("chat")
     tabs = shared.tabs
     page = await tabs.open(f"{site}/page")

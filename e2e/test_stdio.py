@@ -89,7 +89,7 @@ def test_a_result_is_not_written_before_the_progress_is_read(
         assert [message["id"] for message in read(wire)] == [1]
 
 
-def test_a_client_that_reads_nothing_for_long_is_written_the_result_all_the_same() -> None:
+def test_a_client_that_reads_nothing_for_long_still_gets_the_result() -> None:
     with calling(open_pipe) as wire:
         time.sleep(READ_WITHIN + LONG)
 

@@ -40,7 +40,7 @@ def test_the_table_says_how_many_times_the_floor(capsys: pytest.CaptureFixture[s
     assert row.split() == ["echo", "3.00", "2.00", "8.00", "ms", "2.00", "here", "3.00", "–"]
 
 
-def test_a_work_that_was_not_measured_says_what_it_needs(
+def test_a_measurement_that_was_not_made_says_what_it_needs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     measurements = {

@@ -120,7 +120,7 @@ def test_a_call_that_the_file_refuses_neither_damages_it_nor_stops_the_next(path
     assert [*path.parent.iterdir()] == [path]
 
 
-def test_who_finds_the_file_replaced_does_not_set_the_new_one_aside(path: Path) -> None:
+def test_a_process_that_finds_the_file_replaced_keeps_the_new_one(path: Path) -> None:
     add(path, an_entry(1))
     late = AuditFile(path, retention=Retention(), now=lambda: 2000.0)
     late.add([an_entry(2)])

@@ -661,7 +661,7 @@ async def test_cancelling_the_coroutine_stops_the_tool() -> None:
         assert bridge.calls.dispatch.pending == 0
 
 
-async def test_a_call_whose_page_left_before_it_came_is_made_in_the_next_document() -> None:
+async def test_a_call_that_arrives_after_its_page_has_left_is_made_in_the_next_document() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())

@@ -101,7 +101,7 @@ async def test_arguments_are_checked_first() -> None:
         tool.check({"a": "x", "tabId": 9}, None)
 
 
-async def test_a_tool_whose_pages_have_gone_is_gone() -> None:
+async def test_a_tool_whose_pages_have_gone_cannot_be_called() -> None:
     bridge = a_bridge(1)
     tool = a_tool(pages_of(bridge))
     assert bridge.page_tools is not None

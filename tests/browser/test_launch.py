@@ -17,7 +17,7 @@ def test_a_profile_that_is_made_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE((profile / "Default").stat().st_mode) == 0o700
 
 
-def test_a_profile_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+def test_an_existing_profile_keeps_its_mode(tmp_path: Path) -> None:
     profile = tmp_path / "profile"
     profile.mkdir(mode=0o750)
     a_plan(tmp_path, profile).prepare()

@@ -138,7 +138,7 @@ def test_the_statistics_are_in_a_table(tmp_path: Path) -> None:
     ]
 
 
-def test_what_a_page_or_a_client_says_does_nothing_to_the_terminal(tmp_path: Path) -> None:
+def test_texts_of_pages_and_clients_have_no_effect_on_the_terminal(tmp_path: Path) -> None:
     add(
         audit_file(),
         an_entry(1, client="evil\x1b[31m\r\n[red]x", outcome="failed", code="\x1b]0;title\x07"),

@@ -55,7 +55,7 @@ def test_new_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
     assert re.search(r"cd my-chat\s+opentabs build\s+opentabs call my_chat_hello '{}'", made.stderr)
 
 
-def test_what_a_new_plugin_imports_is_there_at_once(plugin: Path) -> None:
+def test_the_imports_of_a_new_plugin_are_available_at_once(plugin: Path) -> None:
     assert (plugin / "node_modules" / "@opentabs-dev" / "plugin-sdk" / "package.json").is_file()
     assert (plugin / "node_modules" / "zod" / "package.json").is_file()
 
@@ -207,7 +207,7 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
     assert document["warnings"] == []
 
 
-def test_inspect_of_what_is_not_built_says_to_build_it(plugin: Path) -> None:
+def test_inspecting_an_unbuilt_plugin_says_to_build_it(plugin: Path) -> None:
     shown = opentabs_here("inspect", cwd=plugin)
 
     assert shown.returncode == 2

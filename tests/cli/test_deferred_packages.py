@@ -116,7 +116,7 @@ def test_a_server_loads_neither_the_sdk_s_client_nor_what_a_terminal_needs() -> 
     assert not {"opentabs_py.cli.demo", "opentabs_py.cli.call"} & loaded
 
 
-def test_the_sdk_is_whole_for_those_who_ask() -> None:
+def test_the_sdk_is_complete_for_those_who_import_it() -> None:
     assert _run(CLIENT).split() == ["ClientSession", "Tool", "Client", "MCPServer"]
 
 

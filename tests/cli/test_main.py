@@ -83,9 +83,7 @@ def test_a_call_succeeds_while_standard_streams_are_closed(closed: str, tmp_path
 
 
 @pytest.mark.parametrize("command", ["--help", "tools --tools tools.py"])
-def test_a_command_whose_output_nobody_reads_any_more_ends_with_success(
-    command: str, tmp_path: Path
-) -> None:
+def test_a_command_whose_output_is_closed_ends_with_success(command: str, tmp_path: Path) -> None:
     (tmp_path / "tools.py").write_text(TWO)
     opentabs = Path(sys.executable).with_name("opentabs")
     reading, writing = os.pipe()

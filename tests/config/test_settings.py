@@ -67,7 +67,7 @@ def test_the_environment_wins_over_the_project(monkeypatch: pytest.MonkeyPatch) 
     assert load_settings().idle == 3.0
 
 
-def test_what_is_given_wins_over_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_given_values_override_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     write_pyproject("idle = 2.0")
     monkeypatch.setenv("OPENTABS_IDLE", "3")
     assert load_settings(idle=4.0).idle == 4.0
@@ -127,7 +127,7 @@ def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.Mon
     assert load_settings().plugins == (Path.cwd() / "one", Path.cwd() / "two/three")
 
 
-def test_places_stay_what_they_were_when_the_directory_changes() -> None:
+def test_paths_keep_their_meaning_when_the_directory_changes() -> None:
     given = {"plugins": (Path("../a"),), "plugin_folders": (Path("b"),), "no_review": (Path(),)}
     settings = load_settings(**given, profile=Path("c"))
     here = Path.cwd()

@@ -303,7 +303,7 @@ async def test_a_call_that_needs_no_prompt_uses_the_active_tab() -> None:
     assert [each.target.tab_id for each in chain.bridge.received] == [1, None]
 
 
-async def test_a_call_without_a_tab_is_asked_about_all_the_same() -> None:
+async def test_a_call_without_a_tab_is_asked_about_too() -> None:
     chain, client = Chain(), Client(["once"])
     await chain.call("chat_send", client)
 
@@ -347,7 +347,7 @@ async def test_a_call_within_another_is_never_left_to_a_client_that_would_repeat
     assert await chain.call(client=client) == {"sent": True}
 
 
-async def test_a_client_that_cannot_ask_after_all_leaves_it_to_those_who_see_the_list() -> None:
+async def test_a_client_that_fails_to_ask_leaves_the_answer_to_the_console() -> None:
     chain = Chain()
 
     class Broken(Client):

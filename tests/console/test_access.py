@@ -43,7 +43,7 @@ def test_the_cookie_alone_which_other_ports_see_shows_the_page_and_admits_nothin
 @pytest.mark.parametrize(
     "other", ['prefs={"theme":"dark"}', "a=b c", "name=é", "flag", "x[y]=1", "path=/x", "="]
 )
-def test_an_odd_cookie_of_another_port_locks_nobody_out(other: str) -> None:
+def test_an_odd_cookie_of_another_port_does_not_prevent_signing_in(other: str) -> None:
     access = Access(PORT, Clock())
     entered = access.enter(access.invite())
     assert entered is not None

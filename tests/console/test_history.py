@@ -61,7 +61,7 @@ async def test_a_page_that_is_not_a_number_is_refused(before: str) -> None:
             assert (await browser.get(f"{HISTORY}?before={before}")).status_code == 400
 
 
-async def test_nobody_reads_the_history_who_was_not_let_in() -> None:
+async def test_only_a_signed_in_browser_reads_the_history() -> None:
     with anyio.fail_after(PATIENT):
         async with ServedConsole().browser(signed_in=False) as stranger:
             assert (await stranger.get(HISTORY)).status_code == 401

@@ -116,7 +116,7 @@ def test_null_for_an_optional_argument_that_cannot_be_null_counts_as_omitted() -
     assert read(given) == {"text": "hi", "parent": None}
 
 
-def test_null_counts_as_omitted_or_not_alike_at_every_call() -> None:
+def test_null_is_treated_the_same_at_every_call() -> None:
     reader = ArgumentReader("chat_list", SCHEMA, limit=1000)
     given = {"text": "hi", "cursor": None, "parent": None}
     assert [reader.read(given) for _ in range(2)] == [{"text": "hi", "parent": None}] * 2

@@ -738,7 +738,7 @@ def test_a_snapshot_that_still_has_the_document_changes_nothing() -> None:
     assert (dispatch.drain_events(), dispatch.drain_messages()) == ([], [])
 
 
-def test_a_document_that_returns_too_late_is_notified_that_nobody_waits() -> None:
+def test_a_document_that_returns_too_late_is_notified_that_the_call_has_ended() -> None:
     dispatch = connected(request())
     dispatch.documents_changed([], [TAB], 11.0)
     dispatch.handle_timer(11.0 + SILENT_GRACE)

@@ -306,7 +306,7 @@ def test_the_fields_of_a_tools_error_stay_whole() -> None:
 
 
 @pytest.mark.parametrize(("started", "kind"), [(False, ChainError), (True, ToolFailedError)])
-def test_an_error_before_the_tool_was_started_is_the_chains_whatever_its_code(
+def test_an_error_before_the_start_of_the_tool_is_a_chain_error_whatever_its_code(
     started: bool, kind: type[Exception]
 ) -> None:
     wire = WireError(code="TAB_NOT_READY", message="No.", started=started)

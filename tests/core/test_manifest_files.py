@@ -103,7 +103,7 @@ def test_a_manifest_holds_what_both_files_say() -> None:
     )
 
 
-def test_what_a_plugin_may_leave_out_may_be_left_out() -> None:
+def test_optional_members_may_be_left_out() -> None:
     tool = a_tool()
     del tool["icon"], tool["output_schema"]
     manifest = parse(tools={"tools": [tool]})

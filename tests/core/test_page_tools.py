@@ -243,7 +243,7 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
     assert properties["list"]["prefixItems"][0]["title"] == "a b"
 
 
-def test_a_tool_without_words_is_named_all_the_same() -> None:
+def test_a_tool_without_words_still_gets_a_name() -> None:
     [shown] = listed(reports_of((a_document(), a_tool())))
     assert shown.title == "add (shop.example)"
     assert shown.description.endswith("which describes it as: nothing")

@@ -43,7 +43,7 @@ def test_of_its_own_tabs_the_most_recently_opened_or_used_comes_first() -> None:
     assert made.of("a") == [1, 3, 2]
 
 
-def test_the_use_of_a_tab_that_nobody_opened_makes_it_nobodys() -> None:
+def test_using_a_tab_that_no_client_opened_does_not_make_it_owned() -> None:
     made = TabOwners()
     made.use(7)
     assert not made

@@ -134,7 +134,7 @@ def test_what_nobody_could_read_is_forgotten_when_it_is_no_longer_heard() -> Non
     assert known.directory.refused == {}
 
 
-def test_two_that_nobody_can_read_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_two_workers_that_cannot_be_read_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     known = Known()
     for now in range(10):
         known.directory.handle(b"nonsense", now)

@@ -54,7 +54,7 @@ async def announce(link: FakeLink, number: int, *, restarts: bool) -> None:
 
 
 @pytest.mark.parametrize("restarts", [False, True])
-async def test_a_fleet_that_never_stops_talking_is_known_all_the_same(
+async def test_a_fleet_that_never_stops_announcing_is_still_listed(
     monkeypatch: pytest.MonkeyPatch, *, restarts: bool
 ) -> None:
     if restarts:  # announcements do not stop before the limit
@@ -80,7 +80,7 @@ async def test_a_worker_that_is_not_there_is_not_drained_and_the_others_are_name
         await fleet.drain("x")
 
 
-async def test_the_answer_of_a_worker_that_drains_is_listened_for_only_until_it_is_there() -> None:
+async def test_the_answer_of_a_draining_worker_is_awaited_only_until_it_arrives() -> None:
     link = FakeLink()
     fleet = ObservedFleet(cast("NatsLink", link))
     fleet.directory.handle(encode(worker("a")), 0)

@@ -31,7 +31,7 @@ def test_a_tool_is_named_after_what_its_request_does(asked: str, name: str) -> N
     assert [*tools_of(ask(asked, ITEM))] == [name]
 
 
-def test_tools_of_the_same_name_also_have_that_of_what_they_belong_to() -> None:
+def test_tools_of_the_same_name_also_show_their_owner() -> None:
     names = [*tools_of(ask("GET /api/items/7/notes", []), ask("GET /api/users/8/notes", []))]
     assert names == ["list_notes", "list_user_notes"]
 

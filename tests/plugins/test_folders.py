@@ -19,7 +19,7 @@ def test_each_subfolder_of_a_folder_that_is_a_plugin_is_one(tmp_path: Path) -> N
     assert sources.candidates() == [named, missing, a, b, folder / "notes"]
 
 
-def test_a_built_plugin_whose_package_json_is_broken_is_one_and_is_reported(tmp_path: Path) -> None:
+def test_a_built_plugin_with_a_broken_package_json_is_reported(tmp_path: Path) -> None:
     plugin = build(tmp_path / "plugins" / "a")
     (plugin / "package.json").write_text("{")
     sources = Sources(folders=[tmp_path / "plugins"])

@@ -307,7 +307,7 @@ def test_settings_of_no_plugin_are_warned_of_where_they_were_written(
     assert "plugins that are not loaded: 'chta' (did you mean 'chat'?)" in record.getMessage()
 
 
-def test_a_plugin_left_out_for_its_settings_is_a_plugin_that_is_there(
+def test_a_plugin_left_out_for_its_settings_still_counts_as_known(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = {"chat": {"no_such": Typed("1")}}
@@ -349,7 +349,7 @@ def test_a_plugin_that_breaks_is_served_as_it_was(tmp_path: Path) -> None:
     assert compare_plugins(after, again).quarantined == ()
 
 
-def test_a_plugin_whose_directory_is_gone_is_gone(tmp_path: Path) -> None:
+def test_a_plugin_without_its_directory_is_removed(tmp_path: Path) -> None:
     directory = build(tmp_path / "chat")
     before = load_plugins([directory])
     shutil.rmtree(directory)

@@ -131,7 +131,7 @@ async def test_its_own_timers_end_a_tool_and_the_error_says_which_did(
     assert "page" not in outcome.text
 
 
-async def test_a_thread_that_outlives_its_call_sees_that_nobody_waits(way: Way) -> None:
+async def test_a_thread_that_outlives_its_call_notices_that_the_call_has_ended(way: Way) -> None:
     note = f"thread {way.name}"
     await way.call("hangs_in_thread", {"note": note})
     for _ in range(500):

@@ -126,7 +126,7 @@ async def test_everything_runs_at_first_and_then_what_is_asked_for(suite: Suite)
         assert states(runner) == {"test_one": "failed", "test_two": "failed"}
 
 
-async def test_a_change_stops_the_run_and_what_it_has_not_come_to_runs_too(
+async def test_a_change_stops_the_run_and_the_tests_that_had_not_run_yet_run_too(
     suite: Suite, builds: Builds
 ) -> None:
     write(suite, a=HANGS, b=TWO)
@@ -149,7 +149,7 @@ async def test_a_change_stops_the_run_and_what_it_has_not_come_to_runs_too(
         assert states(runner)["test_hangs"] == "passed"
 
 
-async def test_a_change_runs_nothing_if_nobody_wants_that_and_is_built_later(
+async def test_a_change_runs_nothing_if_that_is_turned_off_and_is_built_later(
     suite: Suite, builds: Builds
 ) -> None:
     write(suite, a=TWO)

@@ -44,7 +44,7 @@ async def test_questions_beyond_what_a_user_reads_are_in_the_next_form() -> None
     assert shown == [f"arguments {number}" for number in range(MOST_AT_ONCE + 2)]
 
 
-async def test_a_client_that_fails_to_ask_is_asked_the_next_question_all_the_same(
+async def test_a_client_that_failed_to_ask_is_still_asked_the_next_question(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     forms = Forms()

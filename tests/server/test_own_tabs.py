@@ -282,7 +282,7 @@ async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
         assert closed == {"closed": NEW}
 
 
-async def test_a_tab_that_a_person_or_its_page_closes_belongs_to_nobody() -> None:
+async def test_a_tab_that_a_person_or_its_page_closes_has_no_owner() -> None:
     async with own_tabs(a_document()) as own:
         await own.open("a", a_document(), new_document())
         own.extension.say(tabs_changed(a_document(), tabs=[7]))

@@ -113,7 +113,7 @@ async def test_without_an_extension_it_says_so_and_without_a_browser_there_are_n
     assert await LocalTabsList(pages_of(bridge)).prepare(a_call())() == {"tabs": []}
 
 
-async def test_it_takes_no_arguments() -> None:
+async def test_it_accepts_no_arguments() -> None:
     with pytest.raises(CallRefusedError, match="no such argument; the tool takes no arguments"):
         await LocalTabsList(FakeBridge().pages).prepare(a_call(tabId=7))()
 

@@ -45,7 +45,7 @@ def closed_browser(launches: Launches, *, reopen: Sequence[str] = ()) -> Session
     return browser
 
 
-async def test_a_browser_that_was_launched_again_in_vain_is_launched_by_the_next_call(
+async def test_a_browser_whose_relaunch_failed_is_launched_by_the_next_call(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(session_browser, "CONNECT_WITHIN", 0)

@@ -102,7 +102,7 @@ def children() -> set[int]:
     return {child.pid for child in psutil.Process().children()}
 
 
-def test_a_launch_begins_before_what_a_session_needs_besides_is_loaded() -> None:
+def test_a_launch_begins_before_the_rest_of_a_session_is_loaded() -> None:
     command = [sys.executable, "-c", WATCHED_LAUNCH]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.stdout.split() == ["False", "True"], run.stderr

@@ -67,7 +67,7 @@ def test_what_is_sent_is_on_its_way_at_once_because_a_test_may_end_the_process(
         assert read_event(ours.recv(65536).strip()) == Started(test=str(number))
 
 
-def test_nobody_who_reads_holds_nothing_up_and_what_is_lost_is_counted(
+def test_readers_hold_nothing_up_and_what_they_lose_is_counted(
     ends: tuple[RunnerChannel, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel, ours = ends

@@ -61,9 +61,7 @@ def a_replay(replay: Replay, *, open_for_new: bool = False) -> SiteReplay:
 @pytest.mark.parametrize(
     ("open_for_new", "done"), [(True, "sent to the site"), (False, "aborted: blockedbyclient")]
 )
-def test_a_redirect_whose_end_was_not_recorded_is_recorded_if_that_is_wanted(
-    open_for_new: bool, done: str
-) -> None:
+def test_the_target_of_a_redirect_is_recorded_on_request(open_for_new: bool, done: str) -> None:
     replay = Replay(Index(Recording(URL, [REDIRECT])))
     site = a_replay(replay, open_for_new=open_for_new)
     route = FakeRoute(FakeRequest(f"{URL}old"))

@@ -121,5 +121,5 @@ def test_an_error_has_the_fields_that_the_viewer_declares() -> None:
     assert error["retryAfterMs"] == 1500
 
 
-def test_a_trace_without_calls_is_a_page_all_the_same() -> None:
+def test_a_trace_without_calls_still_has_a_page() -> None:
     assert data_of(to_html([], title="t"))["calls"] == []

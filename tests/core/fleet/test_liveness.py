@@ -10,20 +10,20 @@ def test_silence_counts_after_a_while() -> None:
     assert other.gone_at() == 12.0 + SILENT_FOR
 
 
-def test_that_nobody_listens_counts_sooner_but_not_at_once() -> None:
+def test_a_missing_listener_counts_sooner_than_silence_but_not_at_once() -> None:
     other = Liveness(10.0)
     other.handle_absent(11.0)
     other.handle_absent(11.5)
     assert other.gone_at() == 11.0 + ABSENT_FOR
 
 
-def test_that_nobody_listens_does_not_count_while_it_may_have_received_something() -> None:
+def test_a_missing_listener_does_not_count_while_it_may_have_received_something() -> None:
     other = Liveness(10.0)
     other.handle_absent(11.0)
     assert other.gone_at(awaiting=True) == 10.0 + SILENT_FOR
 
 
-def test_one_that_is_heard_again_was_only_reconnecting() -> None:
+def test_a_worker_that_is_heard_again_was_only_reconnecting() -> None:
     other = Liveness(10.0)
     other.handle_absent(11.0)
     other.handle_heard(11.2)

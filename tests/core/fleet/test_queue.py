@@ -35,7 +35,7 @@ def add(queue: CallQueue[str], clients: str) -> list[Waiting]:
     return [queue.add(client, CHAT) for client in clients]
 
 
-def test_clients_take_turns() -> None:
+def test_calls_of_several_clients_alternate() -> None:
     queue = a_queue()
     add(queue, "aaab")
     assert take(queue, 4) == ["a", "b", "a", "a"]

@@ -87,7 +87,7 @@ def plain(exchange: Exchange) -> Exchange:
     )
 
 
-def test_a_recording_comes_back_as_it_was() -> None:
+def test_a_recording_is_read_as_it_was_written() -> None:
     har, files = stored(RECORDING)
 
     back = from_har(har, files.__getitem__)

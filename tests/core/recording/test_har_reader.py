@@ -124,7 +124,7 @@ def test_the_first_document_is_the_address_of_a_recording() -> None:
     assert from_har(har(early), lambda _: b"").url == "https://a/"
 
 
-def test_a_websocket_without_messages_is_one_all_the_same() -> None:
+def test_a_websocket_without_messages_is_recorded() -> None:
     recording = from_har(har({**entry(), "_resourceType": "websocket"}), lambda _: b"")
     assert [each.frames for each in recording.sockets] == [[]]
     assert recording.exchanges == []

@@ -138,7 +138,7 @@ def test_basic_authorization_hides_user_and_password_elsewhere_too() -> None:
 
 
 @pytest.mark.parametrize("token", ["%%%%", "abcde", "/w=="])
-def test_basic_authorization_that_cannot_be_decoded_is_replaced_all_the_same(token: str) -> None:
+def test_basic_authorization_that_cannot_be_decoded_is_replaced_too(token: str) -> None:
     [one] = scrubbed(answer(sent_headers=[("authorization", f"Basic {token}")]))
     assert one.request.headers == [("authorization", "Basic authorization-1")]
 

@@ -386,7 +386,7 @@ def test_a_string_that_only_begins_like_json_is_searched_for_forms() -> None:
     assert found(answered(["[" * 100_000, "{ada@lovelace.org}"])) == expected
 
 
-def test_json_that_is_too_deep_is_secret_all_the_same() -> None:
+def test_json_that_is_too_deep_is_secret_too() -> None:
     deep = '{"a":' * 99_999
     token = f"eyJhbGciOiJub25lIn0.{base64.urlsafe_b64encode(deep.encode()).decode()}.x"
     given = asked(

@@ -105,7 +105,7 @@ def test_two_failures_of_a_test_are_both_shown_and_the_first_is_the_reason() -> 
     assert (details["why"], details["text"]) == ("one", "text one\n\ntext two")
 
 
-def test_only_what_was_chosen_waits_and_the_rest_stays_as_it_is() -> None:
+def test_only_the_chosen_tests_wait_and_the_others_keep_their_state() -> None:
     board = board_of(A, B)
     run_one(board, A, phase(A))
     run_one(board, B, phase(B, "failed"))
