@@ -1,8 +1,9 @@
 """Where settings come from, besides the command line: the environment and two files."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic_settings import (
     BaseSettings,
@@ -20,6 +21,10 @@ TABLES: Final[Mapping[str, str]] = {
     "scrub": '{"texts": ["Ada Lovelace"]}',
     "settings": '{"chat": {"site": "https://example.com"}}',
 }
+
+
+# The settings that are directories, or lists of directories.
+DIRECTORIES: Final[Sequence[str]] = ("plugins", "plugin_folders", "no_review", "profile")
 
 
 class Environment(EnvSettingsSource):
@@ -46,16 +51,28 @@ class Project(PyprojectTomlConfigSettingsSource):
 
 
 class UserFile(TomlConfigSettingsSource):
-    """The user's own file."""
+    """The user's own file; relative paths in it start in its directory."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
         file = user_file()
         _refuse_directory(file)
+        self._directory = file.parent
         super().__init__(settings, toml_file=file)
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
-        return _checked(super().__call__())
+        values = _checked(super().__call__())
+        found = {name: self._anchored(values[name]) for name in DIRECTORIES if name in values}
+        return {**values, **found}
+
+    def _anchored(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self._anchored(each) for each in cast("list[object]", value)]
+        if not isinstance(value, str) or value.startswith("~"):
+            return value
+        if os.pathsep in value:
+            return self._anchored([each for each in value.split(os.pathsep) if each])
+        return str(self._directory / value)
 
 
 def _refuse_directory(file: Path) -> None:

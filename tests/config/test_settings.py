@@ -145,6 +145,26 @@ def test_a_tilde_in_a_file_is_the_home() -> None:
     assert settings.no_review == (Path.home(),)
 
 
+def test_paths_in_the_users_file_start_in_its_directory() -> None:
+    write_user_file('plugins = ["chat", "/mail"]\nplugin_folders = "one:../two"\nprofile = "work"')
+    settings = load_settings()
+    home = user_file().parent
+    assert settings.plugins == (home / "chat", Path("/mail"))
+    assert settings.plugin_folders == (home / "one", home.parent / "two")
+    assert settings.profile == home / "work"
+
+
+def test_paths_in_the_project_start_in_its_directory() -> None:
+    write_pyproject('plugins = ["chat"]')
+    assert load_settings().plugins == (Path.cwd() / "chat",)
+
+
+def test_a_path_in_the_users_file_that_is_no_text_is_refused() -> None:
+    write_user_file("profile = 7")
+    with pytest.raises(ConfigError, match="profile"):
+        load_settings()
+
+
 def test_the_home_of_an_unknown_user_is_refused() -> None:
     with pytest.raises(ConfigError, match=r"profile: there is no user of that name"):
         load_settings(profile=Path("~nobody-of-that-name/profile"))
