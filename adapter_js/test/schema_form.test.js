@@ -112,6 +112,31 @@ for (const { what, anyOf, value, index, $defs } of [
     index: 1,
   },
   {
+    what: "after one with variants of its own",
+    anyOf: [{ anyOf: [{ type: "string" }, { type: "null" }] }, { type: "number" }],
+    value: 5,
+    index: 1,
+  },
+  {
+    what: "that is a list of its items",
+    anyOf: [
+      { type: "array", items: { type: "string" } },
+      { type: "array", items: { type: "number" } },
+    ],
+    value: [5],
+    index: 1,
+  },
+  {
+    what: "that allows its members",
+    anyOf: [
+      { type: "object", properties: { a: {} }, additionalProperties: false },
+      { type: "object", properties: { b: { type: "string" } } },
+      { type: "object", properties: { b: { type: "number" } } },
+    ],
+    value: { b: 1 },
+    index: 2,
+  },
+  {
     what: "that is a whole number or null",
     anyOf: [{ type: ["integer", "null"] }, { type: ["number", "string"] }],
     value: 1.5,
@@ -125,6 +150,31 @@ for (const { what, anyOf, value, index, $defs } of [
     assert.deepEqual(form.get(), value);
   });
 }
+
+test("a schema whose variants are itself does not hang the form", () => {
+  const { form } = formFor({ anyOf: [{ $ref: "#" }, { $ref: "#" }] });
+  form.set({ a: 1 });
+  assert.deepEqual(form.get(), { a: 1 });
+});
+
+for (const given of [{ list: "x" }, { size: { toString: 1 }, list: {} }]) {
+  test(`${JSON.stringify(given)} is refused by a form that would send something else`, () => {
+    const list = { type: "array", items: { type: "string" } };
+    const { form } = formFor({ type: "object", properties: { list } });
+    assert.throws(
+      () => form.set(given),
+      /cannot show these arguments unchanged\. Send them as JSON/,
+    );
+  });
+}
+
+test("an argument that is not valid is shown, and refused when it is sent", () => {
+  const properties = { size: { type: "number" } };
+  const { form, labelled } = formFor({ type: "object", properties, required: ["size"] });
+  form.set({ size: { toString: 1 } });
+  assert.equal(labelled("size")[0]?.value, '{"toString":1}');
+  assert.throws(() => form.get(), /size: write a number/);
+});
 
 /** @param {string} text that the user writes into a number's field */
 function numberWritten(text) {

@@ -70,38 +70,51 @@ export function boundsText(schema) {
   return maximum === undefined ? "" : `${maximum} or less`;
 }
 
+const MOST_CHECKS = 2_000; // a schema may be made to need any number of them
+
 /**
  * Return whether a value is of a schema's kind, as far as it takes to choose a variant.
  * @param {unknown} value
  * @param {Schema} given
  * @param {Schema} root
+ * @param {{left: number}} [checks]
+ * @param {number} [depth]
+ * @returns {boolean}
  */
-export function fits(value, given, root) {
+export function fits(value, given, root, checks = { left: MOST_CHECKS }, depth = 0) {
+  if (depth > DEEPEST || checks.left-- <= 0) return true;
   const schema = resolve(given, root);
   if ("const" in schema) return isSame(value, schema.const);
   if (Array.isArray(schema.enum)) return schema.enum.some((each) => isSame(value, each));
   const types = schema.type === undefined ? [] : [schema.type].flat();
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) return false;
-  return typeof value !== "object" || value === null || Array.isArray(value)
+  /** @param {unknown} inner @param {unknown} part */
+  const partFits = (inner, part) =>
+    typeof part !== "object" || part === null || fits(inner, part, root, checks, depth + 1);
+  for (const variants of [schema.anyOf, schema.oneOf])
+    if (Array.isArray(variants) && !variants.some((each) => partFits(value, each))) return false;
+  if (Array.isArray(value)) {
+    const first = Array.isArray(schema.prefixItems) ? schema.prefixItems : [];
+    return value.every((each, index) => partFits(each, first[index] ?? schema.items));
+  }
+  return typeof value !== "object" || value === null
     ? true
-    : membersFit(/** @type {Record<string, unknown>} */ (value), schema, root);
+    : membersFit(/** @type {Record<string, unknown>} */ (value), schema, partFits);
 }
 
 /**
  * @param {Record<string, unknown>} value
  * @param {Schema} schema
- * @param {Schema} root
+ * @param {(inner: unknown, part: unknown) => boolean} partFits
  */
-function membersFit(value, schema, root) {
+function membersFit(value, schema, partFits) {
   const required = /** @type {string[]} */ (schema.required ?? []);
-  const properties = Object.entries(
-    /** @type {Record<string, Schema>} */ (schema.properties ?? {}),
-  );
+  const properties = /** @type {Record<string, Schema>} */ (schema.properties ?? {});
   return (
     required.every((name) => Object.hasOwn(value, name)) &&
-    properties.every(([name, given]) => {
-      const inner = resolve(given, root);
-      return !("const" in inner) || isSame(value[name], inner.const);
+    Object.entries(value).every(([name, inner]) => {
+      if (Object.hasOwn(properties, name)) return partFits(inner, properties[name]);
+      return schema.additionalProperties !== false && partFits(inner, schema.additionalProperties);
     })
   );
 }

@@ -9,7 +9,7 @@ import { h } from "./dom.js";
 import { glyph } from "./icons.js";
 import { DEEPEST, fits, resolve, typeText } from "./schema.js";
 import { choice, jsonField, numberField, textField } from "./schema_fields.js";
-import { FieldError } from "./values.js";
+import { FieldError, keeps } from "./values.js";
 
 const MOST = 1000; // fields that one step of the user makes; more would freeze the page
 
@@ -33,8 +33,22 @@ export function schemaForm(root, onChange) {
     set(value) {
       field.set(value);
       made.fields = 0;
+      if (!showsAll(field, value))
+        throw new FieldError("The form cannot show these arguments unchanged. Send them as JSON.");
     },
   };
+}
+
+/**
+ * @param {Field} field
+ * @param {unknown} value
+ */
+function showsAll(field, value) {
+  try {
+    return keeps(field.get(), value);
+  } catch {
+    return true; // a field shows what is not valid, and says so when it is sent
+  }
 }
 
 /**

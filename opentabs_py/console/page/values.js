@@ -79,3 +79,21 @@ export function writeExactly(value) {
     2,
   );
 }
+
+/**
+ * Return whether a value has all that was given; it may have more members.
+ * @param {unknown} value
+ * @param {unknown} given
+ * @returns {boolean}
+ */
+export function keeps(value, given) {
+  if (typeof given !== "object" || given === null || typeof value !== "object" || value === null)
+    return value === given;
+  if (Array.isArray(given) !== Array.isArray(value)) return false;
+  if (Array.isArray(given) && given.length !== /** @type {unknown[]} */ (value).length)
+    return false;
+  const members = /** @type {Record<string, unknown>} */ (value);
+  return Object.entries(given).every(
+    ([name, each]) => Object.hasOwn(members, name) && keeps(members[name], each),
+  );
+}
