@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import jsonschema_rs
 from pydantic import JsonValue
 
+from opentabs_py.core.alternatives import explain
 from opentabs_py.core.schema_cost import (
     EndlessSchemaError,
     JsonObject,
@@ -75,8 +76,8 @@ class Checker:
         copied = width * (size.depth + 1) * size.length
         if width * size.parts > MOST_LOOKS_FOR_VIOLATIONS or copied > MOST_COPIED:
             return [("", "does not match the schema, and is too large to say where")]
-        errors = islice(validator.iter_errors(value), most)
-        return [(path_text(error.instance_path), _shorten(error.message)) for error in errors]
+        faults = (fault for error in validator.iter_errors(value) for fault in explain(error))
+        return [(path_text(path), _shorten(message)) for path, message in islice(faults, most)]
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:

@@ -1,0 +1,105 @@
+"""Say how a value breaks a schema with alternatives: by the one that it was meant for."""
+
+import json
+from collections import Counter
+from typing import Final
+
+from jsonschema_rs import ValidationError, ValidationErrorKind
+
+Path = list[int | str]
+Fault = tuple[Path, str]
+"""The path to what is wrong in a value, and how it is wrong."""
+
+_Branch = list[ValidationError]  # how a value breaks one alternative
+
+_ARTICLES: Final = {"array": "an ", "integer": "an ", "object": "an ", "null": ""}
+_MOST_NAMES: Final = 20  # of what was expected
+
+
+def explain(error: ValidationError) -> list[Fault]:
+    """Return what is wrong with a value.
+
+    To know that it matches none of several alternatives is of little use to an agent. A value is
+    meant for an alternative if it has its type and the literal that tells it from the others, as
+    `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, this is what is wrong
+    there; if for several, what all of them object to; if for none, what was expected.
+    """
+    here = error.instance_path
+    match error.kind:
+        case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
+            possible = [branch for branch in branches if not _is_forbidden(branch, here)]
+        case _:
+            return [(here, error.message)]
+    if not possible:
+        return [(here, error.message)]
+    meant = [branch for branch in possible if not _expected(branch, here)]
+    if not meant:
+        return [_was_expected(possible, here)]
+    if tag := _tag(meant, here):
+        tagged, meant = meant, [branch for branch in meant if not _expected(branch, tag)]
+        if not meant:
+            return [_was_expected(tagged, tag)]
+    explained = [[fault for part in branch for fault in explain(part)] for branch in meant]
+    shared = [fault for fault in explained[0] if all(fault in other for other in explained)]
+    return shared or [(here, error.message)]
+
+
+def _tag(branches: list[_Branch], here: Path) -> Path | None:
+    """Return the path of the member whose literal tells the alternatives apart, if there is one."""
+    members = Counter(
+        error.instance_path[-1]
+        for branch in branches
+        for error in branch
+        if error.instance_path[:-1] == here and _literals(error)
+    )
+    for member, _ in members.most_common(1):
+        tag = [*here, member]
+        if not any(_is_forbidden(branch, tag) for branch in branches):
+            return tag
+    return None
+
+
+def _is_forbidden(branch: _Branch, path: Path) -> bool:
+    """Return whether an alternative allows no value at a path."""
+    for error in branch:
+        match error.kind:
+            case ValidationErrorKind.FalseSchema() if error.instance_path == path:
+                return True
+            case ValidationErrorKind.AdditionalProperties(names):
+                if path in [[*error.instance_path, name] for name in names]:
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _expected(branch: _Branch, path: Path) -> list[str]:
+    """Return what an alternative expects at a path instead: literals, or else types."""
+    errors = [error for error in branch if error.instance_path == path]
+    literals = [literal for error in errors for literal in _literals(error)]
+    return literals or [name for error in errors for name in _types(error)]
+
+
+def _literals(error: ValidationError) -> list[str]:
+    match error.kind:
+        case ValidationErrorKind.Constant(value):
+            values = [value]
+        case ValidationErrorKind.Enum(options):
+            values = options
+        case _:
+            values = []
+    return [json.dumps(value, ensure_ascii=False) for value in values]
+
+
+def _types(error: ValidationError) -> list[str]:
+    match error.kind:
+        case ValidationErrorKind.Type(types):
+            return [_ARTICLES.get(name, "a ") + name for name in types]
+        case _:
+            return []
+
+
+def _was_expected(branches: list[_Branch], path: Path) -> Fault:
+    names = dict.fromkeys(name for branch in branches for name in _expected(branch, path))
+    *others, last = [*names][:_MOST_NAMES] + ["…"] * (len(names) > _MOST_NAMES)
+    return path, f"{', '.join(others)} or {last} was expected" if others else f"{last} was expected"
