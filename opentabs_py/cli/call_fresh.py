@@ -1,9 +1,10 @@
 """`opentabs call` with a server and a browser for this call only, or as an endpoint of a fleet."""
 
 import logging
+import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -58,14 +59,16 @@ def call_fresh(
             nats=endpoint,
             while_launching=partial(load_soon, *CLIENT_MODULES),
         )
-        with progress_bar("Starting", quiet=as_json) as bar:
+        stdout = sys.stdout  # for the result only; what tools print goes to stderr
+        with redirect_stdout(sys.stderr), progress_bar("Starting", quiet=as_json) as bar:
             async with session as tabs:
                 await _prepare(tabs, tool, urls, bar.say, in_fleet=endpoint is not None)
                 bar.say(tool)
                 made = call_over_mcp(tabs.mcp_url, tool, arguments, bar.update)
                 outcome, failed = await _while_asking(tabs, made, bar.pause)
                 bar.stop()
-                print_outcome(outcome, as_json=as_json)
+                with redirect_stdout(stdout):
+                    print_outcome(outcome, as_json=as_json)
         return EXIT_CODES[failed]
 
     began = time.perf_counter()

@@ -1,7 +1,9 @@
 """Options shared by several commands."""
 
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -291,7 +293,7 @@ def _read_permissions(given: Sequence[str] | None) -> "dict[str, Permission] | N
 
 
 def load_tools(sources: Sequence[str] | None) -> list[Any]:
-    """Load the tools that --tools names.
+    """Load the tools that --tools names. What their modules print goes to stderr.
 
     Raises:
         ConfigError: A tool cannot be loaded.
@@ -300,4 +302,5 @@ def load_tools(sources: Sequence[str] | None) -> list[Any]:
         return []
     from opentabs_py.python_tools.load import load_tools as load
 
-    return load(sources)
+    with redirect_stdout(sys.stderr):
+        return load(sources)

@@ -71,9 +71,7 @@ def serve(
     if stdio:
         _check_pipes()
     _log_to(server.log_file)
-    # Output printed while tools are imported and created must not reach the client.
-    with redirect_stdout(sys.stderr) if stdio else nullcontext():
-        of_python = tools.load_tools()
+    of_python = tools.load_tools()
     read_settings = partial(
         gather_settings, server, tools, browsers, consent, clients, timers, records
     )

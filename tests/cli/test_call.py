@@ -36,6 +36,16 @@ def refuse(code: str) -> None:
 
 
 @tool
+def chat() -> dict[str, int]:
+    """Print."""
+    print("from the tool")
+    return {"said": 1}
+
+
+print("from the module")
+
+
+@tool
 async def wait() -> None:
     """Never end."""
     await anyio.sleep_forever()
@@ -68,6 +78,16 @@ def test_call_reads_its_arguments_from_a_file(directory: Path) -> None:
     run = call(directory, "echo", "@input.json")
 
     assert json.loads(run.stdout) == {"value": [1, 2]}
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_tools_print_is_not_on_stdout(directory: Path, as_json: bool) -> None:
+    run = call(directory, "chat", *["--json"] * as_json)
+
+    document = json.loads(run.stdout)
+    assert (document["structuredContent"] if as_json else document) == {"said": 1}
+    assert "from the tool" in run.stderr
+    assert "from the module" in run.stderr
 
 
 def test_call_exits_1_when_the_tool_fails(directory: Path) -> None:
