@@ -109,12 +109,13 @@ def call(
     raise typer.Exit(code)
 
 
-def _read_arguments(text: str) -> dict[str, Any]:
+def _read_arguments(given: str) -> dict[str, Any]:
+    text: str | bytes = given  # of bytes, json finds the encoding: UTF-8, or UTF-16 from PowerShell
     try:
-        if text == "-":
-            text = sys.stdin.read()
-        elif text.startswith("@"):
-            text = Path(text[1:]).read_text()
+        if given == "-":
+            text = sys.stdin.buffer.read()
+        elif given.startswith("@"):
+            text = Path(given[1:]).read_bytes()
         value = json.loads(text, parse_constant=_refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # half of a character cannot be sent
     except OSError as error:

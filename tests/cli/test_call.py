@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.test_authoring import opentabs
+from tests.cli.test_authoring import ENVIRONMENT, opentabs
 
 TOOLS = '''
 import anyio
@@ -78,6 +78,26 @@ def test_call_reads_its_arguments_from_a_file(directory: Path) -> None:
     run = call(directory, "echo", "@input.json")
 
     assert json.loads(run.stdout) == {"value": [1, 2]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("source", ["@input.json", "-"])
+def test_call_reads_its_arguments_as_other_programs_write_them(
+    directory: Path, source: str, encoding: str
+) -> None:
+    text = '{"code": "é"}'.encode(encoding)
+    (directory / "input.json").write_bytes(text)
+
+    run = subprocess.run(
+        ["opentabs", "call", "refuse", source, "--json", "--tools", "tools.py"],
+        cwd=directory,
+        env=ENVIRONMENT,
+        input=text,
+        capture_output=True,
+        check=False,
+    )
+
+    assert json.loads(run.stdout)["error"]["code"] == "é", run.stderr
 
 
 @pytest.mark.parametrize("as_json", [False, True])
