@@ -74,6 +74,20 @@ def test_a_test_that_fails_each_time_has_failed(unstable: Path) -> None:
     assert ran["test_sound"].properties == {}
 
 
+def test_the_last_attempt_shows_what_it_printed_itself(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        "import itertools\n"
+        "attempts = itertools.count(1)\n"
+        "def test_broken():\n"
+        "    print('attempt', next(attempts))\n"
+        "    assert 1 == 2\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=2")
+
+    assert re.findall(r"^attempt \d", ran.output, re.MULTILINE) == ["attempt 3"]
+
+
 def test_flaky_tests_alone_do_not_fail_a_run(unstable: Path) -> None:
     ran = run(unstable, "--opentabs-retries=1", "--deselect=test_it.py::test_broken")
 

@@ -20,8 +20,10 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reporting = item.config.stash.get(REPORTING, None)
     failed: list[str] = []
+    function: Any = item
+    sections = function._report_sections  # noqa: SLF001 (what pytest captured)
     while True:
-        properties = len(item.user_properties)
+        properties, captured = len(item.user_properties), len(sections)
         is_last = len(failed) >= retries
         reports = _run_once(item, nextitem, is_last=is_last)
         bad = [report for report in reports if report.failed]
@@ -30,7 +32,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         if reporting is not None:
             reporting.begin_again(reports)
         failed.append("\n\n".join(report.longreprtext for report in bad))
-        del item.user_properties[properties:]
+        del item.user_properties[properties:], sections[captured:]
     for report in reports:
         if failed:
             _note(report, failed, has_passed=not bad)
