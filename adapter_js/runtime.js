@@ -20,6 +20,7 @@
   const READY = "ready";
   const OWN = "@page"; // stands for the page's own tools, where plugins have a name
   const STACK_MAX = 8000; // characters
+  const SHOWN_MAX = 1000; // characters of an object that was thrown
   const FIRST_PROBE = 1000; // ms; doubled before each further readiness check, until LAST_PROBE
   const LAST_PROBE = 30_000;
   const ANSWER_WITHIN = 6000; // ms that calls wait for isReady(); many plugins poll for 5 s
@@ -461,7 +462,7 @@
       __proto__: null,
       code: isToolError ? slice(code, 0, 256) : "INTERNAL_ERROR",
       stack: typeof stack === "string" ? slice(stack, 0, STACK_MAX) : undefined,
-      message: typeof message === "string" && message !== "" ? message : text(() => `${thrown}`),
+      message: typeof message === "string" && message !== "" ? message : show(thrown),
       category:
         typeof category === "string" && category !== "" ? slice(category, 0, 256) : undefined,
       retryable: isToolError && read(() => error.retryable) === true,
@@ -470,6 +471,16 @@
           ? retryAfterMs
           : undefined,
     });
+  }
+
+  /**
+   * Shows a value that has no message, such as the body of a response that a site's code throws.
+   * @param {unknown} thrown
+   */
+  function show(thrown) {
+    const shown = text(() => `${thrown}`);
+    const json = shown === "[object Object]" ? read(() => toJson(thrown)) : "{}";
+    return typeof json === "string" && json !== "{}" ? slice(json, 0, SHOWN_MAX) : shown;
   }
 
   /**

@@ -218,6 +218,24 @@ test("a plain error is an internal one with its message, and never retryable", a
   assert.deepEqual([code, message, retryable], ["INTERNAL_ERROR", "x is not y", false]);
 });
 
+for (const [thrown, message] of [
+  [
+    "{ error: { status: 409, why: 'Lent to Ada' } }",
+    '{"error":{"status":409,"why":"Lent to Ada"}}',
+  ],
+  ["{ code: 'LENT', message: 4 }", '{"code":"LENT","message":4}'],
+  ["{ long: 'x'.repeat(9999) }", `{"long":"${"x".repeat(991)}`],
+  ["{ get own() { throw 1; } }", "[object Object]"],
+  ["{ own: 10n }", "[object Object]"],
+  ["{}", "[object Object]"],
+  ["{ toString: () => 'said by itself' }", "said by itself"],
+]) {
+  test(`the message of a thrown ${thrown} says what is in it`, async () => {
+    const { call } = await startPlugin(`{ fail: () => { throw ${thrown}; } }`);
+    assert.equal((await call("fail")).body.message, message);
+  });
+}
+
 test("of a stack, what fits a message is sent, and one that throws when read is left out", async () => {
   const { call } = await startPlugin(`{
     long: () => { throw Object.assign(new Error("x"), { stack: "s".repeat(100_000) }); },
