@@ -33,12 +33,23 @@ from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.progress import BURST, RATE, Pace
 from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
 STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _number(value: object) -> object:
+    """Refuse true and false, which pydantic takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("write a number")  # noqa: TRY004
+    return value
+
+
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_number)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_number)]
 
 
 def _directory(path: Path) -> Path:
@@ -182,19 +193,19 @@ class Settings(BaseSettings):
     idle: Seconds = IDLE
     ceiling: Seconds = CEILING
     host: Annotated[str, AfterValidator(_loopback)] = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    port: Annotated[Whole, Field(ge=0, le=65535)] = 0
     token: Annotated[SecretStr, AfterValidator(_token)] | None = None
     gateway: bool = False
     expose: Literal["all", "ready"] = "all"
     strict_output: bool = False
     output_schemas: bool = True
     debug: bool = False
-    progress_burst: Annotated[int, Field(ge=1)] = BURST
+    progress_burst: Annotated[Whole, Field(ge=1)] = BURST
     progress_rate: Positive = RATE
     keepalive: Seconds | None = None
     late_progress: bool = True
-    max_result: Annotated[int, Field(ge=500)] | None = None
-    message_limit: Annotated[int, Field(ge=1024, le=512 * 1024 * 1024)] = MESSAGE_LIMIT
+    max_result: Annotated[Whole, Field(ge=500)] | None = None
+    message_limit: Annotated[Whole, Field(ge=1024, le=512 * 1024 * 1024)] = MESSAGE_LIMIT
     keep_tabs: bool = False
     chromium: Path | None = None
     profile: AbsolutePath | None = None
@@ -332,8 +343,6 @@ def load_settings(**given: Any) -> Settings:
         name = "A setting in the environment" if field is None else f"OPENTABS_{field[1].upper()}"
         example = TABLES.get(field[1] if field else "", '["first", "second"]')
         raise ConfigError(f"{name} is not valid JSON. Write it like this: '{example}'") from None
-    except ValueError as error:  # invalid TOML
-        raise ConfigError(f"Cannot read a settings file: {error}") from error
     if settings.plugins or settings.plugin_folders:
         named = {*given} | {*Environment(Settings)()} | {*Project(Settings)()}
         installed = {"plugins", "plugin_folders"} - named
@@ -364,6 +373,9 @@ def _problem_text(problem: ErrorDetails) -> str:
     plain = _PLAIN.get(problem["type"])
     if plain is None:
         said = problem["msg"].removeprefix("Value error, ")
+    elif problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+        hint = did_you_mean(nearest(path, Settings.model_fields))
+        said = f"{plain} ({hint})" if hint else plain
     else:
         said = plain.format(**problem.get("ctx", {}))
     text = f"{path}: {said}"

@@ -1,7 +1,8 @@
 """Where settings come from, besides the command line: the environment and two files."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -39,9 +40,11 @@ class Project(PyprojectTomlConfigSettingsSource):
     """`[tool.opentabs]` in the current directory's pyproject.toml."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
-        _refuse_directory(Path("pyproject.toml").absolute())
+        file = Path("pyproject.toml").absolute()
+        _refuse_directory(file)
         try:
-            super().__init__(settings)
+            with _naming(file):
+                super().__init__(settings)
         except AttributeError:  # the library walks down the tables without looking
             raise ConfigError("In pyproject.toml, [tool.opentabs] is not a table.") from None
 
@@ -57,7 +60,8 @@ class UserFile(TomlConfigSettingsSource):
         file = user_file()
         _refuse_directory(file)
         self._directory = file.parent
-        super().__init__(settings, toml_file=file)
+        with _naming(file):
+            super().__init__(settings, toml_file=file)
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
@@ -73,6 +77,15 @@ class UserFile(TomlConfigSettingsSource):
         if os.pathsep in value:
             return self._anchored([each for each in value.split(os.pathsep) if each])
         return str(self._directory / value)
+
+
+@contextmanager
+def _naming(file: Path) -> Generator[None]:
+    """Name the file in the error if it is not TOML: there are two, and one of them is not here."""
+    try:
+        yield
+    except ValueError as error:
+        raise ConfigError(f"Cannot read the settings in {file}: {error}") from error
 
 
 def _refuse_directory(file: Path) -> None:

@@ -111,7 +111,12 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
         ("headed", "maybe", "write true or false, not 'maybe'"),
         ("expose", "some", "write 'all' or 'ready', not 'some'"),
         ("message_limit", 10, "write 1024 or more, not 10"),
-        ("idel_timeout", 2, "there is no such setting"),
+        ("idle", True, "write a number, not True"),
+        ("audit_days", False, "write a number, not False"),
+        ("port", True, "write a number, not True"),
+        ("max_result", True, "write a number, not True"),
+        ("zebra", 2, "there is no such setting"),
+        ("idel", 2, "there is no such setting (did you mean 'idle'?)"),
     ],
 )
 def test_a_value_that_cannot_be_used_is_refused_in_plain_words(
@@ -170,10 +175,14 @@ def test_the_home_of_an_unknown_user_is_refused() -> None:
         load_settings(profile=Path("~nobody-of-that-name/profile"))
 
 
-def test_a_file_that_is_not_toml_is_reported() -> None:
-    write_user_file("idle = = 5")
-    with pytest.raises(ConfigError, match="Cannot read a settings file"):
+@pytest.mark.parametrize("source", ["project", "user"])
+def test_a_file_that_is_not_toml_is_named(source: str) -> None:
+    file = user_file() if source == "user" else Path("pyproject.toml").absolute()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("idle = = 5")
+    with pytest.raises(ConfigError) as caught:
         load_settings()
+    assert str(caught.value).startswith(f"Cannot read the settings in {file}: ")
 
 
 @pytest.mark.parametrize("source", ["project", "user"])
