@@ -40,10 +40,8 @@ class Project(PyprojectTomlConfigSettingsSource):
     """`[tool.opentabs]` in the current directory's pyproject.toml."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
-        file = Path("pyproject.toml").absolute()
-        _refuse_directory(file)
         try:
-            with _naming(file):
+            with _readable(Path("pyproject.toml").absolute()):
                 super().__init__(settings)
         except AttributeError:  # the library walks down the tables without looking
             raise ConfigError("In pyproject.toml, [tool.opentabs] is not a table.") from None
@@ -58,9 +56,8 @@ class UserFile(TomlConfigSettingsSource):
 
     def __init__(self, settings: type[BaseSettings]) -> None:
         file = user_file()
-        _refuse_directory(file)
         self._directory = file.parent
-        with _naming(file):
+        with _readable(file):
             super().__init__(settings, toml_file=file)
 
     def __call__(self) -> dict[str, Any]:
@@ -80,18 +77,15 @@ class UserFile(TomlConfigSettingsSource):
 
 
 @contextmanager
-def _naming(file: Path) -> Generator[None]:
-    """Name the file in the error if it is not TOML: there are two, and one of them is not here."""
+def _readable(file: Path) -> Generator[None]:
+    """Say which file cannot be read; there are two, and one of them is not in this directory."""
     try:
+        if file.is_dir():  # the library would take it for no file
+            raise ConfigError(f"{file} is a directory. Settings are read from a file of that name.")
         yield
-    except ValueError as error:
-        raise ConfigError(f"Cannot read the settings in {file}: {error}") from error
-
-
-def _refuse_directory(file: Path) -> None:
-    """Refuse a directory where a file should be; the library would take it for no file."""
-    if file.is_dir():
-        raise ConfigError(f"{file} is a directory. Settings are read from a file of that name.")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError(f"Cannot read the settings in {file}: {why}") from error
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 import os
 from contextlib import chdir
+from errno import EACCES
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 import pytest
@@ -183,6 +185,24 @@ def test_a_file_that_is_not_toml_is_named(source: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings()
     assert str(caught.value).startswith(f"Cannot read the settings in {file}: ")
+
+
+@pytest.mark.parametrize("source", ["project", "user"])
+def test_a_file_that_may_not_be_read_is_named(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = user_file() if source == "user" else Path("pyproject.toml").absolute()
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
+    read: Any = Path.open
+
+    def refuse(path: Path, *arguments: Any, **options: Any) -> Any:  # as root, nothing is refused
+        if path == file:
+            raise PermissionError(EACCES, "Permission denied", str(path))
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert str(caught.value) == f"Cannot read the settings in {file}: Permission denied"
 
 
 @pytest.mark.parametrize("source", ["project", "user"])
