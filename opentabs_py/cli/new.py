@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -152,6 +153,6 @@ def _say_next(directory: Path, steps: str) -> None:
     from opentabs_py.cli.terminal import err
 
     err.print(
-        f"\nNext:\n  cd {escape(str(directory))}\n  {escape(steps)}\n  opentabs test",
+        f"\nNext:\n  cd {escape(quote(str(directory)))}\n  {escape(steps)}\n  opentabs test",
         soft_wrap=True,
     )

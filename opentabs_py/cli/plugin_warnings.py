@@ -1,6 +1,7 @@
 """Warnings about plugins, without which Rich is not imported."""
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def warn_of_stale(plugins: "Sequence[Plugin]") -> None:
 
     for each in plugins:
         if is_stale(each.directory):
-            name, directory = each.manifest.name, each.directory
+            name, directory = each.manifest.name, quote(str(each.directory))
             _warn(f"{name} has changed since it was built: run `opentabs build {directory}`.")
 
 

@@ -10,6 +10,7 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -240,7 +241,7 @@ class _CallEndpoint:
             if is_stale(directory):
                 stream.warn(
                     f"{directory.name} has changed since it was built: run `opentabs build "
-                    f"{directory}`."
+                    f"{quote(str(directory))}`."
                 )
         refuse_left_out(request.tool, session.registry, left_out)
         for url in request.open:

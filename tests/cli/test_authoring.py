@@ -55,6 +55,11 @@ def test_new_says_what_it_wrote_and_what_comes_next(tmp_path: Path) -> None:
     assert re.search(r"cd my-chat\s+opentabs build\s+opentabs call my_chat_hello '{}'", made.stderr)
 
 
+def test_what_comes_next_can_be_pasted_into_a_shell(tmp_path: Path) -> None:
+    made = opentabs_here("new", "my-chat", "--into", "my plugins/chat", cwd=tmp_path)
+    assert "\n  cd 'my plugins/chat'\n" in made.stderr
+
+
 def test_the_imports_of_a_new_plugin_are_available_at_once(plugin: Path) -> None:
     assert (plugin / "node_modules" / "@opentabs-dev" / "plugin-sdk" / "package.json").is_file()
     assert (plugin / "node_modules" / "zod" / "package.json").is_file()

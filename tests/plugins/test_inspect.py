@@ -90,7 +90,7 @@ def test_a_playground_will_do_for_a_homepage(tmp_path: Path) -> None:
 def test_a_build_is_stale_once_its_source_is_younger(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    directory = built(tmp_path)
+    directory = built(tmp_path / "my plugins")
     source = directory / "src" / "index.ts"
     source.parent.mkdir()
     source.write_text("")
@@ -106,7 +106,8 @@ def test_a_build_is_stale_once_its_source_is_younger(
 
     assert not fresh
     assert is_stale(directory)
-    assert "has changed since it was built: run `opentabs build " in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"has changed since it was built: run `opentabs build '{directory}'`." in said
     assert "run `opentabs build`" in warnings(directory)
 
 
