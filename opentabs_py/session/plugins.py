@@ -186,7 +186,9 @@ class PluginSet:
 
     def _turn_off(self, standings: Mapping[str, Standing]) -> None:
         """Stop serving the plugins whose review was withdrawn; the rest of a reload may wait."""
-        off = {name: each for name, each in standings.items() if why_unreviewed(each) is not None}
+        off: dict[str, Standing] = {
+            name: each for name, each in standings.items() if why_unreviewed(each) is not None
+        }
         if not off.items() <= self.standings.items():
             self.standings |= off
             self._list()
