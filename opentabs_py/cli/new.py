@@ -57,6 +57,7 @@ def new(
     replay the recording, so they need no site. No language model is involved.
 
     [dim]opentabs new chat && cd chat && opentabs build && opentabs call chat_hello '{}'[/]
+
     [dim]opentabs record https://chat.example/ && opentabs new chat --from chat.example.har[/]
     """
     language: Language = "js" if js else "ts"

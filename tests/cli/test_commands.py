@@ -50,3 +50,9 @@ def test_a_description_wraps_where_the_terminal_ends(
     description = capsys.readouterr().out.partition("╭")[0]
     paragraphs = [each for each in description.split("\n") if each.strip()]
     assert len(paragraphs) == ALL[name].command.help.count("\n\n") + 2
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_each_example_is_a_paragraph_of_its_own(name: str) -> None:
+    # Otherwise the help joins them to one command.
+    assert "[/]\n[dim]" not in ALL[name].command.help
