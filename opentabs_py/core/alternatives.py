@@ -6,13 +6,14 @@ from typing import Final
 
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
-Path = list[int | str]
+Path = tuple[int | str, ...]
 Fault = tuple[Path, str]
 """The path to what is wrong in a value, and how it is wrong."""
 
 _Branch = list[ValidationError]  # how a value breaks one alternative
 
 _ARTICLES: Final = {"array": "an ", "integer": "an ", "object": "an ", "null": ""}
+_MOST_EXPLAINED: Final = 20  # errors of one alternative; a violation shows a few of them
 _MOST_NAMES: Final = 20  # of what was expected
 
 
@@ -24,7 +25,7 @@ def explain(error: ValidationError) -> list[Fault]:
     `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, this is what is wrong
     there; if for several, what all of them object to; if for none, what was expected.
     """
-    here = error.instance_path
+    here = _path(error)
     match error.kind:
         case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
             possible = [branch for branch in branches if not _is_forbidden(branch, here)]
@@ -39,21 +40,27 @@ def explain(error: ValidationError) -> list[Fault]:
         tagged, meant = meant, [branch for branch in meant if not _expected(branch, tag)]
         if not meant:
             return [_was_expected(tagged, tag)]
-    explained = [[fault for part in branch for fault in explain(part)] for branch in meant]
-    shared = [fault for fault in explained[0] if all(fault in other for other in explained)]
+    explained = [
+        [fault for part in branch[:_MOST_EXPLAINED] for fault in explain(part)] for branch in meant
+    ]
+    others = [{*faults} for faults in explained[1:]]
+    shared = [fault for fault in explained[0] if all(fault in other for other in others)]
     return shared or [(here, error.message)]
+
+
+def _path(error: ValidationError) -> Path:
+    return (*error.instance_path,)
 
 
 def _tag(branches: list[_Branch], here: Path) -> Path | None:
     """Return the path of the member whose literal tells the alternatives apart, if there is one."""
-    members = Counter(
-        error.instance_path[-1]
+    tags = Counter(
+        path
         for branch in branches
         for error in branch
-        if error.instance_path[:-1] == here and _literals(error)
+        if (path := _path(error)) and path[:-1] == here and _literals(error)
     )
-    for member, _ in members.most_common(1):
-        tag = [*here, member]
+    for tag, _ in tags.most_common(1):
         if not any(_is_forbidden(branch, tag) for branch in branches):
             return tag
     return None
@@ -63,10 +70,10 @@ def _is_forbidden(branch: _Branch, path: Path) -> bool:
     """Return whether an alternative allows no value at a path."""
     for error in branch:
         match error.kind:
-            case ValidationErrorKind.FalseSchema() if error.instance_path == path:
+            case ValidationErrorKind.FalseSchema() if _path(error) == path:
                 return True
             case ValidationErrorKind.AdditionalProperties(names):
-                if path in [[*error.instance_path, name] for name in names]:
+                if path and path[:-1] == _path(error) and path[-1] in names:
                     return True
             case _:
                 pass
@@ -75,7 +82,7 @@ def _is_forbidden(branch: _Branch, path: Path) -> bool:
 
 def _expected(branch: _Branch, path: Path) -> list[str]:
     """Return what an alternative expects at a path instead: literals, or else types."""
-    errors = [error for error in branch if error.instance_path == path]
+    errors = [error for error in branch if _path(error) == path]
     literals = [literal for error in errors for literal in _literals(error)]
     return literals or [name for error in errors for name in _types(error)]
 

@@ -108,3 +108,10 @@ def test_what_is_masked_stays_masked() -> None:
     values: list[Any] = ["secret", {"kind": "secret"}, {"kind": "due", "before": ["secret"]}]
     for value in values:
         assert "secret" not in str(Checker(schema, mask="it").violations(value))
+
+
+def test_a_value_that_breaks_alternatives_in_many_places_is_explained_in_some() -> None:
+    lists: list[Any] = [{"type": "array", "items": {"anyOf": [TITLE, DUE]}}, {"type": "null"}]
+    value: list[Any] = [3] * 100
+    said = Checker({"anyOf": lists}).violations(value)
+    assert said == [(f"[{at}]", "an object was expected") for at in range(20)]
