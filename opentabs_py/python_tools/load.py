@@ -1,5 +1,6 @@
 """Find the tools in a file or module named with `--tools`."""
 
+import importlib
 import inspect
 import sys
 import traceback
@@ -8,11 +9,14 @@ from importlib import import_module, invalidate_caches
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.streams import Module
+
+# What Python and this module do when they import; no place in a tool.
+_IMPORTING: Final = ("<frozen ", str(importlib.__file__), __file__)
 
 
 def load_tools(sources: Iterable[str]) -> list[Any]:
@@ -126,7 +130,10 @@ def _not_loaded(what: str, error: BaseException) -> BaseException:
     if not isinstance(error, Exception | SystemExit):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    where = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    places = [frame for frame in frames if not frame.filename.startswith(_IMPORTING)]
+    has_place = isinstance(error, SyntaxError)  # in its text
+    last = f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
+    where = "" if has_place else last
     return ConfigError(f"Cannot load the tools of {what}: {type(error).__name__}: {error}{where}.")
 
 

@@ -83,9 +83,13 @@ def test_a_module_is_found_by_its_name() -> None:
     ("text", "what"),
     [
         ("x = 1", "has no tools. Mark functions with @tool"),
-        ("import nothing_there", "ModuleNotFoundError: No module named 'nothing_there'"),
-        ("def f(:", "SyntaxError"),
-        ("raise SystemExit(3)", "SystemExit: 3"),
+        (
+            "x = 1\nimport nothing_there",
+            r"ModuleNotFoundError: No module named 'nothing_there' \(.*/broken\d+\.py, line 2\)\.$",
+        ),
+        ("x = 1\nimport json.nothing_there", r"\(.*/broken\d+\.py, line 2\)\.$"),
+        ("def f(:", r"SyntaxError: invalid syntax \(broken\d+\.py, line 1\)\.$"),
+        ("raise SystemExit(3)", r"SystemExit: 3 \(.*/broken\d+\.py, line 1\)\.$"),
     ],
 )
 def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, what: str) -> None:
@@ -93,6 +97,11 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, what: st
     file.write_text(text)
     with pytest.raises(ConfigError, match=what):
         load_tools([str(file)])
+
+
+def test_a_module_that_does_not_exist_says_so() -> None:
+    with pytest.raises(ConfigError, match=r"No module named 'nothing_there'\.$"):
+        load_tools(["nothing_there"])
 
 
 def test_what_is_not_there_says_so(source: str) -> None:
