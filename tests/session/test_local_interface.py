@@ -17,6 +17,7 @@ from opentabs_py import Progress, __version__
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.daemon.local_client import Document, LocalClient
 from opentabs_py.daemon.state import ServerState, claim, read_state
 from opentabs_py.errors import BrowserError, ChainError
@@ -212,10 +213,14 @@ async def test_a_question_is_asked_by_the_command_that_can_ask_and_answered_ther
                     server.client.answer(each["question"]["id"], "once")
             return happened
 
+        records: list[CallRecord] = []
+        server.session.registry.observe(records.append)
         with anyio.fail_after(PATIENT):
             [*before, last] = await anyio.to_thread.run_sync(call)
         assert any("question" in each for each in before)
         assert last["outcome"]["content"] == [{"type": "text", "text": "Hello Ann"}]
+        [record] = records
+        assert (record.client, record.allowed) == ("opentabs call", "terminal: once")
 
 
 async def test_a_command_that_cannot_ask_is_asked_nothing_and_refused() -> None:
@@ -348,9 +353,12 @@ async def test_a_plugin_without_a_tab_gets_its_start_page_and_keeps_it() -> None
     assert session.did == ["reopen", "the start page of chat"]
 
 
-async def test_no_page_is_opened_for_a_tool_that_is_off() -> None:
+@pytest.mark.parametrize("why", ["the tool is off", "the server launches no browser"])
+async def test_no_start_page_is_opened_in_vain(why: str) -> None:
     session = WithBrowser()
-    session.registry.gate.set_rules({"default": "off"})
-    [*_, last] = await session.call("chat_send")
-    assert last["failed"] is not None
+    if why == "the tool is off":
+        session.registry.gate.set_rules({"default": "off"})
+    else:
+        session.launches_browser = False
+    await session.call("chat_send")
     assert session.did == []
