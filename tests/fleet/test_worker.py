@@ -1,30 +1,38 @@
-"""A worker and an endpoint that are connected within this process."""
+"""What a worker does for the endpoint that asks it."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Literal, cast
+import logging
+from functools import partial
+from typing import Any, Literal
 
 import anyio
 import pytest
 
-from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import Tool
-from opentabs_py.core.fleet.channel import PIECE
-from opentabs_py.core.fleet.messages import CallAsk, Failed, ToEndpoint, ToWorker
-from opentabs_py.core.fleet.subjects import Subjects
-from opentabs_py.core.protocol import Model
-from opentabs_py.errors import ChainError
-from opentabs_py.fleet.asks import Asks
-from opentabs_py.fleet.identity import Identity
-from opentabs_py.fleet.link import NatsLink, Received
-from opentabs_py.fleet.session import Session
-from opentabs_py.fleet.worker import FleetWorker
-from tests.waiting import PATIENT, until_all_wait
+from opentabs_py.core.failures import MAY_HAVE_RUN
+from opentabs_py.core.fleet.channel import PIECE, Packet
+from opentabs_py.core.fleet.messages import (
+    Busy,
+    Done,
+    Failed,
+    LeaveAsk,
+    Logs,
+    Progress,
+    Returned,
+    Sent,
+    ToEndpoint,
+    Tools,
+    ToolsAsk,
+)
+from opentabs_py.core.limits import Limits
+from opentabs_py.core.plugin_names import OURSELVES, TABS_OPEN
+from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogEntry, Model
+from opentabs_py.core.trace.record import read_record
+from opentabs_py.errors import ChainError, ErrorDetail
+from tests.audit.records import a_record
+from tests.fleet.pair import ENDPOINT, MOST, Pair, a_call, a_pair, a_tool
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
-
-MOST = 2 * PIECE  # bytes
 
 
 class Strange(Model):
@@ -33,88 +41,30 @@ class Strange(Model):
     type: Literal["strange"] = "strange"
 
 
-class Wire:
-    """A connection that both sides share, and that delivers everything in order."""
+class Asked:
+    """A request, while the test goes on.
 
-    version = "1"
-    subjects = Subjects("test")
-    connected = True
-
-    def __init__(self) -> None:
-        self.relinked: Listeners[[]] = Listeners("reconnects")
-        self._handlers: dict[str, Callable[[Received], None]] = {}
-
-    async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> None:
-        self._handlers[subject.removesuffix(">")] = handle
-
-    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
-        for start, handle in self._handlers.items():
-            if subject.startswith(start):
-                message = Received(subject, data, absent=False, reply=reply)
-                asyncio.get_running_loop().call_soon(handle, message)
-
-    async def flush(self) -> None: ...
-
-
-class FakeSession:
-    """A session without tools, in which each call runs until it is cancelled."""
-
-    tools: Sequence[Tool] = ()
-    browsers: Sequence[str] = ()
-    restarts = 0
+    Attributes:
+        said: The answers before the last.
+        answers: The last one, or an error, once there is one.
+    """
 
     def __init__(self) -> None:
-        self.caller = self
-        self.called = anyio.Event()
-        self.cancelled = anyio.Event()
+        self.said: list[ToEndpoint] = []
+        self.answers: list[ToEndpoint | Exception] = []
+        self.scope = anyio.CancelScope()
 
-    def subscribe(self, _listener: Callable[[], None]) -> Callable[[], None]:
-        return lambda: None
+    @property
+    def answer(self) -> ToEndpoint | Exception:
+        [answer] = self.answers
+        return answer
 
-    def ready(self) -> Mapping[str, int]:
-        return {}
-
-    def changed(self) -> anyio.Event:
-        return anyio.Event()
-
-    async def call(self, *_: Any, **__: Any) -> None:
-        self.called.set()
-        try:
-            await anyio.sleep_forever()
-        finally:
-            self.cancelled.set()
-
-
-class Pair:
-    """A worker named w, and an endpoint that asks it."""
-
-    def __init__(self) -> None:
-        link = cast("NatsLink", Wire())
-        self.identity = Identity("w", "1", 1)
-        self.session = FakeSession()
-        session = cast("Session", self.session)
-        self.worker = FleetWorker(link, self.identity, session, most=MOST)
-        self.asks = Asks(link, "e" * 16, most=MOST, on_lost=lambda _: None)
-
-    async def ask(self, message: Model) -> ToEndpoint:
-        announced = self.identity.announce("serving", [])
-        with anyio.fail_after(PATIENT):
-            return await self.asks.ask(announced, cast("ToWorker", message))
-
-
-@asynccontextmanager
-async def a_pair() -> AsyncGenerator[Pair]:
-    pair = Pair()
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(pair.worker.run)
-        await pair.asks.start()
-        await until_all_wait()
-        yield pair
-        pair.worker.drain()  # which ends it once it has forgotten all calls
-
-
-def a_call(arguments: dict[str, Any]) -> CallAsk:
-    return CallAsk(tool="chat_send", arguments=arguments, idle=1, ceiling=1)
+    async def run(self, pair: Pair, message: Model) -> None:
+        with self.scope:
+            try:
+                self.answers.append(await pair.ask(message, self.said.append))
+            except ChainError as error:
+                self.answers.append(error)
 
 
 @pytest.mark.parametrize(
@@ -153,3 +103,363 @@ async def test_a_call_of_which_a_later_message_cannot_be_read_is_cancelled() -> 
             [ask] = pair.asks._open.values()
             ask.channel.send(b"nonsense")
             await pair.session.cancelled.wait()
+
+
+async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            request = a_call(client="c1", client_name="claude 1")
+            tasks.start_soon(asked.run, pair, request)
+            await pair.session.called.wait()
+            [(tool, options)] = pair.session.calls
+            assert (tool, options["limits"]) == ("chat_send", Limits(idle=1, ceiling=2))
+            assert (options["client"].owner, options["client"].name) == (
+                f"{ENDPOINT}.c1",
+                "claude 1",
+            )
+            assert (options["client_name"], options["on_record"]) == ("claude 1", None)
+            pair.session.end({"sent": True})
+            await pair.settle()
+            assert asked.answer == Returned(value={"sent": True})
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.settle()
+            assert pair.session.calls[-1][1]["client"] is None
+            pair.session.end()
+    last = pair.announcements()[-1]
+    assert (last.calls, last.failures) == (2, 0)
+
+
+async def test_what_a_call_does_meanwhile_is_passed_on_in_order() -> None:
+    reports = [ProgressReport(0, 1.0, 2.0, "half")]
+    entries = [LogEntry(level="info", message="hello", time=0)]
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            [observer] = pair.session.calls[0][1]["observers"]
+            observer.on_sent()
+            observer.on_reports(reports)
+            observer.on_log(entries)
+            pair.session.end()
+    assert asked.said == [Sent(), Progress(reports=reports), Logs(entries=entries)]
+
+
+async def test_reports_that_an_endpoint_does_not_read_are_dropped_and_the_result_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.worker.MOST_UNREAD", 1)
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            [observer] = pair.session.calls[0][1]["observers"]
+            for number in range(3):
+                observer.on_reports([ProgressReport(number)])
+                observer.on_log([LogEntry(level="info", message="hello", time=0)])
+            pair.session.end()
+    assert asked.said == [Progress(reports=[ProgressReport(0)])]
+    assert asked.answer == Returned()
+
+
+async def test_a_call_that_fails_says_why_and_is_counted_and_a_bug_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    errors = (ChainError(ErrorDetail("NO_TAB", "No tab is open.")), KeyError("bug"))
+    asked = Asked(), Asked()
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            for each, error in zip(asked, errors, strict=True):
+                tasks.start_soon(each.run, pair, a_call())
+                await pair.settle()
+                pair.session.end(error)
+    known, bug = (each.answer for each in asked)
+    assert isinstance(known, Failed)
+    assert (known.kind, known.code) == ("chain", "NO_TAB")
+    assert isinstance(bug, Failed)
+    assert "bug" not in bug.message
+    last = pair.announcements()[-1]
+    assert (last.calls, last.failures) == (2, 2)
+    assert [each.message for each in caplog.records if each.levelno == logging.ERROR] == [
+        "chat_send failed"
+    ]
+
+
+async def test_a_value_that_json_cannot_represent_is_an_error_of_its_tool() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            pair.session.end({"value": object()})
+    assert isinstance(asked.answer, Failed)
+    assert "chat_send" in asked.answer.message
+
+
+@pytest.mark.parametrize("asks", [{"record": True}, {"record": True, "trace": True}, {}])
+async def test_the_record_of_a_call_is_in_its_answer_if_that_was_asked_for(
+    asks: dict[str, Any],
+) -> None:
+    record = a_record()
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call(**asks))
+            await pair.session.called.wait()
+            options = pair.session.calls[0][1]
+            assert options["traced"] is asks.get("trace", False)
+            if asks:
+                options["on_record"](record)
+            else:
+                assert options["on_record"] is None
+            pair.session.end()
+    assert isinstance(asked.answer, Returned)
+    found = asked.answer.record
+    assert (None if found is None else read_record(found)) == (record if asks else None)
+
+
+async def test_a_worker_takes_no_more_calls_than_it_may_run_at_once() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair(max_calls=2) as pair, anyio.create_task_group() as tasks:
+            for _ in range(2):
+                tasks.start_soon(Asked().run, pair, a_call())
+            await pair.settle()
+            assert await pair.ask(a_call()) == Busy()
+            assert pair.worker.running == 2
+            pair.session.end()
+            await pair.settle()
+            third = Asked()
+            tasks.start_soon(third.run, pair, a_call())
+            await pair.settle()
+            assert not third.answers
+            pair.session.end()
+            pair.session.end()
+    assert len(pair.session.calls) == 3
+
+
+async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.announcer.ANNOUNCE_EVERY", PATIENT)
+    monkeypatch.setattr("opentabs_py.fleet.announcer.ANNOUNCE_AFTER", 0)
+    with anyio.fail_after(PATIENT):
+        async with a_pair(max_calls=1) as pair, anyio.create_task_group() as tasks:
+            tasks.start_soon(Asked().run, pair, a_call())
+            await pair.settle()
+            assert pair.announcements()[-1].running == {ENDPOINT: 1}
+            pair.session.end()
+            await pair.settle()
+            assert pair.announcements()[-1].running == {}
+
+
+async def test_a_cancelled_request_cancels_its_call_and_then_nothing_is_left_of_it() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call(record=True))
+            await pair.session.called.wait()
+            pair.session.calls[0][1]["on_record"](a_record())
+            asked.scope.cancel()
+            await pair.session.cancelled.wait()
+            await pair.settle()
+            assert not pair.asks._open
+            assert pair.worker.running == 0
+
+
+async def test_a_worker_that_drains_ends_its_calls_refuses_others_and_says_so() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            answered = f"{pair.wire.subjects.endpoint('operator')}.drain"
+            pair.wire.publish(f"{pair.subject}.drain", reply=answered)
+            await pair.settle()
+            assert (answered, b"") in pair.wire.published
+            assert [each.state for each in pair.announcements()][-2:] == ["serving", "draining"]
+            assert await pair.ask(a_call()) == Busy()
+            assert not asked.answers
+            pair.session.end("done")
+            await pair.settle()
+            assert asked.answer == Returned(value="done")
+            assert pair.announcements()[-1].state == "leaving"
+
+
+async def test_a_worker_that_is_stopped_says_so_to_those_whose_calls_it_ends() -> None:
+    pair = Pair()
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            asked, stopped = Asked(), anyio.CancelScope()
+
+            async def run() -> None:
+                with stopped:
+                    await pair.worker.run()
+
+            tasks.start_soon(run)
+            await pair.asks.start()
+            await pair.settle()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            stopped.cancel()
+    assert isinstance(asked.answer, Failed)
+    assert asked.answer.code == "SERVER_STOPPED"
+    assert MAY_HAVE_RUN in asked.answer.message
+    assert pair.announcements()[-1].state == "leaving"
+    assert pair.wire.is_flushed
+
+
+async def test_a_worker_describes_its_tools_and_those_of_others_are_none() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair:
+            limits = Limits(idle=3, ceiling=4)
+            pair.session.serve(
+                a_tool("chat_send", "chat", limits=limits, needs_tab=True, group="Messages"),
+                a_tool("mail_send", "mail"),
+                a_tool("opentabs_tabs", OURSELVES),
+            )
+            assert list(pair.worker.owners) == ["chat", "mail"]
+            found = await pair.ask(ToolsAsk(owner="chat"))
+            none = await pair.ask(ToolsAsk(owner="talk"))
+    assert isinstance(found, Tools)
+    [tool] = found.tools
+    assert (tool.name, tool.idle, tool.ceiling, tool.group) == ("chat_send", 3, 4, "Messages")
+    assert found.patterns == ["https://chat.example/*"]
+    assert isinstance(none, Tools)
+    assert none.tools == []
+
+
+async def test_the_tabs_of_a_client_that_leaves_are_closed_once() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair:
+            await _open_tabs(pair, "c1", "c2")
+            assert await pair.ask(LeaveAsk(client="c1")) == Done()
+            assert pair.session.gone == [f"{ENDPOINT}.c1"]
+            pair.worker._drop_endpoint(ENDPOINT)
+            assert pair.session.gone == [f"{ENDPOINT}.c1", f"{ENDPOINT}.c2"]
+
+
+async def _open_tabs(pair: Pair, *clients: str | None) -> None:
+    for client in clients:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Asked().run, pair, a_call(tool=TABS_OPEN, client=client))
+            await pair.settle()
+            pair.session.end()
+
+
+async def test_of_an_endpoint_that_is_silent_for_long_the_calls_and_tabs_are_ended(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.worker.LOOK_EVERY", 0.001)
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            await _open_tabs(pair, "c1", None)
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call(client="c3"))
+            await pair.settle()
+            monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
+            await pair.session.cancelled.wait()
+            await pair.settle()
+            assert pair.session.gone == [f"{ENDPOINT}.c1"]
+            asked.scope.cancel()
+    assert f"The endpoint {ENDPOINT} is gone: cancelled 1 call" in caplog.messages
+
+
+async def test_while_nats_is_down_no_endpoint_counts_as_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.worker.LOOK_EVERY", 0.001)
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            pair.wire.is_up = False
+            monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
+            looks = pair.wire.looks
+            while pair.wire.looks < looks + 2:
+                await anyio.lowlevel.checkpoint()
+            assert not pair.session.cancelled.is_set()
+            monkeypatch.undo()
+            pair.wire.is_up = True
+            pair.wire.relinked.notify()
+            pair.session.end("done")
+    assert asked.answer == Returned(value="done")
+
+
+async def test_a_beat_is_answered() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair:
+            answered = f"{pair.wire.subjects.endpoint(ENDPOINT)}.beat.{pair.identity.instance}"
+            pair.wire.publish(f"{pair.subject}.beat.{ENDPOINT}", reply=answered)
+            await pair.settle()
+            assert (answered, b"") in pair.wire.published
+
+
+async def test_a_call_that_has_ended_does_not_run_again() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            tasks.start_soon(Asked().run, pair, a_call())
+            await pair.session.called.wait()
+            pair.session.end()
+            await pair.settle()
+            to_worker = [
+                each for each in pair.wire.published if each[0].startswith(f"{pair.subject}.call.")
+            ]
+            subject, first = to_worker[0]
+            assert Packet.decode(first).number == 0
+            pair.wire.publish(subject, first)
+            await pair.settle()
+            _, last = pair.wire.published[-1]
+            assert Packet.decode(last).unknown
+    assert len(pair.session.calls) == 1
+
+
+async def test_a_call_that_its_endpoint_no_longer_knows_is_cancelled() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            [ask_id] = pair.asks._open
+            subject = f"{pair.subject}.call.{ENDPOINT}.{ask_id}"
+            pair.wire.publish(subject, Packet(unknown=True).encode())
+            await pair.session.cancelled.wait()
+            asked.scope.cancel()
+
+
+async def test_only_the_first_packet_of_a_call_opens_it(caplog: pytest.LogCaptureFixture) -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair:
+            publish = partial(pair.wire.publish, f"{pair.subject}.call.{ENDPOINT}.{'a' * 32}")
+            publish(b"nonsense")
+            publish(Packet(unknown=True).encode())
+            await pair.settle()
+            before = len(pair.wire.published)
+            publish(Packet(number=1, piece=b"{}").encode())
+            await pair.settle()
+            answers = [Packet.decode(data) for _, data in pair.wire.published[before + 1 :]]
+            assert [each.unknown for each in answers] == [True]
+    assert not pair.session.calls
+    assert any("Dropped a packet of an endpoint" in each for each in caplog.messages)
+
+
+async def test_what_was_lost_while_nats_was_down_is_sent_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.core.fleet.channel.REPEAT_AFTER", PATIENT)
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            asked = Asked()
+            tasks.start_soon(asked.run, pair, a_call())
+            await pair.session.called.wait()
+            pair.wire.is_up = False
+            pair.session.end("done")
+            await pair.settle()
+            pair.wire.is_up = True
+            before = len(pair.announcements())
+            pair.wire.relinked.notify()
+            assert len(pair.announcements()) == before + 1
+            await pair.settle()
+            assert asked.answer == Returned(value="done")
