@@ -10,6 +10,7 @@ import anyio
 
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Listing
+from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import PIECE
 from opentabs_py.core.fleet.messages import Announcement, CallAsk, ToEndpoint, ToWorker
 from opentabs_py.core.fleet.subjects import Subjects
@@ -39,6 +40,7 @@ class Wire:
 
     version = "1"
     subjects = Subjects("test")
+    options = FleetOptions("nats://127.0.0.1:1")
 
     def __init__(self) -> None:
         self.relinked: Listeners[[]] = Listeners("reconnects")
