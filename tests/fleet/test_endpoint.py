@@ -9,18 +9,34 @@ import pytest
 
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.observer import CallObserver, instant
 from opentabs_py.calling.tool import ToolCall
-from opentabs_py.core.fleet.messages import Announcement, Busy, Returned, ToEndpoint, encode
+from opentabs_py.core.fleet.failures import worker_lost
+from opentabs_py.core.fleet.messages import (
+    Announcement,
+    Busy,
+    Done,
+    Failed,
+    LeaveAsk,
+    McpContent,
+    Returned,
+    ToEndpoint,
+    ToWorker,
+    encode,
+)
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import ChainError
+from opentabs_py.fleet.asks import NotDeliveredError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import NatsLink
+from tests.audit.records import a_record
 from tests.core.fleet.test_pool import worker
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -109,3 +125,144 @@ async def test_a_call_whose_observer_raises_while_it_waits_is_forgotten(error: E
         fleet.directory.handle(encode(worker("a")), anyio.current_time())
         assert await call(ToolCall({}, Limits())) is None
     assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+class Workers:
+    """Answers each request with the next of some answers, or raises it; `asked` is what was asked.
+
+    After the last of them, a request is not answered.
+    """
+
+    def __init__(self, *answers: ToEndpoint | Exception) -> None:
+        self.asked: list[tuple[str, ToWorker]] = []
+        self.held: list[str] = []
+        self._answers = [*answers]
+
+    async def ask(self, worker: Announcement, message: ToWorker, *_: Any) -> ToEndpoint:
+        self.asked.append((worker.name, message))
+        await anyio.lowlevel.checkpoint()
+        if not self._answers:
+            await anyio.sleep_forever()
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def hold(self, worker: Announcement) -> None:
+        self.held.append(worker.instance)
+
+    def release(self, instance: str) -> None:
+        self.held.remove(instance)
+
+
+def a_fleet_of(workers: Workers, *announced: Announcement) -> Fleet:
+    fleet = a_fleet(Quotas())
+    fleet._asks = cast("Any", workers)
+    for each in announced:
+        fleet.directory.handle(encode(each), anyio.current_time())
+    return fleet
+
+
+async def called(fleet: Fleet, owner: str = "chat", **more: Any) -> Any:
+    call = ToolCall({}, Limits(), **more)
+    with anyio.fail_after(PATIENT):
+        return await fleet.call("chat_send", Wanted(owner), call)
+
+
+async def test_a_call_that_did_not_reach_its_worker_is_made_in_another() -> None:
+    workers = Workers(NotDeliveredError(), Returned(value="sent"))
+    fleet = a_fleet_of(workers, worker("a", 10), worker("b", 20))
+    assert await called(fleet) == "sent"
+    assert sorted(name for name, _ in workers.asked) == ["a", "b"]
+    assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (Failed(kind="chain", code="NO_TAB", message="No tab is open."), "NO_TAB"),
+        (Done(), "FLEET_PROTOCOL"),
+        (Returned(content=McpContent(content=[{"type": "strange"}])), "FLEET_PROTOCOL"),
+        (worker_lost("a"), "WORKER_LOST"),
+    ],
+)
+async def test_a_call_without_a_value_ends_with_an_error_and_frees_its_place(
+    answer: ToEndpoint | Exception, code: str
+) -> None:
+    fleet = a_fleet_of(Workers(answer), worker("a"))
+    with pytest.raises(ChainError) as caught:
+        await called(fleet)
+    assert caught.value.detail.code == code
+    assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+async def test_a_tool_that_no_worker_serves_is_refused_at_once() -> None:
+    fleet = a_fleet_of(Workers(), worker("a"))
+    with pytest.raises(ChainError) as caught:
+        await called(fleet, "mail")
+    assert caught.value.detail.code == "NO_WORKER"
+    assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+async def test_a_call_that_is_cancelled_while_it_runs_frees_its_place() -> None:
+    fleet = a_fleet_of(Workers(), worker("a"))
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(called, fleet)
+            await until_all_wait()
+            assert fleet.running == 1
+            tasks.cancel_scope.cancel()
+    assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+async def test_the_record_of_the_worker_is_taken_over_unless_it_cannot_be_read() -> None:
+    told = a_record(tab_id=7, url="https://chat.example/")
+    answers = [Returned(record=told.to_json()), Returned(record={"of": "another version"})]
+    fleet = a_fleet_of(Workers(*answers), worker("a"))
+    tabs: list[int | None] = []
+    for _ in answers:
+        now = instant(SystemClock())
+        recording = CallRecording(call_id="1", name="chat_send", limits=Limits(), now=now)
+        await called(fleet, recording=recording)
+        tabs.append(recording.succeed(None, now).tab_id)
+    assert tabs == [7, None]
+
+
+async def test_a_plugin_is_ready_if_some_worker_has_a_tab_of_it_or_needs_none() -> None:
+    fleet = a_fleet_of(Workers(), worker("a", 10, ready=0))
+    assert (fleet.status("chat"), fleet.status("mail")) == ("closed", "closed")
+    fleet.directory.handle(encode(worker("b", 20)), anyio.current_time())
+    assert fleet.status("chat") == "ready"
+    fleet.directory.remove(worker("b").instance)
+    fleet.directory.handle(encode(worker("c", 30, ready=None)), anyio.current_time())
+    assert fleet.status("chat") == "ready"
+
+
+async def test_a_worker_is_held_while_a_client_has_a_tab_there_and_told_when_it_leaves() -> None:
+    a = worker("a")
+    workers = Workers(Done(), worker_lost("a"))
+    fleet = a_fleet_of(workers, a)
+    fleet.own(None, 1, a, {"chat"})
+    assert workers.held == []
+    fleet.own("c1", 2, a, {"chat"})
+    fleet.own("c1", 3, a, {"chat"})
+    fleet.disown("c1", 2)
+    assert workers.held == [a.instance]
+    fleet.disown("c1", 3)
+    assert workers.held == []
+    for client in ("c1", "c2"):
+        fleet.own(client, 4, a, {"chat"})
+        await fleet.handle_client_gone(client)  # the second time, the worker is lost
+        assert workers.held == []
+    assert workers.asked == [("a", LeaveAsk(client="c1")), ("a", LeaveAsk(client="c2"))]
+
+
+async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:
+    a = worker("a")
+    fleet = a_fleet_of(Workers(), a)
+    fleet.own("c1", 2, a, {"chat"})
+    changed = fleet.changed()
+    fleet._handle_lost(a.instance)
+    assert changed.is_set()
+    assert fleet.own_tabs.of("c1", "chat") == ()
+    assert not fleet.directory.all
