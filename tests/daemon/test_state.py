@@ -15,9 +15,12 @@ from opentabs_py.config.paths import state_dir
 from opentabs_py.daemon.state import (
     AlreadyRunningError,
     claim,
+    find_state,
     is_claimed,
     read_state,
     read_states,
+    recorded_names,
+    require_state,
 )
 from opentabs_py.errors import ConfigError
 from tests.daemon.servers import a_server
@@ -131,6 +134,31 @@ def test_a_name_held_by_a_server_without_a_record_is_refused_with_its_pid(
     said = rf"'work' \(pid {server.pid}\) is just starting"
     with pytest.raises(AlreadyRunningError, match=said):
         claim("work").__enter__()
+
+
+def test_a_server_that_a_command_names_is_found_or_the_error_says_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"running\. Start it: opentabs start --name work$"):
+        require_state("work")
+    with pytest.raises(ConfigError, match=r"running\. Start it: opentabs start$"):
+        require_state("default")
+    assert find_state(None) is None
+    with claim("work") as claimed, claim("default") as other:
+        with pytest.raises(ConfigError, match=r"Stop it: opentabs stop --name work$"):
+            require_state("work")
+        claimed.publish(STATE)
+        other.publish(replace(STATE, name="default"))
+        assert require_state("work") == find_state("work") == STATE
+        assert find_state(None) == replace(STATE, name="default")
+
+
+def test_a_running_server_has_a_recorded_name_even_if_its_record_cannot_be_read() -> None:
+    with claim("work") as claimed:
+        claimed.publish(STATE)
+        (state_dir() / "work.json").write_text("")
+        (state_dir() / "gone.json").write_text("")
+        assert recorded_names() == ["work"]
+        (state_dir() / "work.json").unlink()
+    assert recorded_names() == []
 
 
 def test_a_server_that_ends_leaves_the_record_of_another_that_has_its_name_now() -> None:
