@@ -49,7 +49,7 @@ class Wire:
         self.is_flushed = False
         self.loses = "nothing"
         self.published: list[tuple[str, bytes]] = []
-        self._handlers: dict[str, Callable[[Received], None]] = {}
+        self._handlers: list[tuple[str, Callable[[Received], None]]] = []
         self._on_the_way = self._arrived = 0
 
     @property
@@ -58,11 +58,11 @@ class Wire:
         return self.is_up
 
     async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> None:
-        self._handlers[subject.removesuffix(">")] = handle
+        self._handlers.append((subject.removesuffix(">"), handle))
 
     def stop_listening(self, subject: str) -> None:
         """End a side: from now on, each message to it is reported as undelivered."""
-        del self._handlers[f"{subject}."]
+        self._handlers = [each for each in self._handlers if each[0] != f"{subject}."]
 
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
         if not self.is_up:
@@ -76,9 +76,7 @@ class Wire:
 
     def _deliver(self, message: Received) -> bool:
         """Return whether there is a listener."""
-        found = [
-            handle for start, handle in self._handlers.items() if message.subject.startswith(start)
-        ]
+        found = [handle for start, handle in self._handlers if message.subject.startswith(start)]
         for handle in found:
             self._on_the_way += 1
             asyncio.get_running_loop().call_soon(self._arrive, handle, message)

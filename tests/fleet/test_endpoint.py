@@ -16,6 +16,7 @@ from opentabs_py.core.fleet.messages import (
     Announcement,
     Busy,
     Done,
+    EndpointAnnouncement,
     Failed,
     LeaveAsk,
     McpContent,
@@ -36,6 +37,7 @@ from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import NatsLink
 from tests.audit.records import a_record
 from tests.core.fleet.test_pool import worker
+from tests.fleet.pair import MOST, Wire, a_pair, a_tool
 from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
@@ -266,3 +268,51 @@ async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:
     assert changed.is_set()
     assert fleet.own_tabs.of("c1", "chat") == ()
     assert not fleet.directory.all
+
+
+async def test_a_call_that_is_cancelled_when_its_place_has_just_been_found_frees_it() -> None:
+    workers = Workers()
+    fleet = a_fleet_of(workers, worker("a", running={"f" * 16: 2}))
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(called, fleet)
+            await until_all_wait()
+            fleet.directory.handle(encode(worker("a")), anyio.current_time())
+            assert fleet.running == 1
+            tasks.cancel_scope.cancel()
+    assert (fleet.waiting, fleet.running) == (0, 0)
+    assert workers.asked == []
+
+
+async def test_an_endpoint_starts_with_the_tools_of_the_workers_that_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.endpoint.QUIET_FOR", 0.001)
+    monkeypatch.setattr("opentabs_py.fleet.endpoint.KNOWN_WITHIN", 2 * PATIENT)
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            pair.session.serve(a_tool("chat_send", "chat"))
+            link = cast("NatsLink", pair.wire)
+            fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), most=MOST)
+            await fleet.start(tasks)
+            assert [each.listing.name for each in fleet.catalog.entries] == ["chat_send"]
+            tasks.cancel_scope.cancel()
+
+
+async def test_an_endpoint_starts_without_workers_after_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.endpoint.KNOWN_WITHIN", 0.01)
+    wire = Wire()
+    link = cast("NatsLink", wire)
+    fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), most=MOST)
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            await fleet.start(tasks)
+            await fleet.close()
+            tasks.cancel_scope.cancel()
+    subject, last = wire.published[-1]
+    assert subject == wire.subjects.endpoints
+    announced = EndpointAnnouncement.model_validate_json(last)
+    assert (announced.endpoint, announced.leaving) == (fleet.id, True)
+    assert wire.is_flushed
