@@ -109,8 +109,8 @@ async def test_an_update_that_a_client_does_not_read_is_sent_again_later(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.server.stream_sender.HUNG_CLIENT", 0)
-    feed = Feed()
-    feed.follow(FakeStream(1, 2))
+    feed, stream = Feed(), FakeStream(1, 2)
+    feed.follow(stream)
     sent: list[tuple[int, int]] = []
 
     async def hang(_stream: Followed, update: StreamUpdate, _dropped: int) -> None:
@@ -121,8 +121,12 @@ async def test_an_update_that_a_client_does_not_read_is_sent_again_later(
         sent.append((update.number, dropped))
 
     assert not await feed.send(hang)
+    stream.is_open = False
+    feed.drop_ended()
     assert await feed.send(send)
     assert sent == [(2, 0)]
+    feed.drop_ended()
+    assert not feed
 
 
 async def test_a_stream_that_ends_after_its_call_is_sent_to_its_last_update_and_forgotten() -> None:
@@ -133,7 +137,7 @@ async def test_a_stream_that_ends_after_its_call_is_sent_to_its_last_update_and_
             tasks.start_soon(late.run)
             late.adopt(feed, a_sender(session))
             await until_all_wait()
-            assert feed
+            assert [params.progress for params, _ in session.sent] == [1]
             stream.numbers.append(2)
             stream.is_open = False
             late.wake()
@@ -141,3 +145,4 @@ async def test_a_stream_that_ends_after_its_call_is_sent_to_its_last_update_and_
             tasks.cancel_scope.cancel()
     assert [params.progress for params, _ in session.sent] == [1, 2]
     assert not feed
+    assert not late._feeds
