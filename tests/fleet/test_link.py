@@ -13,7 +13,7 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import LONGEST_PACKET
 from opentabs_py.core.fleet.pace import FIRST_ALLOWED
 from opentabs_py.errors import ConfigError, FleetError
-from opentabs_py.fleet.link import NatsLink, nats_link
+from opentabs_py.fleet.link import NatsLink, Received, nats_link
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +43,7 @@ class FakeNats:
 
     Attributes:
         published: The subjects of the messages that have arrived.
+        subscriptions: The ids of the subscriptions.
         answers: Whether it answers pings now; until then, it reads nothing more.
         asked: A ping waits for its answer.
     """
@@ -51,6 +52,7 @@ class FakeNats:
         self.accepts = accepts
         self.url = ""
         self.published: list[str] = []
+        self.subscriptions: list[str] = []
         self.answers = asyncio.Event()
         self.answers.set()
         self.asked = asyncio.Event()
@@ -66,11 +68,18 @@ class FakeNats:
                     self.asked.set()
                     await self.answers.wait()
                 writer.write(b"PONG\r\n")
+            elif line.startswith(b"SUB "):
+                self.subscriptions.append(line.split()[-1].decode())
             elif line.startswith(b"PUB "):
                 _, subject, size = line.split()
                 await reader.readexactly(int(size) + 2)
                 self.published.append(subject.decode())
         writer.close()
+
+    def say(self, lines: str) -> None:
+        """Send lines of the protocol to the only client."""
+        [client] = self._clients
+        client.write(lines.replace("\n", "\r\n").encode())
 
     def disconnect(self) -> None:
         while self._clients:
@@ -170,3 +179,59 @@ async def test_what_waits_when_the_link_goes_down_is_dropped() -> None:
         await link.flush()
     assert nats.published.count("old") <= FIRST_ALLOWED // LONGEST_PACKET + 1
     assert nats.published.count("new") == 40
+
+
+async def test_a_message_says_what_arrived_and_that_nobody_listens_even_after_a_handler_failed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    received: list[Received] = []
+
+    def handle(message: Received) -> None:
+        received.append(message)
+        if message.data == b"bad":
+            raise KeyError
+
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        await link.subscribe("there", handle)
+        await link.flush()
+        [number] = nats.subscriptions
+        nats.say(f"MSG there {number} 3\nbad\n")
+        nats.say(f"MSG there {number} back 4\ngood\n")
+        nats.say(f"HMSG there {number} 16 16\nNATS/1.0 503\n\n\n")
+        with anyio.fail_after(PATIENT):
+            while len(received) < 3:
+                await anyio.lowlevel.checkpoint()
+    assert received == [
+        Received("there", b"bad", absent=False, reply=""),
+        Received("there", b"good", absent=False, reply="back"),
+        Received("there", b"", absent=True, reply=""),
+    ]
+    assert caplog.messages.count("A message of the fleet could not be handled") == 1
+
+
+async def test_a_subject_that_nats_refuses_is_logged_with_what_lists_the_permissions(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1"),
+    ):
+        nats.say("-ERR 'Permissions Violation for Subscription to \"there\"'\n")
+        with anyio.fail_after(PATIENT):
+            while not caplog.messages:
+                await anyio.lowlevel.checkpoint()
+    [said] = [each for each in caplog.messages if each.startswith("NATS refused: ")]
+    assert "opentabs fleet permissions" in said
+
+
+async def test_a_server_that_cannot_be_reached_is_named_with_what_to_do() -> None:
+    link = NatsLink(FleetOptions("nats://127.0.0.1:1"), version="1")
+    with (
+        anyio.fail_after(PATIENT),
+        pytest.raises(FleetError, match=r"nats://127\.0\.0\.1:1: .+\. .* start NATS: nats-server"),
+    ):
+        await link.open()
+    assert not link.connected
