@@ -49,7 +49,7 @@ print(json.dumps([os.environ.get(each) for each in ("OPENTABS_TOKEN", "OPENTABS_
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The program that is started as a server; it is to be written."""
+    """Where the test writes the program that is started as a server."""
     file = tmp_path / "program"
     file.touch(0o700)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))

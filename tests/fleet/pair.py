@@ -28,7 +28,7 @@ ENDPOINT = "e" * 16
 
 
 class Wire:
-    """A connection that both sides share, and that delivers in order what it does not lose.
+    """A connection that both sides share; what it does not lose arrives in order.
 
     Attributes:
         is_up: Whether anything is delivered.
@@ -88,7 +88,7 @@ class Wire:
         handle(message)
 
     async def settle(self) -> None:
-        """Wait until all that was published has arrived, and every task waits."""
+        """Wait until everything that was published has arrived, and every task waits."""
         arrived = -1
         while self._on_the_way or arrived != self._arrived:
             arrived = self._arrived
@@ -142,7 +142,7 @@ class FakeSession:
         return self._changes.subscribe(listener)
 
     def serve(self, *tools: FakeTool) -> None:
-        """Have other tools."""
+        """Replace the tools."""
         self.tools = tools
         self._changes.notify()
 
@@ -153,7 +153,7 @@ class FakeSession:
         return self._tabs_changed
 
     def open_tab(self, plugin: str) -> None:
-        """Let a plugin work in one more tab."""
+        """Make a plugin ready in one more tab."""
         self.tabs[plugin] = self.tabs.get(plugin, 0) + 1
         changed, self._tabs_changed = self._tabs_changed, anyio.Event()
         changed.set()
@@ -165,7 +165,7 @@ class FakeSession:
         self.gone.append(client)
 
     def end(self, outcome: Any = None) -> None:
-        """End the call that has run longest, with a value or an error."""
+        """End the oldest call, with a value or an error."""
         future = self._outcomes.pop(0)
         if isinstance(outcome, Exception):
             future.set_exception(outcome)
@@ -206,7 +206,7 @@ class Pair:
             return await self.asks.ask(self.announced, cast("ToWorker", message), handle)
 
     async def settle(self) -> None:
-        """Wait until nothing is left to do but what the test does."""
+        """Wait until everything waits for the test."""
         await self.wire.settle()
 
     def announcements(self) -> list[Announcement]:

@@ -23,7 +23,7 @@ A = worker("a")
 
 
 class Asking:
-    """An endpoint, while nothing but the test answers for its workers.
+    """An endpoint whose workers are played by the test.
 
     Attributes:
         lost: The workers of which it has noticed that they are gone.
@@ -51,17 +51,17 @@ class Asking:
         return outcome.detail.code
 
     def beats(self) -> int:
-        """Return how often the worker was told that the endpoint is there."""
+        """Return how many beats the worker was sent."""
         subjects = [subject for subject, _ in self.wire.published]
         return subjects.count(f"{self.subject}.beat.{ENDPOINT}")
 
     def packets(self) -> list[bytes]:
-        """Return what was sent to the worker as packets of requests."""
+        """Return the packets of requests that were sent to the worker."""
         start = f"{self.subject}.call."
         return [data for subject, data in self.wire.published if subject.startswith(start)]
 
     def say(self, packet: Packet) -> None:
-        """Say something as the worker, in answer to the only request."""
+        """Answer the only request as the worker."""
         [ask_id] = self.asks._open
         self.wire.publish(f"{self.wire.subjects.endpoint(ENDPOINT)}.call.{ask_id}", packet.encode())
 

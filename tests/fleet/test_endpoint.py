@@ -130,7 +130,7 @@ async def test_a_call_whose_observer_raises_while_it_waits_is_forgotten(error: E
 
 
 class Workers:
-    """Answers each request with the next of some answers, or raises it; `asked` is what was asked.
+    """Answers each request with the next answer, or raises it; `asked` has the requests.
 
     After the last of them, a request is not answered.
     """

@@ -42,7 +42,7 @@ class Strange(Model):
 
 
 class Asked:
-    """A request, while the test goes on.
+    """A request in the background.
 
     Attributes:
         said: The answers before the last.

@@ -1,4 +1,4 @@
-"""What a tool's `Progress` does outside a running call, and in the wrong thread."""
+"""A tool's `Progress` outside a running call, and in the wrong thread."""
 
 import threading
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Caller:
-    """Calls every tool with success, or without an end."""
+    """Its calls all succeed, or never end."""
 
     def __init__(self, *, hangs: bool = False) -> None:
         self.called = anyio.Event()

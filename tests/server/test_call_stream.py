@@ -1,4 +1,4 @@
-"""What happens in a call, as documents for the command or page that made it."""
+"""The events of a call, as documents for the command or page that made it."""
 
 import json
 from typing import Any

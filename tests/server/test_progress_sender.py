@@ -1,4 +1,4 @@
-"""What a client is sent of a call's logs while the call runs."""
+"""The log messages of a call that its client receives while it runs."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The updates of streams, on their way to a client."""
+"""The delivery of streams' updates to a client."""
 
 from collections.abc import Sequence
 from typing import Any, cast

@@ -71,7 +71,7 @@ class Server:
             return await anyio.to_thread.run_sync(getattr(self.client, method))
 
     async def call(self, tool: str, arguments: Any = None, **more: Any) -> Any:
-        """Return what happens in a call."""
+        """Return the events of a call."""
         request: Document = {"tool": tool, "arguments": arguments or {}, **more}
         with anyio.fail_after(PATIENT):
             return await anyio.to_thread.run_sync(lambda: [*self.client.call(request)])
@@ -271,7 +271,7 @@ async def test_a_call_warns_of_plugins_that_are_left_out_or_older_than_their_sou
 
 
 class FakePage:
-    """A page of a browser that has another one."""
+    """A page in a browser that has another one."""
 
     def __init__(self, did: list[str]) -> None:
         self._did = did
@@ -283,7 +283,7 @@ class FakePage:
 
 
 class WithBrowser:
-    """A session that launches its browser; `did` is what it has done with it."""
+    """A session that launches its browser; `did` records what it does with it."""
 
     launches_browser = True
 
