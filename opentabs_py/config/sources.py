@@ -78,7 +78,7 @@ class UserFile(TomlConfigSettingsSource):
 
 @contextmanager
 def _readable(file: Path) -> Generator[None]:
-    """Say which file cannot be read; there are two, and one of them is not in this directory."""
+    """Name the file in errors: there are two, and one of them is in another directory."""
     try:
         if file.is_dir():  # the library would take it for no file
             raise ConfigError(f"{file} is a directory. Settings are read from a file of that name.")

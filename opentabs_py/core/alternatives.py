@@ -1,4 +1,4 @@
-"""Say how a value breaks a schema with alternatives: by the one that it was meant for."""
+"""Explain why a value matches none of several alternatives in a schema."""
 
 import json
 from collections import Counter
@@ -20,10 +20,10 @@ _MOST_NAMES: Final = 20  # of what was expected
 def explain(error: ValidationError) -> list[Fault]:
     """Return what is wrong with a value.
 
-    To know that it matches none of several alternatives is of little use to an agent. A value is
-    meant for an alternative if it has its type and the literal that tells it from the others, as
-    `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, this is what is wrong
-    there; if for several, what all of them object to; if for none, what was expected.
+    That a value matches none of several alternatives is of little use to an agent. A value is meant
+    for an alternative if it has its type, and the literal that distinguishes it from the others, as
+    `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, the result is what is
+    wrong there; if for several, what all of them reject; if for none, what was expected.
     """
     here = _path(error)
     match error.kind:

@@ -12,6 +12,7 @@ import anyio
 
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.channel import Packet
+from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.core.fleet.liveness import BEAT_EVERY, Liveness
 from opentabs_py.core.fleet.messages import (
     Announcement,
@@ -26,7 +27,6 @@ from opentabs_py.core.fleet.messages import (
     encode,
     read_for_endpoint,
 )
-from opentabs_py.core.fleet.pace import Pace
 from opentabs_py.errors import ProtocolError
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.link import NatsLink, Received
@@ -62,12 +62,12 @@ class _Worker:
     Attributes:
         announced: What it announced.
         liveness: Whether it is there.
-        pace: How much may be on its way to it.
+        window: Limits how much is in flight to it.
     """
 
     announced: Announcement
     liveness: Liveness
-    pace: Pace = field(default_factory=Pace)
+    window: CongestionWindow = field(default_factory=CongestionWindow)
 
 
 class Asks:
@@ -161,9 +161,9 @@ class Asks:
         data = encode(message)  # which raises if it is not valid, before anything is open
         ask_id = secrets.token_hex(16)
         reply = f"{self._subject}.call.{ask_id}"
-        pace = self._use(worker).pace
+        window = self._use(worker).window
         subject = f"{self._subject_of(worker)}.call.{self._endpoint}.{ask_id}"
-        channel = NatsChannel(self._link, subject, most=self._most, pace=pace, reply=reply)
+        channel = NatsChannel(self._link, subject, most=self._most, window=window, reply=reply)
         answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
         ask = self._open[ask_id] = _Ask(worker, channel, handle, answer)
         channel.send(data)

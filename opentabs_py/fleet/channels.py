@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from opentabs_py.core.fleet.channel import Channel, Packet
-from opentabs_py.core.fleet.pace import Pace
+from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.fleet.link import NatsLink
 
 
@@ -17,7 +17,7 @@ class NatsChannel:
         subject: Where the other side listens.
         reply: Where this side listens, so that NATS says so if the other side does not.
         most: The longest message to accept, in bytes.
-        pace: How much may be unacknowledged; all channels to the same process share it.
+        window: Limits how much is in flight; all channels to the same process share it.
 
     Attributes:
         on_settled: Called when the other side has acknowledged everything that was sent.
@@ -25,12 +25,12 @@ class NatsChannel:
     """
 
     def __init__(
-        self, link: NatsLink, subject: str, *, most: int, pace: Pace, reply: str = ""
+        self, link: NatsLink, subject: str, *, most: int, window: CongestionWindow, reply: str = ""
     ) -> None:
         self._link = link
         self._subject = subject
         self._reply = reply
-        self._channel = Channel(most=most, pace=pace)
+        self._channel = Channel(most=most, window=window)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf

@@ -160,7 +160,7 @@ class NatsLink:
             logger.debug("Not published to %s: %s", message.subject, error)
 
     async def _ping(self) -> None:
-        await asyncio.sleep(0)  # in which the client writes what was published
+        await asyncio.sleep(0)  # a turn for the client's task that writes what was published
         unwritten = self._client.pending_data_size
         self._pacer.handle_ping(anyio.current_time(), unwritten=unwritten)
         ping = asyncio.create_task(self._wait_for_pong())

@@ -19,6 +19,7 @@ from opentabs_py.calling.tool import Followed
 from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
+from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.core.fleet.liveness import Liveness
 from opentabs_py.core.fleet.messages import (
     Busy,
@@ -34,7 +35,6 @@ from opentabs_py.core.fleet.messages import (
     encode,
     read_for_worker,
 )
-from opentabs_py.core.fleet.pace import Pace
 from opentabs_py.core.fleet.subjects import caller_of
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import TABS_OPEN
@@ -182,7 +182,7 @@ class FleetWorker:
         except ProtocolError as error:
             logger.warning("Dropped a packet of an endpoint: %s", error)
             return
-        pace = self._heard(endpoint).pace
+        window = self._heard(endpoint).window
         call = self._calls.get(call_id)
         if call is None:
             subject = f"{self._link.subjects.endpoint(endpoint)}.call.{call_id}"
@@ -192,7 +192,7 @@ class FleetWorker:
                 self._link.publish(subject, Packet(unknown=True).encode())
                 return
             reply = f"{self._subject}.call.{endpoint}.{call_id}"
-            channel = NatsChannel(self._link, subject, most=self._most, pace=pace, reply=reply)
+            channel = NatsChannel(self._link, subject, most=self._most, window=window, reply=reply)
             call = self._calls[call_id] = _Call(endpoint, channel)
         if packet.unknown:  # the endpoint gave it up
             self._forget(call_id)
@@ -336,11 +336,11 @@ class _Endpoint:
 
     Attributes:
         liveness: Whether it is there.
-        pace: How much may be on its way to it.
+        window: Limits how much is in flight to it.
     """
 
     liveness: Liveness
-    pace: Pace = field(default_factory=Pace)
+    window: CongestionWindow = field(default_factory=CongestionWindow)
 
 
 @dataclass(slots=True)

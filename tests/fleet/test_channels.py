@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 
 from opentabs_py.core.fleet.channel import Packet
-from opentabs_py.core.fleet.pace import Pace
+from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.link import NatsLink
 
@@ -24,7 +24,7 @@ class RecordingLink:
 
 async def test_a_closed_channel_sends_nothing_more() -> None:
     link = RecordingLink()
-    channel = NatsChannel(cast("NatsLink", link), "there", most=1000, pace=Pace())
+    channel = NatsChannel(cast("NatsLink", link), "there", most=1000, window=CongestionWindow())
     channel.send(b"before")
     channel.close()
     channel.send(b"after")

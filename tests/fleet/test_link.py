@@ -11,7 +11,7 @@ import pytest
 
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import LONGEST_PACKET
-from opentabs_py.core.fleet.pace import FIRST_ALLOWED
+from opentabs_py.core.fleet.congestion import INITIAL_WINDOW
 from opentabs_py.errors import ConfigError, FleetError
 from opentabs_py.fleet.link import NatsLink, Received, nats_link
 from tests.waiting import PATIENT
@@ -155,7 +155,7 @@ async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -
         link.publish("beat")
         nats.answers.set()
         await link.flush()
-    assert nats.published.index("beat") <= FIRST_ALLOWED // LONGEST_PACKET + 1
+    assert nats.published.index("beat") <= INITIAL_WINDOW // LONGEST_PACKET + 1
     assert nats.published.count("result") == 40
 
 
@@ -177,7 +177,7 @@ async def test_what_waits_when_the_link_goes_down_is_dropped() -> None:
         for _ in range(40):
             link.publish("new", bytes(LONGEST_PACKET))
         await link.flush()
-    assert nats.published.count("old") <= FIRST_ALLOWED // LONGEST_PACKET + 1
+    assert nats.published.count("old") <= INITIAL_WINDOW // LONGEST_PACKET + 1
     assert nats.published.count("new") == 40
 
 

@@ -1,6 +1,8 @@
 """What a worker does for the endpoint that asks it."""
 
 import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal
 
@@ -11,6 +13,7 @@ from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.fleet.channel import PIECE, Packet
 from opentabs_py.core.fleet.messages import (
     Busy,
+    CallAsk,
     Done,
     Failed,
     LeaveAsk,
@@ -65,6 +68,17 @@ class Asked:
                 self.answers.append(await pair.ask(message, self.said.append))
             except ChainError as error:
                 self.answers.append(error)
+
+
+@asynccontextmanager
+async def asking(request: CallAsk | None = None) -> AsyncGenerator[tuple[Pair, Asked]]:
+    """A pair in which the call of a request runs."""
+    asked = Asked()
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            tasks.start_soon(asked.run, pair, request or a_call())
+            await pair.session.called.wait()
+            yield pair, asked
 
 
 @pytest.mark.parametrize(
@@ -133,16 +147,12 @@ async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> No
 async def test_what_a_call_does_meanwhile_is_passed_on_in_order() -> None:
     reports = [ProgressReport(0, 1.0, 2.0, "half")]
     entries = [LogEntry(level="info", message="hello", time=0)]
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            [observer] = pair.session.calls[0][1]["observers"]
-            observer.on_sent()
-            observer.on_reports(reports)
-            observer.on_log(entries)
-            pair.session.end()
+    async with asking() as (pair, asked):
+        [observer] = pair.session.calls[0][1]["observers"]
+        observer.on_sent()
+        observer.on_reports(reports)
+        observer.on_log(entries)
+        pair.session.end()
     assert asked.said == [Sent(), Progress(reports=reports), Logs(entries=entries)]
 
 
@@ -150,16 +160,12 @@ async def test_reports_that_an_endpoint_does_not_read_are_dropped_and_the_result
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.fleet.worker.MOST_UNREAD", 1)
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            [observer] = pair.session.calls[0][1]["observers"]
-            for number in range(3):
-                observer.on_reports([ProgressReport(number)])
-                observer.on_log([LogEntry(level="info", message="hello", time=0)])
-            pair.session.end()
+    async with asking() as (pair, asked):
+        [observer] = pair.session.calls[0][1]["observers"]
+        for number in range(3):
+            observer.on_reports([ProgressReport(number)])
+            observer.on_log([LogEntry(level="info", message="hello", time=0)])
+        pair.session.end()
     assert asked.said == [Progress(reports=[ProgressReport(0)])]
     assert asked.answer == Returned()
 
@@ -188,12 +194,8 @@ async def test_a_call_that_fails_says_why_and_is_counted_and_a_bug_is_logged(
 
 
 async def test_a_value_that_json_cannot_represent_is_an_error_of_its_tool() -> None:
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            pair.session.end({"value": object()})
+    async with asking() as (pair, asked):
+        pair.session.end({"value": object()})
     assert isinstance(asked.answer, Failed)
     assert "chat_send" in asked.answer.message
 
@@ -203,18 +205,14 @@ async def test_the_record_of_a_call_is_in_its_answer_if_that_was_asked_for(
     asks: dict[str, Any],
 ) -> None:
     record = a_record()
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call(**asks))
-            await pair.session.called.wait()
-            options = pair.session.calls[0][1]
-            assert options["traced"] is asks.get("trace", False)
-            if asks:
-                options["on_record"](record)
-            else:
-                assert options["on_record"] is None
-            pair.session.end()
+    async with asking(a_call(**asks)) as (pair, asked):
+        options = pair.session.calls[0][1]
+        assert options["traced"] is asks.get("trace", False)
+        if asks:
+            options["on_record"](record)
+        else:
+            assert options["on_record"] is None
+        pair.session.end()
     assert isinstance(asked.answer, Returned)
     found = asked.answer.record
     assert (None if found is None else read_record(found)) == (record if asks else None)
@@ -255,36 +253,28 @@ async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
 
 
 async def test_a_cancelled_request_cancels_its_call_and_then_nothing_is_left_of_it() -> None:
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call(record=True))
-            await pair.session.called.wait()
-            pair.session.calls[0][1]["on_record"](a_record())
-            asked.scope.cancel()
-            await pair.session.cancelled.wait()
-            await pair.settle()
-            assert not pair.asks._open
-            assert pair.worker.running == 0
+    async with asking(a_call(record=True)) as (pair, asked):
+        pair.session.calls[0][1]["on_record"](a_record())
+        asked.scope.cancel()
+        await pair.session.cancelled.wait()
+        await pair.settle()
+        assert not pair.asks._open
+        assert pair.worker.running == 0
 
 
 async def test_a_worker_that_drains_ends_its_calls_refuses_others_and_says_so() -> None:
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            answered = f"{pair.wire.subjects.endpoint('operator')}.drain"
-            pair.wire.publish(f"{pair.subject}.drain", reply=answered)
-            await pair.settle()
-            assert (answered, b"") in pair.wire.published
-            assert [each.state for each in pair.announcements()][-2:] == ["serving", "draining"]
-            assert await pair.ask(a_call()) == Busy()
-            assert not asked.answers
-            pair.session.end("done")
-            await pair.settle()
-            assert asked.answer == Returned(value="done")
-            assert pair.announcements()[-1].state == "leaving"
+    async with asking() as (pair, asked):
+        answered = f"{pair.wire.subjects.endpoint('operator')}.drain"
+        pair.wire.publish(f"{pair.subject}.drain", reply=answered)
+        await pair.settle()
+        assert (answered, b"") in pair.wire.published
+        assert [each.state for each in pair.announcements()][-2:] == ["serving", "draining"]
+        assert await pair.ask(a_call()) == Busy()
+        assert not asked.answers
+        pair.session.end("done")
+        await pair.settle()
+        assert asked.answer == Returned(value="done")
+        assert pair.announcements()[-1].state == "leaving"
 
 
 async def test_a_worker_that_is_stopped_says_so_to_those_whose_calls_it_ends() -> None:
@@ -370,21 +360,17 @@ async def test_while_nats_is_down_no_endpoint_counts_as_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.fleet.worker.LOOK_EVERY", 0.001)
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            pair.wire.is_up = False
-            monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
-            looks = pair.wire.looks
-            while pair.wire.looks < looks + 2:
-                await anyio.lowlevel.checkpoint()
-            assert not pair.session.cancelled.is_set()
-            monkeypatch.undo()
-            pair.wire.is_up = True
-            pair.wire.relinked.notify()
-            pair.session.end("done")
+    async with asking() as (pair, asked):
+        pair.wire.is_up = False
+        monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
+        looks = pair.wire.looks
+        while pair.wire.looks < looks + 2:
+            await anyio.lowlevel.checkpoint()
+        assert not pair.session.cancelled.is_set()
+        monkeypatch.undo()
+        pair.wire.is_up = True
+        pair.wire.relinked.notify()
+        pair.session.end("done")
     assert asked.answer == Returned(value="done")
 
 
@@ -417,16 +403,12 @@ async def test_a_call_that_has_ended_does_not_run_again() -> None:
 
 
 async def test_a_call_that_its_endpoint_no_longer_knows_is_cancelled() -> None:
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            [ask_id] = pair.asks._open
-            subject = f"{pair.subject}.call.{ENDPOINT}.{ask_id}"
-            pair.wire.publish(subject, Packet(unknown=True).encode())
-            await pair.session.cancelled.wait()
-            asked.scope.cancel()
+    async with asking() as (pair, asked):
+        [ask_id] = pair.asks._open
+        subject = f"{pair.subject}.call.{ENDPOINT}.{ask_id}"
+        pair.wire.publish(subject, Packet(unknown=True).encode())
+        await pair.session.cancelled.wait()
+        asked.scope.cancel()
 
 
 async def test_only_the_first_packet_of_a_call_opens_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -449,17 +431,13 @@ async def test_what_was_lost_while_nats_was_down_is_sent_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.core.fleet.channel.REPEAT_AFTER", PATIENT)
-    with anyio.fail_after(PATIENT):
-        async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call())
-            await pair.session.called.wait()
-            pair.wire.is_up = False
-            pair.session.end("done")
-            await pair.settle()
-            pair.wire.is_up = True
-            before = len(pair.announcements())
-            pair.wire.relinked.notify()
-            assert len(pair.announcements()) == before + 1
-            await pair.settle()
-            assert asked.answer == Returned(value="done")
+    async with asking() as (pair, asked):
+        pair.wire.is_up = False
+        pair.session.end("done")
+        await pair.settle()
+        pair.wire.is_up = True
+        before = len(pair.announcements())
+        pair.wire.relinked.notify()
+        assert len(pair.announcements()) == before + 1
+        await pair.settle()
+        assert asked.answer == Returned(value="done")

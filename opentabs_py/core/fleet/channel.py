@@ -16,8 +16,8 @@ silence may be twice as long; after an acknowledgement, a few times as long as t
 
 If this side's own connection was interrupted, most of what was sent was dropped: all is sent again.
 
-How much may be unacknowledged follows how soon it is acknowledged: the other side's own connection
-may be slow, and what waits there would hold up everything else that it is to receive.
+How much may be in flight is limited by congestion control: the other side's connection may be slow,
+and what waits there would delay everything else that is sent to it.
 """
 
 import struct
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Final, NamedTuple, Self
 
-from opentabs_py.core.fleet.pace import Pace
+from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.errors import ProtocolError
 
 PIECE: Final = 64 * 1024  # bytes; a slow link carries it soon, and more would be no faster
@@ -104,11 +104,11 @@ class _Flight(NamedTuple):
 
     Attributes:
         sent_at: When.
-        ahead: How many bytes were on their way then, with its own.
+        in_flight: How many bytes were in flight then, with its own.
     """
 
     sent_at: float
-    ahead: int
+    in_flight: int
 
 
 class Channel:
@@ -116,19 +116,19 @@ class Channel:
 
     Args:
         most: The longest message to accept, in bytes.
-        pace: How much may be unacknowledged; all channels to the same process share it.
+        window: Limits how much is in flight; all channels to the same process share it.
     """
 
-    def __init__(self, *, most: int, pace: Pace) -> None:
+    def __init__(self, *, most: int, window: CongestionWindow) -> None:
         self._most = most
-        self._pace = pace
+        self._window = window
         # Pieces from the first unacknowledged one on, and whether their message continues after
         # them.
         self._pieces: deque[tuple[bytes | memoryview, bool]] = deque()
         self._first = 0  # the number of the first of them
-        self._sent = 0  # how many of them have been published
-        self._flights: deque[_Flight | None] = deque()  # of these; None of what is sent again
-        self._on_the_way = 0  # bytes of these
+        # One for each of them that was published; None for those that were sent more than once.
+        self._flights: deque[_Flight | None] = deque()
+        self._in_flight = 0  # bytes of these
         self._new_from = 0  # the number of the first piece that was never published
         self._queued = 0  # bytes
         self._silent_since = 0.0  # the last acknowledgement, if some are unacknowledged
@@ -228,7 +228,7 @@ class Channel:
         """Repeat at once what was not acknowledged, because the link was interrupted."""
         self._acknowledge_at = now
         self._repeat_after = REPEAT_AFTER
-        self._pace.handle_reconnect()
+        self._window.handle_reconnect()
         self._go_back()
 
     def _packet(self, index: int) -> Packet:
@@ -237,22 +237,26 @@ class Channel:
         return Packet(self._expected, number, piece, more_follows, missing=self._is_missing)
 
     @property
+    def _sent(self) -> int:
+        """How many of the pieces have been published."""
+        return len(self._flights)
+
+    @property
     def _may_send(self) -> bool:
-        return self._sent < min(len(self._pieces), WINDOW) and self._on_the_way < self._pace.allowed
+        return self._sent < min(len(self._pieces), WINDOW) and self._in_flight < self._window.size
 
     def _handle_sent(self, now: float) -> None:
         piece, _ = self._pieces[self._sent]
         number = self._first + self._sent
-        self._sent += 1
-        self._on_the_way += len(piece)
+        self._in_flight += len(piece)
         is_new = number >= self._new_from
-        self._flights.append(_Flight(now, self._on_the_way) if is_new else None)
+        self._flights.append(_Flight(now, self._in_flight) if is_new else None)
         self._new_from = max(self._new_from, number + 1)
         self._repeat_at = now + self._repeat_after
 
     def _go_back(self) -> None:
-        self._sent, self._on_the_way, self._repeat_at = 0, 0, inf
         self._flights.clear()
+        self._in_flight, self._repeat_at = 0, inf
 
     def _handle_missing(self, now: float) -> None:
         if not self._has_gone_back:
@@ -271,11 +275,10 @@ class Channel:
             self._queued -= len(piece)
             if self._flights:  # it was not to be sent again
                 flight = self._flights.popleft()
-                self._on_the_way -= len(piece)
+                self._in_flight -= len(piece)
         if flight is not None:
-            self._pace.handle_answer(ahead=flight.ahead, took=now - flight.sent_at)
+            self._window.handle_ack(in_flight=flight.in_flight, round_trip=now - flight.sent_at)
         self._first = count
-        self._sent = len(self._flights)
         self._has_gone_back = False
         silence = now - self._silent_since
         self._repeat_after = min(max(REPEAT_AFTER, PATIENCE * silence), REPEAT_AFTER_AT_MOST)

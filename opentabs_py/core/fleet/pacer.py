@@ -1,20 +1,19 @@
-"""Pacing: no more on its way to NATS than the link carries in about half a second.
+"""Pacing: hold back long messages while enough of them are in flight to NATS.
 
 A connection carries everything in order, so each message waits for those before it. On a slow link,
-a long result would hold up for many seconds what has to arrive soon: the pings that keep the
-connection alive, the beats that show that this process is there, and the progress of other calls.
+a long result would delay for many seconds what has to arrive soon: the pings that keep the
+connection alive, the beats that show that this process is alive, and the progress of other calls.
 
-So long messages wait here, those of different subjects in turn, while too much is on its way. How
-much that is, pings show: NATS answers one once it has read everything before it, so the time beyond
-that of the quickest answer is what the messages before it took. Short messages pass, unless others
-of their subject wait.
+So long messages wait here while the congestion window is full, and subjects take turns. Pings
+measure the window: NATS answers a ping when it has read everything before it. Short messages pass,
+unless others of their subject wait.
 """
 
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from opentabs_py.core.fleet.pace import ALWAYS_ALLOWED, Pace
+from opentabs_py.core.fleet.congestion import MIN_WINDOW, CongestionWindow
 
 SHORT: Final = 4 * 1024  # bytes; a tenth of a second of the slowest network of any use
 
@@ -40,12 +39,12 @@ class _Ping:
 
     Attributes:
         sent_at: When.
-        ahead: How many bytes were on the way before it.
-        part: How many of them no ping before it is about.
+        in_flight: How many bytes were in flight before it.
+        part: How many of them no earlier ping covers.
     """
 
     sent_at: float
-    ahead: int
+    in_flight: int
     part: int
 
 
@@ -55,8 +54,8 @@ class Pacer:
     def __init__(self) -> None:
         self._short: deque[Outgoing] = deque()
         self._waiting: dict[str, deque[Outgoing]] = {}  # by subject; the first one's turn is next
-        self._on_the_way = 0  # bytes; published, and not known to have arrived
-        self._pace = Pace()
+        self._in_flight = 0  # bytes; published, and not yet confirmed by a pong
+        self._window = CongestionWindow()
         self._pings: deque[_Ping] = deque()  # unanswered, in order
 
     @property
@@ -66,9 +65,9 @@ class Pacer:
 
     @property
     def ping_due(self) -> bool:
-        """Whether to send a ping: one for each half of what is allowed, so the link never idles."""
-        uncovered = self._on_the_way - self._covered
-        return len(self._pings) < 2 and uncovered >= max(ALWAYS_ALLOWED, self._pace.allowed // 2)
+        """Whether to send a ping: one for each half of the window, so that the link never idles."""
+        uncovered = self._in_flight - self._covered
+        return len(self._pings) < 2 and uncovered >= max(MIN_WINDOW, self._window.size // 2)
 
     def add(self, message: Outgoing) -> None:
         """Add a message; those of one subject are published in this order."""
@@ -84,7 +83,7 @@ class Pacer:
         """Return the message to publish now; None if none may be."""
         if self._short:
             message = self._short.popleft()
-        elif self._waiting and self._on_the_way < self._pace.allowed:
+        elif self._waiting and self._in_flight < self._window.size:
             subject = next(iter(self._waiting))
             waiting = self._waiting.pop(subject)
             message = waiting.popleft()
@@ -92,7 +91,7 @@ class Pacer:
                 self._waiting[subject] = waiting  # behind the others
         else:
             return None
-        self._on_the_way += len(message.data)
+        self._in_flight += len(message.data)
         return message
 
     def handle_ping(self, now: float, *, unwritten: int) -> None:
@@ -102,24 +101,24 @@ class Pacer:
             now: The time.
             unwritten: How many bytes were published, but will be sent after it.
         """
-        ahead = max(0, self._on_the_way - unwritten)
-        self._pings.append(_Ping(now, ahead, part=max(0, ahead - self._covered)))
+        in_flight = max(0, self._in_flight - unwritten)
+        self._pings.append(_Ping(now, in_flight, part=max(0, in_flight - self._covered)))
 
     def handle_pong(self, now: float) -> None:
-        """Record that a ping was answered: everything before it has arrived."""
+        """Handle the answer to the oldest ping: everything before it has arrived."""
         ping = self._pings.popleft()
-        self._on_the_way -= ping.part
-        self._pace.handle_answer(ahead=ping.ahead, took=now - ping.sent_at)
+        self._in_flight -= ping.part
+        self._window.handle_ack(in_flight=ping.in_flight, round_trip=now - ping.sent_at)
 
     def handle_disconnected(self) -> None:
-        """Forget what waits and what is on its way."""
+        """Forget what waits and what is in flight."""
         self._short.clear()
         self._waiting.clear()
         self._pings.clear()
-        self._on_the_way = 0
-        self._pace.handle_reconnect()
+        self._in_flight = 0
+        self._window.handle_reconnect()
 
     @property
     def _covered(self) -> int:
-        """How many bytes on the way the unanswered pings are about."""
+        """How many bytes in flight the unanswered pings cover."""
         return sum(ping.part for ping in self._pings)

@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from opentabs_py.core.fleet import channel
 from opentabs_py.core.fleet.channel import PIECE, WINDOW, Channel, Packet
-from opentabs_py.core.fleet.pace import ALWAYS_ALLOWED, DELAY, FIRST_ALLOWED, Pace
+from opentabs_py.core.fleet.congestion import (
+    INITIAL_WINDOW,
+    MIN_WINDOW,
+    QUEUING_DELAY,
+    CongestionWindow,
+)
 from opentabs_py.errors import ProtocolError
 
 MOST = 64 * 1024 * 1024
@@ -20,7 +25,7 @@ class Side:
     """A channel, and the messages that have arrived on it."""
 
     def __init__(self, most: int = MOST) -> None:
-        self.channel = Channel(most=most, pace=Pace(WINDOW * PIECE))
+        self.channel = Channel(most=most, window=CongestionWindow(WINDOW * PIECE))
         self.received: list[bytes] = []
 
     def handle(self, data: bytes, now: float) -> None:
@@ -96,7 +101,7 @@ def test_a_message_of_any_size_arrives_whole(size: int) -> None:
 
 
 def test_no_more_is_under_way_than_the_window_allows() -> None:
-    one = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
+    one = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
     one.send(b"x" * (WINDOW + 5) * PIECE)
     assert len(one.packets(0.0)) == WINDOW
     assert not one.packets(0.1)
@@ -138,7 +143,7 @@ def test_what_arrived_last_can_be_acknowledged_at_once() -> None:
 
 
 def test_after_an_interruption_what_arrived_is_acknowledged_again() -> None:
-    side = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
+    side = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
     side.relink(1.0)
     assert side.packets(1.0) == [Packet()]
     assert side.deadline == inf
@@ -262,7 +267,7 @@ def test_a_piece_that_arrives_again_is_not_taken_for_a_missing_one() -> None:
 
 
 def test_it_is_said_once_and_by_an_answer_too_that_a_piece_is_missing() -> None:
-    one = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
+    one = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
     one.receive(Packet(number=1), 0.0)
     one.send(b"answer")
     assert one.packets(0.0) == [Packet(0, 0, b"answer", missing=True)]
@@ -296,24 +301,24 @@ def test_after_an_interruption_what_had_arrived_all_the_same_is_not_repeated() -
     assert numbers(one, 1.0) == [*range(3, WINDOW + 2)]
 
 
-# --- how much may be unacknowledged ---
+# --- congestion control ---
 
 
 @pytest.mark.parametrize("rate", [66_000, 100_000, 1_000_000, 4_000_000])
-def test_on_a_slow_way_little_is_ahead_of_what_comes_next(rate: float) -> None:
+def test_on_a_slow_link_little_is_in_flight(rate: float) -> None:
     one, other = Side(), Side()
-    one.channel = Channel(most=MOST, pace=Pace())
+    one.channel = Channel(most=MOST, window=CongestionWindow())
     message = bytes(int(15 * rate))
     one.channel.send(message)
     _, took, most = carry_slowly(one, other, rate)
     assert other.received == [message]
     assert took < 1.1 * len(message) / rate
-    assert most / rate < 2 * DELAY + 3 * PIECE / rate
+    assert most / rate < 2 * QUEUING_DELAY + 3 * PIECE / rate
 
 
-def test_on_a_fast_way_the_whole_window_is_used_soon() -> None:
+def test_on_a_fast_link_a_long_message_arrives_soon() -> None:
     one, other = Side(), Side()
-    one.channel = Channel(most=MOST, pace=Pace())
+    one.channel = Channel(most=MOST, window=CongestionWindow())
     one.channel.send(bytes(20 * 1024 * 1024))
     exchange(one, other)
     for now in (1.0, 2.0, 3.0, 4.0):
@@ -321,17 +326,17 @@ def test_on_a_fast_way_the_whole_window_is_used_soon() -> None:
     assert one.channel.settled
 
 
-def test_what_is_allowed_counts_bytes_and_not_messages() -> None:
-    one = Channel(most=MOST, pace=Pace())
+def test_the_congestion_window_counts_bytes_and_not_messages() -> None:
+    one = Channel(most=MOST, window=CongestionWindow())
     for _ in range(WINDOW):
         one.send(b"report")
     assert len(one.packets(0.0)) == WINDOW
 
 
-def test_channels_to_the_same_process_share_what_they_know_of_the_way() -> None:
-    pace = Pace()
-    pace.handle_answer(ahead=0, took=0.0)
-    one, another = Channel(most=MOST, pace=pace), Channel(most=MOST, pace=pace)
+def test_channels_to_the_same_process_share_their_congestion_window() -> None:
+    window = CongestionWindow()
+    window.handle_ack(in_flight=0, round_trip=0.0)
+    one, another = Channel(most=MOST, window=window), Channel(most=MOST, window=window)
     one.send(bytes(2 * PIECE))
     assert len(one.packets(0.0)) == 2
     one.receive(Packet(acknowledged=2), 60.0)
@@ -339,10 +344,10 @@ def test_channels_to_the_same_process_share_what_they_know_of_the_way() -> None:
     assert len(another.packets(60.0)) == 1
 
 
-def test_an_acknowledgement_of_what_was_sent_twice_says_nothing_of_the_way() -> None:
-    pace = Pace()
-    pace.handle_answer(ahead=0, took=0.0)
-    one = Channel(most=MOST, pace=pace)
+def test_an_acknowledgement_of_what_was_sent_twice_is_not_measured() -> None:
+    window = CongestionWindow()
+    window.handle_ack(in_flight=0, round_trip=0.0)
+    one = Channel(most=MOST, window=window)
     one.send(bytes(5 * PIECE))
     assert len(one.packets(0.0)) == 2
     [again] = one.packets(one.deadline)
@@ -352,16 +357,16 @@ def test_an_acknowledgement_of_what_was_sent_twice_says_nothing_of_the_way() -> 
     one.receive(Packet(acknowledged=2, missing=True), 20.0)
     assert [packet.number for packet in one.packets(20.0)] == [2, 3]
     one.receive(Packet(acknowledged=4), 60.0)
-    assert pace.allowed == FIRST_ALLOWED
+    assert window.size == INITIAL_WINDOW
     one.packets(60.0)
     one.receive(Packet(acknowledged=5), 90.0)
-    assert pace.allowed == ALWAYS_ALLOWED
+    assert window.size == MIN_WINDOW
 
 
-def test_after_an_interruption_the_way_is_known_again() -> None:
-    pace = Pace()
-    pace.handle_answer(ahead=0, took=0.0)
-    one = Channel(most=MOST, pace=pace)
+def test_after_an_interruption_round_trips_are_measured_again() -> None:
+    window = CongestionWindow()
+    window.handle_ack(in_flight=0, round_trip=0.0)
+    one = Channel(most=MOST, window=window)
     one.send(b"x")
     one.packets(0.0)
     one.relink(1.0)
@@ -370,7 +375,7 @@ def test_after_an_interruption_the_way_is_known_again() -> None:
     one.send(b"y")
     one.packets(2.0)
     one.receive(Packet(acknowledged=2), 60.0)  # it takes a minute each time now
-    assert pace.allowed == FIRST_ALLOWED
+    assert window.size == INITIAL_WINDOW
 
 
 # --- what is refused ---
@@ -384,7 +389,7 @@ def test_a_message_that_is_too_long_is_refused() -> None:
 
 
 def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
-    side = Channel(most=3, pace=Pace())
+    side = Channel(most=3, window=CongestionWindow())
     side.receive(Packet(number=0, piece=b"12", more_follows=True), 0.0)
     with pytest.raises(ProtocolError):
         side.receive(Packet(number=1, piece=b"34", more_follows=True), 0.0)
@@ -392,7 +397,7 @@ def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
 
 
 def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing() -> None:
-    one = Channel(most=MOST, pace=Pace(WINDOW * PIECE))
+    one = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
     one.send(b"x")
     one.packets(0.0)
     one.receive(Packet(acknowledged=7), 0.0)

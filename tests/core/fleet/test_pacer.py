@@ -1,4 +1,4 @@
-"""How much is on its way to NATS at once, with time passed in."""
+"""How much is in flight to NATS at once, with time passed in."""
 
 import random
 from collections import deque
@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from opentabs_py.core.fleet.pace import (
-    ALLOWED_AT_MOST,
-    ALWAYS_ALLOWED,
-    DELAY,
-    FIRST_ALLOWED,
+from opentabs_py.core.fleet.congestion import (
+    INITIAL_WINDOW,
+    MAX_WINDOW,
+    MIN_WINDOW,
+    QUEUING_DELAY,
 )
 from opentabs_py.core.fleet.pacer import SHORT, Outgoing, Pacer
 
@@ -26,7 +26,7 @@ def short(subject: str = "a") -> Outgoing:
 
 
 def taken(pacer: Pacer) -> list[Outgoing]:
-    """Take everything that may be published now."""
+    """Take all messages that may be published now."""
     messages = []
     while (message := pacer.take()) is not None:
         messages.append(message)
@@ -110,7 +110,7 @@ def test_short_messages_pass_the_long_ones_that_wait() -> None:
     pacer = Pacer()
     for _ in range(10):
         pacer.add(long())
-    assert sum(len(each.data) for each in taken(pacer)) == FIRST_ALLOWED
+    assert sum(len(each.data) for each in taken(pacer)) == INITIAL_WINDOW
     pacer.add(short("b"))
     assert taken(pacer) == [short("b")]
     assert not pacer.empty
@@ -158,9 +158,9 @@ def test_a_slow_link_is_used_and_delays_short_messages_little(
     link.pacer.add(short("beat"))
     link.run()
     times = [at - start for at, message in link.arrived if message.subject == "beat"]
-    at_once = max(LONG / rate, latency)  # what the quickest ping took
+    shortest = max(LONG / rate, latency)  # of the round trips
     for at, took in zip((0, 10), times, strict=True):
-        assert took - at < 2 * DELAY + 2 * at_once
+        assert took - at < 2 * QUEUING_DELAY + 2 * shortest
 
 
 def test_a_link_that_has_become_slow_is_noticed() -> None:
@@ -171,19 +171,19 @@ def test_a_link_that_has_become_slow_is_noticed() -> None:
     link.rate = 100_000
     for _ in range(200):
         link.pacer.add(long())
-    link.run(until=link.now + ALLOWED_AT_MOST / link.rate + 10)
+    link.run(until=link.now + MAX_WINDOW / link.rate + 10)
     added = link.now
     link.pacer.add(short("beat"))
     link.run()
     [at] = [at for at, message in link.arrived if message.subject == "beat"]
-    assert at - added < DELAY + 2 * LONG / link.rate
+    assert at - added < QUEUING_DELAY + 2 * LONG / link.rate
 
 
-def allowed_after(*pings: float) -> int:
-    """Return how much may be on its way after pings that took so long, with all of it ahead."""
+def window_after(*pings: float) -> int:
+    """Return the window after pings that took this long, each sent with a full window."""
     pacer = Pacer()
     for took in pings:
-        for _ in range(ALLOWED_AT_MOST // LONG):
+        for _ in range(MAX_WINDOW // LONG):
             pacer.add(long())
         taken(pacer)
         pacer.handle_ping(0.0, unwritten=0)
@@ -192,15 +192,22 @@ def allowed_after(*pings: float) -> int:
 
 
 @pytest.mark.parametrize(
-    ("delay", "times"), [(0.24, 2), (0.26, 1), (DELAY, 1), (2 * DELAY, 0.5), (100 * DELAY, 0.01)]
+    ("delay", "times"),
+    [
+        (0.24, 2),
+        (0.26, 1),
+        (QUEUING_DELAY, 1),
+        (2 * QUEUING_DELAY, 0.5),
+        (100 * QUEUING_DELAY, 0.01),
+    ],
 )
-def test_what_is_allowed_follows_the_delay_of_the_next_message(delay: float, times: float) -> None:
+def test_the_window_follows_the_delay(delay: float, times: float) -> None:
     quick = 0.1
-    assert allowed_after(quick) == 2 * FIRST_ALLOWED
-    assert allowed_after(quick, quick + delay) == max(ALWAYS_ALLOWED, 2 * FIRST_ALLOWED * times)
+    assert window_after(quick) == 2 * INITIAL_WINDOW
+    assert window_after(quick, quick + delay) == max(MIN_WINDOW, 2 * INITIAL_WINDOW * times)
 
 
-def test_a_ping_is_about_what_the_one_before_is_not_about() -> None:
+def test_a_ping_covers_only_what_the_one_before_does_not() -> None:
     pacer = Pacer()
     for _ in range(10):
         pacer.add(long())
@@ -209,10 +216,10 @@ def test_a_ping_is_about_what_the_one_before_is_not_about() -> None:
         pacer.handle_ping(0.0, unwritten=0)
     for _ in range(2):
         pacer.handle_pong(0.0)
-    assert sum(len(message.data) for message in taken(pacer)) == 2 * FIRST_ALLOWED
+    assert sum(len(message.data) for message in taken(pacer)) == 2 * INITIAL_WINDOW
 
 
-def test_a_ping_that_overtakes_what_it_is_about_is_repeated() -> None:
+def test_a_ping_that_overtakes_data_is_repeated() -> None:
     pacer = Pacer()
     for _ in range(3):
         pacer.add(long())
@@ -233,7 +240,7 @@ def test_a_ping_that_overtakes_what_it_is_about_is_repeated() -> None:
 
 def test_little_is_published_without_a_ping() -> None:
     pacer = Pacer()
-    for _ in range(ALWAYS_ALLOWED // SHORT - 1):
+    for _ in range(MIN_WINDOW // SHORT - 1):
         pacer.add(short())
     taken(pacer)
     assert not pacer.ping_due
@@ -242,16 +249,16 @@ def test_little_is_published_without_a_ping() -> None:
     assert pacer.ping_due
 
 
-def test_on_a_fast_link_ever_more_may_be_on_its_way_up_to_a_bound() -> None:
+def test_on_a_fast_link_the_window_grows_up_to_a_bound() -> None:
     pacer = Pacer()
     most = 0
     for _ in range(20):
-        for _ in range(ALLOWED_AT_MOST // LONG + 1):
+        for _ in range(MAX_WINDOW // LONG + 1):
             pacer.add(long())
         most = max(most, sum(len(each.data) for each in taken(pacer)))
         pacer.handle_ping(0.0, unwritten=0)
         pacer.handle_pong(0.0)
-    assert most == ALLOWED_AT_MOST
+    assert most == MAX_WINDOW
 
 
 def test_what_waited_when_the_link_went_down_is_forgotten() -> None:
@@ -278,8 +285,8 @@ def test_after_a_reconnect_the_link_is_known_again() -> None:
         pacer.add(long())
     taken(pacer)
     pacer.handle_ping(0.0, unwritten=0)
-    pacer.handle_pong(2 * DELAY)  # the new network's round trip
-    assert sum(len(message.data) for message in taken(pacer)) == 2 * FIRST_ALLOWED
+    pacer.handle_pong(2 * QUEUING_DELAY)  # the new network's round trip
+    assert sum(len(message.data) for message in taken(pacer)) == 2 * INITIAL_WINDOW
 
 
 def test_every_message_arrives_once_whatever_the_rate_does() -> None:
