@@ -8,7 +8,7 @@ from e2e.kit.runs import prepare, run, run_kit
 def test_tools_in_python_are_tested_beside_those_of_plugins(tmp_path: Path) -> None:
     ran = run_kit(tmp_path, "tools")
 
-    assert len(ran.cases) == 5, ran.output
+    assert len(ran.cases) == 7, ran.output
     assert set(ran.outcomes.values()) == {"passed"}, ran.output
 
 
@@ -17,5 +17,5 @@ def test_tools_in_python_need_no_plugin(tmp_path: Path) -> None:
 
     ran = run(tmp_path)
 
-    assert len(ran.cases) == 5, ran.output
+    assert len(ran.cases) == 7, ran.output
     assert set(ran.outcomes.values()) == {"passed"}, ran.output

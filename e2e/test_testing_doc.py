@@ -85,7 +85,7 @@ def test_every_example_passes(tested: str) -> None:
 
     assert [each for each in outcomes if each[0] != "PASSED"] == [
         ("FAILED", Path(wrong.argument).name)
-    ]
+    ], tested
     for block in examples:
         for name in re.findall(r"def (test_\w+)", block.text):
             assert f"PASSED tests/{Path(block.argument).name}::{name}" in tested

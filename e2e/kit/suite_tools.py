@@ -1,11 +1,15 @@
 """Tools written in Python, tested with the fixtures; run by test_kit_tools.py."""
 
+import os
+import signal
 from collections.abc import Callable, Sequence
+from threading import Timer
 from typing import Any
 
 import anyio
 import pytest
 
+from e2e.processes import command_line, descendants
 from opentabs_py import Progress, ToolError, ToolFailedError
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
@@ -61,6 +65,30 @@ def test_a_client_is_sent_its_progress(mcp: SyncMcpClient) -> None:
 
     expect(call).to_return({"counted": 3})
     expect(call).to_progress(min=3, monotonic=True)
+
+
+@pytest.mark.parametrize("client", ["opentabs", "mcp"])
+def test_a_call_begins_once_playwright_has_handled_what_it_was_asked_for(
+    opentabs: SyncOpenTabs, request: pytest.FixtureRequest, client: str
+) -> None:
+    start = request.getfixturevalue(client).start
+    [driver] = [pid for pid in descendants(os.getpid()) if "run-driver" in command_line(pid)]
+    early: list[int] = []
+
+    def resume() -> None:
+        early.append(len(opentabs.trace))
+        os.kill(driver, signal.SIGCONT)
+
+    os.kill(driver, signal.SIGSTOP)
+    timer = Timer(0.5, resume)
+    timer.start()
+    try:
+        call = start("count", {"to": 1})
+    finally:
+        timer.join()
+
+    expect(call).to_return({"counted": 1})
+    assert early == [0]
 
 
 @pytest.mark.opentabs(clock="manual")

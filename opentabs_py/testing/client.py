@@ -89,6 +89,7 @@ class SyncMcpClient:
         self, name: str, arguments: Mapping[str, Any] | None, *, with_progress: bool
     ) -> Call:
         self._screenshots.before(name)
+        self._thread.catch_up(self._tabs.context)
         promise = self._tabs.output_schema(name)
         running = RunningCall(name, arguments or {}, output_schema=promise)
         caller = _McpCaller(self._client, wants_progress=with_progress)

@@ -217,6 +217,7 @@ class SyncOpenTabs:
 
     def _start(self, name: str, given: Mapping[str, Any]) -> Call:
         self._screenshots.before(name)
+        self._thread.catch_up(self.context)
         running = self._thread.run(self._session.start, name, given, within=QUICK)
         call = Call(running, self._thread, self._screenshots.after)
         self._transcript.calls.append(call)

@@ -13,7 +13,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Exit
 from typing import Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
-from playwright.sync_api import Error, Page, Playwright
+from playwright.sync_api import BrowserContext, Error, Page, Playwright
 
 T = TypeVar("T")
 
@@ -79,6 +79,15 @@ class ServerThread:
     def sleep(self, seconds: float) -> None:
         """Sleep while Playwright dispatches events."""
         self._inside(lambda: asyncio.sleep(seconds))
+
+    def catch_up(self, context: BrowserContext) -> None:
+        """Wait until Playwright has handled everything that it was asked for before.
+
+        It only sends the request of `page.on(...)` or `page.expect_request(...)`. A tool may be
+        faster than that, because its call does not pass through Playwright.
+        """
+        with suppress(Error, IndexError):  # the browser, or its first page, is gone
+            context.pages[0].page_errors()  # answered by the driver alone, in the order of requests
 
     def answers(self, page: Page, within: float) -> bool:
         """Return whether a page runs a script; its events so far have then been dispatched.
