@@ -111,6 +111,13 @@ def test_an_error_that_is_raised_by_value_shows_the_test_s_line_alone(
         ),
         ("its_output_schema", 'channels[0].id: 1 is not of type "string"'),
         ("by_reporting_after_its_end", "probe_run reported after its end"),
+        *(
+            (
+                f"by_reporting_when_the_test_is_over[chromium-{n}]",
+                "probe_run reported after its end",
+            )
+            for n in range(5)
+        ),
     ],
 )
 def test_a_breach_of_contract_fails_a_test_that_passes(ran: KitRun, name: str, text: str) -> None:

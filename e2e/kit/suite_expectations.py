@@ -200,6 +200,16 @@ def test_breaks_by_reporting_after_its_end(opentabs: SyncOpenTabs, page: Page) -
     page.evaluate("probe.report()")
 
 
+@pytest.mark.parametrize("_", range(5))
+def test_breaks_by_reporting_when_the_test_is_over(
+    opentabs: SyncOpenTabs, page: Page, _: int
+) -> None:
+    expect(opentabs.plugin("probe")).to_be_ready()
+    late = "{ set: () => setTimeout(() => probe.report()) }"
+    page.evaluate(f"Object.defineProperty(probe.finished, 'k', {late})")
+    opentabs.call("probe_run", key="k", steps=[])
+
+
 @pytest.mark.opentabs(allow_breaches=True)
 def test_breaches_that_are_allowed_pass(opentabs: SyncOpenTabs) -> None:
     steps = [{"report": {"progress": 2}}, {"report": {"progress": 1}}]

@@ -81,7 +81,7 @@ class ServerThread:
         self._inside(lambda: asyncio.sleep(seconds))
 
     def catch_up(self, context: BrowserContext) -> None:
-        """Wait until Playwright has handled everything that it was asked for before.
+        """Wait until Playwright has handled what it was asked for, and dispatch its events so far.
 
         It only sends the request of `page.on(...)` or `page.expect_request(...)`. A tool may be
         faster than that, because its call does not pass through Playwright.
@@ -100,7 +100,7 @@ class ServerThread:
             nonlocal answered
             inner: Any = page._impl_obj  # pyright: ignore[reportPrivateUsage] # noqa: SLF001
             with suppress(TimeoutError, Error):
-                await asyncio.wait_for(inner.evaluate("0", None), within)
+                await asyncio.wait_for(inner.title(), within)
                 answered = True
 
         self._inside(ask)

@@ -36,6 +36,7 @@ logger = logging.getLogger(__name__)
 
 SLACK = 5.0  # s; how long after its ceiling a call may end on a busy machine
 LOOK_EVERY = 0.05  # s; how quickly Enter is noticed
+HEARD_WITHIN = 0.5  # s; a page that does not hang needs a millisecond
 PAGES_GONE_WITHIN = 2.0  # s; the server learns of a closed page within tens of ms
 _NOT_LOADED = "Failed to load resource"  # Chromium's message
 
@@ -142,8 +143,7 @@ class Turn:
 
     def complaints(self, *, allow_breaches: bool) -> list[str]:
         """Return the reasons why this passing test must fail; see `breaches`."""
-        with suppress(Error):
-            self._thread.sleep(0)  # dispatches pending console messages
+        self._hear_pages()
         found: list[str] = [] if self._recording is None else self._recording.complaints()
         calls = [seen(call.running) for call in self.transcript.calls]
         breaches = find_breaches(calls, self.transcript.page_warnings)
@@ -155,8 +155,7 @@ class Turn:
 
     def failure_report(self, *, shown: str) -> str:
         """Return the report of a failure; see `report.failure_report`."""
-        with suppress(Error):
-            self._thread.sleep(0)
+        self._thread.catch_up(self.context)
         running = self._thread.do(self.transcript.running)
         known = Counter(record.name for record in running)
         unknown: list[CallSnapshot] = []
@@ -169,6 +168,13 @@ class Turn:
         text = failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()
         return "\n\n".join([text, *(each for each in complaints if each not in shown)])
+
+    def _hear_pages(self) -> None:
+        """Receive what the pages of calls have written to their consoles, such as late reports."""
+        if self.transcript.calls:
+            for page in self._recorded.pages:
+                self._thread.answers(page, HEARD_WITHIN)
+        self._thread.catch_up(self.context)
 
     @property
     def browser_is_gone(self) -> bool:
