@@ -7,6 +7,8 @@ from typing import Annotated, Any, Never, cast
 
 import typer
 
+from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
+from opentabs_py.cli.codes import USAGE
 from opentabs_py.cli.fleet_options import SelectOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
@@ -75,7 +77,8 @@ def call(
             "With --nats, the tools and the pages are those of the workers. Leave out the "
             "options that name plugins, tools, pages or a browser."
         )
-    if not (fresh or needs_own_server or endpoint):
+    uses_server = not (fresh or needs_own_server or endpoint)
+    if uses_server:
         from opentabs_py.daemon.state import find_state
 
         if (state := find_state(server)) is not None:
@@ -94,9 +97,18 @@ def call(
             )
             raise typer.Exit(code)
 
+    settings = gather_settings(plugins, consent, browser, timers).with_audit_default()
+    if not (endpoint or plugins.tools_ or settings.may_need_browser):
+        from opentabs_py.core.failures import no_tools
+
+        refused = no_tools(tool, knows_server=uses_server)
+        if not json_:
+            raise refused
+        print_outcome(failed_outcome(refused, 0), as_json=True)
+        raise typer.Exit(USAGE)
+
     from opentabs_py.cli.call_fresh import call_fresh
 
-    settings = gather_settings(plugins, consent, browser, timers).with_audit_default()
     code = call_fresh(
         settings.for_own_use(audit=settings.audit),
         tool,

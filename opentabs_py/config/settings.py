@@ -266,6 +266,11 @@ class Settings(BaseSettings):
         """How often a client receives progress."""
         return Pace(self.progress_burst, self.progress_rate, self.keepalive)
 
+    @property
+    def may_need_browser(self) -> bool:
+        """Whether these settings name anything that may have tools in pages."""
+        return bool(self.plugins or self.plugin_folders or self.webmcp or self.hands)
+
     def with_audit_default(self) -> "Settings":
         """Return these settings, with calls recorded unless `audit` says otherwise."""
         return self if self.audit is not None else self.model_copy(update={"audit": True})

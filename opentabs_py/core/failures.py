@@ -406,6 +406,24 @@ def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
     return CallRefusedError(ErrorDetail(codes.UNKNOWN_TOOL, text))
 
 
+def no_tools(name: str, *, knows_server: bool) -> CallRefusedError:
+    """Return the error for a call of a command for which nothing that has tools is named.
+
+    Args:
+        name: The tool's name.
+        knows_server: Whether the command would have used a running server.
+    """
+    if knows_server:
+        why, instead = "no server is running, and", "Start a server (`opentabs start`), or name"
+    else:
+        why, instead = "the call does not use a running server, and", "Name"
+    text = (
+        f"There is no tool {shorten(name)!r}: {why} no plugin is named. {instead} the directory of "
+        "the tool's plugin (--plugin DIR)."
+    )
+    return CallRefusedError(ErrorDetail(codes.UNKNOWN_TOOL, text))
+
+
 def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
     """Return the error for a tool called by name while only the gateway serves it."""
     return CallRefusedError(

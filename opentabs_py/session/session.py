@@ -216,10 +216,7 @@ class OpenTabs:
     def _tools_need_browser(self) -> bool:
         # The settings last: usually they need not be loaded to decide this.
         return self._fleet is None and (
-            bool(self._directories)
-            or not self._has_tools
-            or bool(self.settings.plugins or self.settings.plugin_folders or self.settings.webmcp)
-            or self.settings.hands
+            bool(self._directories) or not self._has_tools or self.settings.may_need_browser
         )
 
     @property

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.in_process import opentabs_here
 from tests.cli.test_authoring import ENVIRONMENT, opentabs
 
 TOOLS = '''
@@ -154,3 +155,28 @@ def test_call_exits_3_when_a_timer_ends_it(directory: Path) -> None:
 
     assert run.returncode == 3
     assert "code=TIMEOUT_IDLE" in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ([], "no server is running, and no plugin is named. Start a server (`opentabs start`), or"),
+        (["--fresh"], "the call does not use a running server, and no plugin is named. Name the"),
+        (["--headed"], "does not use a running server"),
+    ],
+)
+def test_call_says_what_to_do_where_nothing_can_have_the_tool(
+    tmp_path: Path, options: list[str], hint: str
+) -> None:
+    run = opentabs_here("call", "demo_export", *options, cwd=tmp_path)
+
+    assert run.returncode == 2
+    assert "There is no tool 'demo_export'" in run.stderr
+    assert hint in run.stderr
+
+
+def test_call_without_any_tools_is_refused_as_json_too(tmp_path: Path) -> None:
+    run = opentabs_here("call", "demo_export", "--json", cwd=tmp_path)
+
+    assert run.returncode == 2
+    assert json.loads(run.stdout)["error"]["code"] == "UNKNOWN_TOOL"
