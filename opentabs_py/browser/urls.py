@@ -8,13 +8,18 @@ from opentabs_py.core.text import shorten
 
 # A host, and a port or a path behind it: what a browser would take for a scheme otherwise.
 _TYPED: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?([/?#].*)?")
+# The schemes that a number may follow, so that they look like a host with a port.
+_SCHEMES: Final = (
+    *("about", "blob", "chrome", "data", "file", "http", "https", "javascript", "mailto"),
+    *("sms", "tel", "view-source"),
+)
 _LOCAL: Final = re.compile(r"localhost|.*\.localhost|[0-9.]+|\[.*\]")
 
 
 def with_scheme(url: str) -> str:
     """Return an address with a scheme: `https`, or `http` for this machine and IP addresses."""
     typed = _TYPED.fullmatch(url)
-    if typed is None:
+    if typed is None or url.partition(":")[0].lower() in _SCHEMES:
         return url
     scheme = "http" if _LOCAL.fullmatch(typed["host"]) else "https"
     return f"{scheme}://{url}"
@@ -35,4 +40,8 @@ def web_address(text: str) -> str:
         raise ValueError(f"{shorten(parts.scheme) or 'such'} URLs cannot be opened; {rule}")
     if not parts.hostname:
         raise ValueError(f"it names no host; {rule}")
+    try:
+        _ = parts.port
+    except ValueError:
+        raise ValueError(f"its port is not valid (0–65535); {rule}") from None
     return url

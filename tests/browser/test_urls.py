@@ -25,6 +25,39 @@ def test_a_url_without_a_scheme_gets_the_one_that_users_mean(typed: str, url: st
     assert with_scheme(typed) == url
 
 
+@pytest.mark.parametrize(
+    ("typed", "reason"),
+    [
+        ("javascript:1", "javascript URLs cannot be opened"),
+        ("Data:1", "data URLs cannot be opened"),
+        ("data:text/html,x", "data URLs cannot be opened"),
+        ("about:1", "about URLs cannot be opened"),
+        ("about:config", "about URLs cannot be opened"),
+        ("mailto:x", "mailto URLs cannot be opened"),
+        ("tel:112", "tel URLs cannot be opened"),
+        ("view-source:1", "view-source URLs cannot be opened"),
+        ("http:8080", "it names no host"),
+        ("callto:5551234567", "its port is not valid"),
+        ("https://example.com:65536", "its port is not valid"),
+    ],
+)
+def test_only_web_pages_have_a_web_address(typed: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=f"^{reason}.*; write an http or https URL"):
+        web_address(typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "url"),
+    [
+        ("localhost:8080", "http://localhost:8080"),
+        ("intranet:8080/a", "https://intranet:8080/a"),
+        ("data.example:65535", "https://data.example:65535"),
+    ],
+)
+def test_a_host_with_a_port_is_a_web_address(typed: str, url: str) -> None:
+    assert web_address(typed) == url
+
+
 def test_a_long_scheme_that_cannot_be_opened_is_named_shortened() -> None:
     with pytest.raises(ValueError, match=f"^{'a' * 119}… URLs cannot be opened"):
         web_address(f"{'a' * 1000}://example.com")
