@@ -147,8 +147,11 @@ def test_an_installed_plugin_is_off_until_it_is_reviewed_and_again_when_it_chang
 
 def test_without_a_server_tools_lists_what_one_would_serve(home: Home) -> None:
     off = home.run("tools", "--json")
-    assert json.loads(off.stdout) == []
     assert "opentabs review chat" in off.stderr
+    home.start()
+    assert json.loads(home.run("tools", "--json").stdout) == json.loads(off.stdout)
+    assert home.tools() == []
+    assert home.run("stop").returncode == 0
     home.approve()
     assert home.tools() == ["chat_version", "chat_where"]
 

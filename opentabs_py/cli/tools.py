@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -21,7 +22,7 @@ from opentabs_py.cli.options import (
 if TYPE_CHECKING:
     from opentabs_py.calling.tool import Listing
     from opentabs_py.config.settings import Settings
-    from opentabs_py.core.consent import Permission, Standing
+    from opentabs_py.core.consent import Standing
     from opentabs_py.plugins.plugin import Plugin
 
 
@@ -87,8 +88,8 @@ def tools(
         refuse_unknown_plugins(settings.settings, loaded, quarantined)
         print_quarantined(quarantined)
         standings = _standings(loaded, settings)
-        allowed = _allowed(loaded, standings)
-        rows = [*_of_pages(allowed, settings), *_of_python(plugins.load_tools())]
+        _warn_of_off(standings)
+        rows = [*_of_pages(loaded, settings), *_of_python(plugins.load_tools())]
         _refuse_namesakes(rows)
         rows = _turned_on(rows, settings, standings)
         is_broken = bool(quarantined and not loaded)
@@ -173,33 +174,32 @@ def _standings(plugins: Sequence["Plugin"], settings: "Settings") -> "Mapping[st
     return find_standings(plugins, settings, Reviews(data_dir() / "reviews"))
 
 
-def _allowed(plugins: Sequence["Plugin"], standings: "Mapping[str, Standing]") -> list["Plugin"]:
-    """Return the plugins that may be served, and warn about the others."""
+def _warn_of_off(standings: "Mapping[str, Standing]") -> None:
+    """Warn about the plugins that are off until they are reviewed."""
     from opentabs_py.cli.terminal import warn
     from opentabs_py.session.standings import why_off
 
-    allowed: list[Plugin] = []
-    for plugin in plugins:
-        name = plugin.manifest.name
-        if (why := why_off(name, standings[name])) is None:
-            allowed.append(plugin)
-        else:
+    for name, standing in standings.items():
+        if (why := why_off(name, standing)) is not None:
             warn(why)
-    return allowed
 
 
 def _turned_on(
     rows: Sequence[_Row], settings: "Settings", standings: "Mapping[str, Standing]"
 ) -> list[_Row]:
-    """Return the tools that the permissions do not turn off."""
-    from opentabs_py.core.consent import GatedTool, decide
+    """Return the tools that are not off, and warn about permissions that name none."""
+    from opentabs_py.cli.terminal import warn
+    from opentabs_py.core.consent import GatedTool, decide, no_effect, unknown_rules
 
-    def permission(each: "Listing") -> "Permission":
+    def gated(each: "Listing") -> GatedTool:
         standing = standings.get(each.owner, "named")
-        gated = GatedTool(each.owner, each.name, read_only=each.is_read_only, standing=standing)
-        return decide(settings.permissions, gated).permission
+        return GatedTool(each.owner, each.name, read_only=each.is_read_only, standing=standing)
 
-    return [row for row in rows if permission(row.listing) != "off"]
+    tools = [gated(row.listing) for row in rows]
+    for rule in unknown_rules(settings.permissions, tools):
+        warn(no_effect(rule))
+    kept = [decide(settings.permissions, tool).permission != "off" for tool in tools]
+    return [*compress(rows, kept)]
 
 
 def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:

@@ -1,10 +1,11 @@
 """Decide whether a call may run: at once, after the user has allowed it, or not at all."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast, get_args
 
+from opentabs_py.core.page_tool_names import PAGE_OWNERS
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.text import shorten
 
@@ -95,6 +96,20 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
     if tool.standing == "page":
         return Decision("ask", "the page does not say that the tool only reads")
     return Decision("ask", "the tool may change something")
+
+
+def unknown_rules(rules: Iterable[str], tools: Iterable[GatedTool]) -> list[str]:
+    """Return the rules that name neither one of these tools nor its plugin, sorted."""
+    known = {DEFAULT}
+    for tool in tools:
+        known |= {tool.plugin, tool.rule, f"{tool.plugin}.{tool.name}"}
+    # Those of pages may be for a site that is not open.
+    return sorted(each for each in {*rules} - known if not each.startswith(PAGE_OWNERS))
+
+
+def no_effect(rule: str) -> str:
+    """Return the text that reports a rule of `unknown_rules`."""
+    return f'permissions."{rule}" has no effect: no plugin or tool of that name is served'
 
 
 class GivenRules:

@@ -15,7 +15,6 @@ from opentabs_py.consent.gate import Gate
 from opentabs_py.core import consent, failures
 from opentabs_py.core.consent import Decision, GatedTool, Standing
 from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.page_tool_names import PAGE_OWNERS
 from opentabs_py.core.plugin_names import HANDS, same_name
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import nearest
@@ -175,15 +174,10 @@ class ServedTools:
         """Call a function whenever the tools that clients see change; return the unsubscriber."""
         return self._listeners.subscribe(listener)
 
-    def unknown_rules(self) -> Collection[str]:
+    def unknown_rules(self) -> Sequence[str]:
         """Return the permissions that name neither a tool that is served nor its plugin."""
-        known = {consent.DEFAULT}
-        for tool in self._tools.values():
-            gated = self._gated(tool.listing)
-            known |= {gated.plugin, gated.rule, f"{gated.plugin}.{gated.name}"}
-        # Those of pages may be for a site that is not open.
-        rules = [rule for rule in self.gate.rules if not rule.startswith(PAGE_OWNERS)]
-        return [rule for rule in rules if rule not in known]
+        gated = (self._gated(tool.listing) for tool in self._tools.values())
+        return consent.unknown_rules(self.gate.rules, gated)
 
     def decision(self, name: str) -> Decision | None:
         """Return what happens to the calls of a tool; None if there is no such tool."""

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 
-from opentabs_py.core.consent import Standing
+from opentabs_py.core.consent import Standing, no_effect
 from opentabs_py.core.sdk_version import UNKNOWN
 from opentabs_py.errors import ConfigError
 from opentabs_py.plugins.plugin import Plugin, PluginChanges
@@ -40,9 +40,7 @@ class PluginLog:
         """Log permissions that name nothing: perhaps they are misspelt."""
         unknown = {*rules}
         for rule in sorted(unknown - self._unknown_rules):
-            logger.warning(
-                'permissions."%s" has no effect: no plugin or tool of that name is served', rule
-            )
+            logger.warning("%s", no_effect(rule))
         self._unknown_rules = unknown
 
     def log_settings(self, problem: ConfigError | None) -> None:

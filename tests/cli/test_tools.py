@@ -68,3 +68,18 @@ def test_with_hands_their_tools_are_listed_as_a_server_lists_them(tmp_path: Path
     names = [tool["name"] for tool in json.loads(listed.stdout)]
     assert {"page_snapshot", "page_click", "tabs_list"} < {*names}
     assert names == sorted(names)
+
+
+def test_a_permission_that_names_nothing_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.opentabs.permissions]\ndefault = "auto"\ndemo = "ask"\n"notes.add" = "off"\n'
+        '"demo.send_mesage" = "off"\n"page--any" = "off"\nzebra = "off"\n'
+    )
+    (tmp_path / "notes.py").write_text("from opentabs_py import tool\n@tool\ndef add(): 'Add.'\n")
+    options = ["--plugin", str(demo_plugin_dir()), "--tools", "notes.py", "--json"]
+    listed = opentabs_here("tools", *options, cwd=tmp_path)
+    assert listed.returncode == 0
+    assert listed.stderr.splitlines() == [
+        f'warning: permissions."{rule}" has no effect: no plugin or tool of that name is served'
+        for rule in ("demo.send_mesage", "zebra")
+    ]
