@@ -6,6 +6,9 @@ from typing import Final
 
 from jsonschema_rs import ValidationError, ValidationErrorKind
 
+from opentabs_py.core.broken_rules import broken_rule
+from opentabs_py.core.schema_cost import JsonObject
+
 Path = tuple[int | str, ...]
 Fault = tuple[Path, str]
 """The path to what is wrong in a value, and how it is wrong."""
@@ -17,20 +20,24 @@ _MOST_EXPLAINED: Final = 20  # errors of one alternative; a violation shows a fe
 _MOST_NAMES: Final = 20  # of what was expected
 
 
-def explain(error: ValidationError) -> list[Fault]:
+def explain(error: ValidationError, schema: JsonObject) -> list[Fault]:
     """Return what is wrong with a value.
 
     That a value matches none of several alternatives is of little use to an agent. A value is meant
     for an alternative if it has its type, and the literal that distinguishes it from the others, as
     `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, the result is what is
     wrong there; if for several, what all of them reject; if for none, what was expected.
+
+    Args:
+        error: What the validator says.
+        schema: The whole schema.
     """
     here = _path(error)
     match error.kind:
         case ValidationErrorKind.AnyOf(branches) | ValidationErrorKind.OneOfNotValid(branches):
             possible = [branch for branch in branches if not _is_forbidden(branch, here)]
         case _:
-            return [(here, error.message)]
+            return [(here, broken_rule(error, schema))]
     if not possible:
         return [(here, error.message)]
     meant = [branch for branch in possible if not _expected(branch, here)]
@@ -41,7 +48,8 @@ def explain(error: ValidationError) -> list[Fault]:
         if not meant:
             return [_was_expected(tagged, tag)]
     explained = [
-        [fault for part in branch[:_MOST_EXPLAINED] for fault in explain(part)] for branch in meant
+        [fault for part in branch[:_MOST_EXPLAINED] for fault in explain(part, schema)]
+        for branch in meant
     ]
     others = [{*faults} for faults in explained[1:]]
     shared = [fault for fault in explained[0] if all(fault in other for other in others)]

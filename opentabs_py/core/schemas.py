@@ -76,7 +76,8 @@ class Checker:
         copied = width * (size.depth + 1) * size.length
         if width * size.parts > MOST_LOOKS_FOR_VIOLATIONS or copied > MOST_COPIED:
             return [("", "does not match the schema, and is too large to say where")]
-        faults = (fault for error in validator.iter_errors(value) for fault in explain(error))
+        errors = validator.iter_errors(value)
+        faults = (fault for error in errors for fault in explain(error, self._schema))
         return [(path_text(path), _shorten(message)) for path, message in islice(faults, most)]
 
     @cached_property
