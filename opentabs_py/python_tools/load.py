@@ -131,9 +131,9 @@ def _not_loaded(what: str, error: BaseException) -> BaseException:
         return error
     frames = traceback.extract_tb(error.__traceback__)
     places = [frame for frame in frames if not frame.filename.startswith(_IMPORTING)]
-    has_place = isinstance(error, SyntaxError)  # in its text
-    last = f" ({places[-1].filename}, line {places[-1].lineno})" if places else ""
-    where = "" if has_place else last
+    where = ""
+    if places and not isinstance(error, SyntaxError):  # which says itself where it is
+        where = f" ({places[-1].filename}, line {places[-1].lineno})"
     return ConfigError(f"Cannot load the tools of {what}: {type(error).__name__}: {error}{where}.")
 
 

@@ -99,6 +99,14 @@ def test_a_file_that_cannot_be_used_says_why(tmp_path: Path, text: str, what: st
         load_tools([str(file)])
 
 
+def test_only_the_place_of_a_syntax_error_is_named_not_that_of_its_import(tmp_path: Path) -> None:
+    (tmp_path / "broken_neighbour.py").write_text("x = 1\ndef f(:")
+    (tmp_path / "importing.py").write_text("import broken_neighbour")
+    said = r"SyntaxError: invalid syntax \(broken_neighbour\.py, line 2\)\.$"
+    with pytest.raises(ConfigError, match=said):
+        load_tools([str(tmp_path / "importing.py")])
+
+
 def test_a_module_that_does_not_exist_says_so() -> None:
     with pytest.raises(ConfigError, match=r"No module named 'nothing_there'\.$"):
         load_tools(["nothing_there"])
