@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Never, cast
 
@@ -21,6 +22,7 @@ from opentabs_py.cli.options import (
     TimerOptions,
     gather_settings,
 )
+from opentabs_py.core.text import shorten
 from opentabs_py.errors import ConfigError
 
 
@@ -128,7 +130,7 @@ def _read_arguments(given: str) -> dict[str, Any]:
             text = sys.stdin.buffer.read()
         elif given.startswith("@"):
             text = Path(given[1:]).read_bytes()
-        value = json.loads(text, parse_constant=_refuse_constant)
+        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_as_object)
         json.dumps(value, ensure_ascii=False).encode()  # half of a character cannot be sent
     except OSError as error:
         raise ConfigError(f"Cannot read the arguments: {error}.") from error
@@ -140,6 +142,18 @@ def _read_arguments(given: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"The arguments are a {type(value).__name__}; pass a JSON object.")
     return cast(dict[str, Any], value)
+
+
+def _as_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object; with a key twice, one of its values would be lost silently."""
+    made = dict(members)
+    if len(made) < len(members):
+        [(twice, _)] = Counter(name for name, _ in members).most_common(1)
+        raise ConfigError(
+            f"The arguments have the key {json.dumps(shorten(twice))} twice in one object. Pass it "
+            "once."
+        )
+    return made
 
 
 def _refuse_constant(name: str) -> Never:
