@@ -20,6 +20,7 @@
   const READY = "ready";
   const OWN = "@page"; // stands for the page's own tools, where plugins have a name
   const STACK_MAX = 8000; // characters
+  const CAUSES_MAX = 5; // of one error
   const SHOWN_MAX = 1000; // characters of an object that was thrown
   const FIRST_PROBE = 1000; // ms; doubled before each further readiness check, until LAST_PROBE
   const LAST_PROBE = 30_000;
@@ -454,15 +455,15 @@
     );
     const code = read(() => error.code);
     const message = read(() => error.message);
-    const stack = read(() => error.stack);
     const isToolError = typeof code === "string" && code !== "";
     const category = isToolError ? read(() => error.category) : undefined;
     const retryAfterMs = isToolError ? read(() => error.retryAfterMs) : undefined;
+    const instead = (message === "" ? causeOf(error) : undefined) ?? thrown;
     return stringify({
       __proto__: null,
       code: isToolError ? slice(code, 0, 256) : "INTERNAL_ERROR",
-      stack: typeof stack === "string" ? slice(stack, 0, STACK_MAX) : undefined,
-      message: typeof message === "string" && message !== "" ? message : show(thrown),
+      stack: stackOf(error),
+      message: typeof message === "string" && message !== "" ? message : show(instead),
       category:
         typeof category === "string" && category !== "" ? slice(category, 0, 256) : undefined,
       retryable: isToolError && read(() => error.retryable) === true,
@@ -471,6 +472,38 @@
           ? retryAfterMs
           : undefined,
     });
+  }
+
+  /**
+   * Returns the stack of an error, then those of its causes. It is for developers; a cause may hold
+   * what the error's author did not mean to tell its caller.
+   * @param {any} error
+   * @returns {string | undefined} undefined if it has neither
+   */
+  function stackOf(error) {
+    const own = read(() => error.stack);
+    let stack = typeof own === "string" ? slice(own, 0, STACK_MAX) : "";
+    const seen = new MapConstructor();
+    for (let i = 0, each = error; i < CAUSES_MAX && stack.length < STACK_MAX; i++) {
+      apply(mapSet, seen, [each, true]);
+      each = causeOf(each);
+      if (each === undefined || apply(mapHas, seen, [each])) {
+        break;
+      }
+      stack += `${stack === "" ? "" : "\n"}[cause]: ${showCause(each)}`;
+    }
+    return stack === "" ? undefined : slice(stack, 0, STACK_MAX);
+  }
+
+  /** @param {any} error */
+  function causeOf(error) {
+    return read(() => error.cause);
+  }
+
+  /** @param {any} cause */
+  function showCause(cause) {
+    const stack = read(() => cause.stack);
+    return slice(typeof stack === "string" && stack !== "" ? stack : show(cause), 0, STACK_MAX);
   }
 
   /**

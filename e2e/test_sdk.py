@@ -354,6 +354,20 @@ async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
 
 
 @pytest.mark.usefixtures("open_page")
+async def test_the_stack_of_an_exception_includes_its_cause(running: OpenTabs) -> None:
+    with pytest.raises(ToolFailedError) as caught:
+        await running.call("sdk_probe_wrapped")
+
+    assert caught.value.detail.message == "There is no text."
+    assert re.search(
+        r"^\w+: There is no text\.\n    at .*src/tools\.ts:.*\n"
+        r"(.*\n)*\[cause\]: TypeError: Cannot read properties of null .*\n"
+        r"    at textOf \(src/tools\.ts:\d+:\d+\)\n",
+        caught.value.detail.stack or "",
+    )
+
+
+@pytest.mark.usefixtures("open_page")
 @pytest.mark.parametrize("debug", [False, True])
 async def test_mcp_clients_are_sent_a_stack_only_where_the_server_was_asked_to(
     running: OpenTabs, debug: bool

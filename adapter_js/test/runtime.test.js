@@ -246,6 +246,60 @@ test("of a stack, what fits a message is sent, and one that throws when read is 
   assert.deepEqual([stack, message], [undefined, "x"]);
 });
 
+// Each: what is thrown, and the lines of its stack that are not frames.
+for (const [thrown, lines] of /** @type {[string, string[]][]} */ ([
+  [
+    "new Error('outer', { cause: new TypeError('inner', { cause: new RangeError('root') }) })",
+    ["Error: outer", "[cause]: TypeError: inner", "[cause]: RangeError: root"],
+  ],
+  ["new Error('outer', { cause: 'text' })", ["Error: outer", "[cause]: text"]],
+  ["new Error('outer', { cause: { status: 409 } })", ["Error: outer", '[cause]: {"status":409}']],
+  ["new Error('outer', { cause: null })", ["Error: outer", "[cause]: null"]],
+  ["new Error('outer', { cause: undefined })", ["Error: outer"]],
+  ["{ code: 'LENT', message: 'outer', cause: 'text' }", ["[cause]: text"]],
+  [
+    "(() => { const e = new Error('self'); e.cause = new Error('other', { cause: e }); return e; })()",
+    ["Error: self", "[cause]: Error: other"],
+  ],
+  ["Object.defineProperty(new Error('outer'), 'cause', { get() { throw 1; } })", ["Error: outer"]],
+  [
+    "new Error('outer', { cause: new Proxy({}, { get() { throw 1; } }) })",
+    ["Error: outer", "[cause]: a value that cannot be shown was thrown"],
+  ],
+  [
+    "new (class Endless extends Error { get cause() { return new Endless('again'); } })('outer')",
+    ["Error: outer", ...Array(5).fill("[cause]: Error: again")],
+  ],
+])) {
+  test(`the stack of a thrown ${thrown} includes its causes`, async () => {
+    const { call } = await startPlugin(`{ fail: () => { throw ${thrown}; } }`);
+    const { stack, message } = (await call("fail")).body;
+    assert.deepEqual(
+      stack.split("\n").filter((/** @type {string} */ line) => !line.startsWith("    at ")),
+      lines,
+    );
+    assert.doesNotMatch(message, /inner|root|text|409|again/);
+  });
+}
+
+test("a stack with long causes is cut at the same length", async () => {
+  const { call } = await startPlugin(`{
+    fail: () => { throw new Error("outer", { cause: new Error("i".repeat(100_000)) }); },
+  }`);
+  const { stack } = (await call("fail")).body;
+  assert.equal(stack.length, 8000);
+  assert.match(stack, /^Error: outer\n {4}at .*\n\[cause\]: Error: iii/s);
+});
+
+test("the message of an error without one is its cause", async () => {
+  const { call } = await startPlugin(`{
+    fail: () => { throw new Error("", { cause: new TypeError("x is not y") }); },
+    bare: () => { throw new Error(""); },
+  }`);
+  assert.equal((await call("fail")).body.message, "TypeError: x is not y");
+  assert.equal((await call("bare")).body.message, "Error");
+});
+
 for (const thrown of [
   "null",
   "undefined",

@@ -128,7 +128,8 @@ class RegisteredTool(Model):
 class WireError(Model):
     """Why a tool returned no value; the fields of the ecosystem's `ToolError`.
 
-    `started` is false if the call ended before its tool started. `stack` is V8's text.
+    `started` is false if the call ended before its tool started. `stack` is V8's text, then
+    `[cause]: ` and that of each cause.
     """
 
     code: Annotated[str, StringConstraints(max_length=256)]

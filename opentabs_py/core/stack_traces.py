@@ -14,10 +14,11 @@ from opentabs_py.core.text import shorten
 
 AROUND: Final = 2  # lines of source before and after the one that threw
 LONGEST_LINE: Final = 120  # characters shown of a source line
-LONGEST_HEAD: Final = 500  # characters of a stack's text before its frames
+LONGEST_HEAD: Final = 500  # characters of an error's text before its frames
 MOST_KNOWN: Final = 1000  # cached positions; a page could invent any number
 LONGEST_FRAME: Final = 1000  # characters; a page could send one that is slow to match
 
+_CAUSE: Final = "[cause]: "  # begins the text of each cause, as the runtime writes it
 # As V8 writes them: `at send (URL:1:2)`, `at async Object.handle (URL:1:2)`, `at URL:1:2`.
 _FRAME: Final = re.compile(
     r"^\s+at (?P<name>.*?)\(?(?P<url>[^\s()]+):(?P<line>\d{1,9}):(?P<column>\d{1,9})\)?$"
@@ -147,40 +148,57 @@ def readable_stack(stack: str, source_map: SourceMap | None = None) -> str:
     Frames of the runtime are left out. Without a source map, frames name the built adapter.
 
     Args:
-        stack: The text V8 wrote in the page; it cannot be trusted.
+        stack: The text V8 wrote in the page, then that of each cause; it cannot be trusted.
         source_map: The adapter's source map.
     """
-    lines = stack.splitlines()
-    frames = [found for line in lines if (found := _frame(line)) is not None]
-    head = shorten("\n".join(lines[: _count_head(lines)]), LONGEST_HEAD)
-    places = {frame: place for frame in frames if (place := _place(frame)) is not None}
+    errors = _errors(stack.splitlines())
+    places = {
+        frame: place
+        for _, frames in errors
+        for frame in frames
+        if (place := _place(frame)) is not None
+    }
     origins = source_map.find(places.values()) if source_map is not None else {}
     shown: list[str] = []
     thrown: list[str] = []
-    for frame in frames:
-        ours = _OURS.match(frame["url"])
-        if ours is not None and frame not in places:
-            continue  # the runtime
-        origin = origins.get(places[frame]) if frame in places else None
-        where = f"{frame['url']}:{frame['line']}:{frame['column']}"
-        if ours is not None:
-            where = f"{BUILT_ADAPTER}:{frame['line']}:{frame['column']}"
-        if origin is not None and source_map is not None:
-            where = f"{source_map.name(origin)}:{origin.line + 1}:{origin.column + 1}"
-            if not thrown and source_map.is_own(origin):
-                thrown = source_map.frame(origin)
-        name = frame["name"].strip()
-        shown.append(f"    at {name} ({where})" if name else f"    at {where}")
-    return "\n".join([head, *shown, *(["", *thrown] if thrown else [])])
+    for head, frames in errors:
+        shown.append(shorten("\n".join(head), LONGEST_HEAD))
+        for frame in frames:
+            ours = _OURS.match(frame["url"])
+            if ours is not None and frame not in places:
+                continue  # the runtime
+            origin = origins.get(places[frame]) if frame in places else None
+            where = f"{frame['url']}:{frame['line']}:{frame['column']}"
+            if ours is not None:
+                where = f"{BUILT_ADAPTER}:{frame['line']}:{frame['column']}"
+            if origin is not None and source_map is not None:
+                where = f"{source_map.name(origin)}:{origin.line + 1}:{origin.column + 1}"
+                if not thrown and source_map.is_own(origin):
+                    thrown = source_map.frame(origin)
+            name = frame["name"].strip()
+            shown.append(f"    at {name} ({where})" if name else f"    at {where}")
+    return "\n".join([*shown, *(["", *thrown] if thrown else [])])
+
+
+def _errors(lines: list[str]) -> list[tuple[list[str], list[re.Match[str]]]]:
+    """Return the text and the frames of the error and of each of its causes.
+
+    The text of one is the lines before its first frame; a message may have several.
+    """
+    errors: list[tuple[list[str], list[re.Match[str]]]] = []
+    for line in lines:
+        if not errors or line.startswith(_CAUSE):
+            errors.append(([], []))
+        head, frames = errors[-1]
+        if (frame := _frame(line)) is not None:
+            frames.append(frame)
+        elif not frames:
+            head.append(line)
+    return errors
 
 
 def _frame(line: str) -> re.Match[str] | None:
     return _FRAME.match(line) if len(line) <= LONGEST_FRAME else None
-
-
-def _count_head(lines: list[str]) -> int:
-    """Return the number of lines before the first frame; a message may have several."""
-    return next((at for at, line in enumerate(lines) if _frame(line)), len(lines))
 
 
 def _place(frame: re.Match[str]) -> Position | None:

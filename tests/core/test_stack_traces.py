@@ -86,6 +86,45 @@ def test_frames_of_the_page_stay_and_a_message_of_several_lines_too() -> None:
     assert readable_stack(stack, SEND) == stack
 
 
+def test_causes_keep_their_messages_and_frames() -> None:
+    stack = (
+        "ToolError: Cannot send\nthe message\n"
+        f"    at send ({ADAPTER}:2:25)\n"
+        f"    at run ({RUNTIME}:1:1)\n"
+        "[cause]: TypeError: Failed to fetch\n"
+        f"    at parse ({ADAPTER}:2:45)\n"
+        f"    at run ({RUNTIME}:1:1)\n"
+        "[cause]: offline"
+    )
+    assert readable_stack(stack, SEND).startswith(
+        "ToolError: Cannot send\nthe message\n"
+        "    at send (src/send.ts:3:10)\n"
+        "[cause]: TypeError: Failed to fetch\n"
+        "    at parse (zod/index.js:1:1)\n"
+        "[cause]: offline\n"
+        "\n"
+        "  1 | export function send() {\n"
+    )
+
+
+def test_the_source_shown_is_that_of_a_cause_if_no_other_is_the_plugins() -> None:
+    stack = f"Error: no\n    at parse ({ADAPTER}:2:45)\n[cause]: Error: why\n    at {ADAPTER}:2:25"
+    assert "> 3 |   return row.text;" in readable_stack(stack, SEND)
+
+
+def test_other_lines_after_the_first_frame_are_left_out() -> None:
+    stack = "Error: no\n    at cb (https://chat.example/app.js:1:2)"
+    assert readable_stack(f"{stack}\n    at new Promise (<anonymous>)\nmore") == stack
+
+
+def test_each_cause_is_shortened() -> None:
+    stack = f"Error: {'a' * 1000}\n    at a:1:2\n[cause]: Error: {'b' * 1000}\n    at b:1:2"
+    shown = readable_stack(stack)
+    assert len(shown) < 1100
+    assert "\n[cause]: Error: bbb" in shown
+    assert shown.endswith("\n    at b:1:2")
+
+
 def test_a_source_that_the_map_does_not_hold_is_named_without_its_lines() -> None:
     shown = readable_stack(
         f"Error: no\n    at send ({ADAPTER}:2:25)",

@@ -1,5 +1,5 @@
 import { log, OpenTabsPlugin } from "@opentabs-dev/plugin-sdk";
-import { attempt, broken, names, sum } from "./tools.ts";
+import { attempt, broken, names, sum, wrapped } from "./tools.ts";
 
 /** What the host and the page did to the plugin, in order; kept on the page, for the tests. */
 function note(event: string): void {
@@ -12,7 +12,7 @@ class SdkProbe extends OpenTabsPlugin {
   readonly displayName = "SDK probe";
   override readonly description = "Uses every function of the SDK once in a real page";
   readonly urlPatterns = ["http://127.0.0.1/*"];
-  readonly tools = [attempt, names, sum, broken];
+  readonly tools = [attempt, names, sum, broken, wrapped];
   override async isReady() {
     return document.body.dataset["signedOut"] === undefined;
   }

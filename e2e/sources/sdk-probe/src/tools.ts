@@ -170,3 +170,17 @@ export const broken = sdk.defineTool({
   output: z.object({ text: z.string() }),
   handle: async () => ({ text: textOf("#not-there") }),
 });
+
+export const wrapped = sdk.defineTool({
+  name: "wrapped",
+  description: "Fail with an error that has a cause",
+  input: z.object({}),
+  output: z.object({ text: z.string() }),
+  async handle() {
+    try {
+      return { text: textOf("#not-there") };
+    } catch (cause) {
+      throw new sdk.ToolError("There is no text.", "NO_TEXT", { cause });
+    }
+  },
+});
