@@ -22,6 +22,8 @@
   const STACK_MAX = 8000; // characters
   const CAUSES_MAX = 5; // of one error
   const SHOWN_MAX = 1000; // characters of an object that was thrown
+  const PATH_MAX = 500; // characters of a path within a result
+  const TYPE_MAX = 100; // characters of a type's name
   const FIRST_PROBE = 1000; // ms; doubled before each further readiness check, until LAST_PROBE
   const LAST_PROBE = 30_000;
   const ANSWER_WITHIN = 6000; // ms that calls wait for isReady(); many plugins poll for 5 s
@@ -32,6 +34,7 @@
   const { apply, getPrototypeOf } = realm.Reflect;
   const { parse, stringify } = realm.JSON;
   const { defineProperty, freeze, hasOwn, keys: keysOf } = realm.Object;
+  const { toString: toTag } = realm.Object.prototype;
   const { isArray } = realm.Array;
   const { isFinite: isFiniteNumber } = realm.Number;
   const MapConstructor = realm.Map;
@@ -354,17 +357,22 @@
     return copy;
   }
 
+  const replaceInError = replacer((_type, value) => value);
+  const replaceInResult = replacer((type) => {
+    throw { __proto__: null, message: `it holds an object of type ${type}` };
+  });
+
   /**
-   * Converts a value to JSON. Unlike JSON.stringify, it converts `undefined` to null, a Map to an
-   * object and a Set to an array.
+   * Converts a result to JSON. Unlike JSON.stringify, it converts `undefined` to null, a Map to an
+   * object and a Set to an array, and refuses objects of the platform that would become `{}`.
    * @param {unknown} value
    * @returns {string}
    */
   function toJson(value) {
     try {
-      return stringify(value, replace) ?? "null";
+      return stringify(value, replaceInResult) ?? "null";
     } catch (error) {
-      const why = text(() => /** @type {Error} */ (error).message);
+      const why = read(() => locate(value)) ?? text(() => /** @type {Error} */ (error).message);
       throw {
         __proto__: null,
         code: "RESULT_NOT_SERIALIZABLE",
@@ -374,40 +382,132 @@
   }
 
   /**
-   * @this {any} the object or array that holds the value
-   * @param {string} key
-   * @param {unknown} given the value, or the result of its toJSON()
+   * Finds the first object in a result that JSON would turn into `{}`, and says where it is. It reads
+   * the result again: keeping track of the path is too slow for all results.
+   * @param {unknown} value
+   * @returns {string | undefined} undefined if there is none
    */
-  function replace(key, given) {
-    const value = isPatched() && !hasToJson(this[key]) ? this[key] : given;
-    if (typeof value !== "object" || value === null) {
-      return value;
+  function locate(value) {
+    /** @type {Map<number, unknown>} the objects around a value, by their depth */
+    const above = new MapConstructor();
+    /** @type {Map<number, string>} their paths */
+    const paths = new MapConstructor();
+    let depth = 0;
+    let path = "";
+    let found;
+    const replace = replacer((type, empty) => {
+      found = `${slice(path, 0, PATH_MAX)} is of type ${slice(type, 0, TYPE_MAX)}, which JSON turns into {}${adviceOn(type, empty)}`;
+      throw null;
+    });
+    /**
+     * @this {any}
+     * @param {string} key
+     * @param {unknown} given
+     */
+    function follow(key, given) {
+      while (depth > 0 && apply(mapGet, above, [depth]) !== this) {
+        depth--;
+      }
+      const step = isArray(this) ? `[${key}]` : `.${key}`;
+      path = depth === 0 ? "$" : `${apply(mapGet, paths, [depth])}${step}`;
+      const replaced = apply(replace, this, [key, given]);
+      depth++;
+      apply(mapSet, above, [depth, replaced]);
+      apply(mapSet, paths, [depth, path]);
+      return replaced;
     }
-    const prototype = getPrototypeOf(value);
-    if (prototype === objectPrototype || prototype === arrayPrototype) {
-      return value;
+    read(() => stringify(value, follow));
+    return found;
+  }
+
+  /**
+   * @param {string} type
+   * @param {any} value
+   */
+  function adviceOn(type, value) {
+    switch (type) {
+      case "Promise":
+        return "; await it";
+      case "Response":
+      case "Request":
+        return "; return await its json() or text()";
+      case "Blob":
+      case "File":
+        return "; return await its text()";
+      case "Headers":
+      case "FormData":
+      case "URLSearchParams":
+        return "; return Object.fromEntries() of it";
+      case "Error":
+      case "DOMException":
+        return "; throw it, or return its message";
     }
-    if (inherits(prototype, mapPrototype)) {
-      const object = /** @type {any} */ ({ __proto__: null });
-      apply(mapForEach, value, [
-        (/** @type {unknown} */ item, /** @type {any} */ name) => {
-          object[name] = item;
-        },
-      ]);
-      return object;
+    return "nodeType" in value ? "; return its text or attributes" : "";
+  }
+
+  /**
+   * @param {(type: string, value: object) => unknown} onEmpty called for an object that JSON would
+   *     turn into `{}` whatever it holds, and returns what to put in its place
+   */
+  function replacer(onEmpty) {
+    /**
+     * @this {any} the object or array that holds the value
+     * @param {string} key
+     * @param {unknown} given the value, or the result of its toJSON()
+     */
+    return function replace(key, given) {
+      const value = isPatched() && !hasToJson(this[key]) ? this[key] : given;
+      if (typeof value !== "object" || value === null) {
+        return value;
+      }
+      const prototype = getPrototypeOf(value);
+      if (prototype === objectPrototype || prototype === arrayPrototype) {
+        return value;
+      }
+      if (inherits(prototype, mapPrototype)) {
+        const object = /** @type {any} */ ({ __proto__: null });
+        apply(mapForEach, value, [
+          (/** @type {unknown} */ item, /** @type {any} */ name) => {
+            object[name] = item;
+          },
+        ]);
+        return object;
+      }
+      if (inherits(prototype, setPrototype)) {
+        /** @type {unknown[]} */
+        const list = [];
+        apply(setForEach, value, [
+          (/** @type {unknown} */ item) => {
+            const own = { __proto__: null, value: item, enumerable: true };
+            defineProperty(list, list.length, /** @type {any} */ (own));
+          },
+        ]);
+        return list;
+      }
+      const type = emptyType(value);
+      return type === undefined ? value : onEmpty(type, value);
+    };
+  }
+
+  /**
+   * Returns the type of an object of the platform that has no members for JSON, such as a Response.
+   * Not of an empty list or dictionary, nor of an instance of a page's class: those may be empty.
+   * @param {object} value
+   * @returns {string | undefined} undefined for any other object
+   */
+  function emptyType(value) {
+    if (keysOf(value).length > 0 || ("length" in value && !("nodeType" in value))) {
+      return undefined;
     }
-    if (inherits(prototype, setPrototype)) {
-      /** @type {unknown[]} */
-      const list = [];
-      apply(setForEach, value, [
-        (/** @type {unknown} */ item) => {
-          const own = { __proto__: null, value: item, enumerable: true };
-          defineProperty(list, list.length, /** @type {any} */ (own));
-        },
-      ]);
-      return list;
+    const type = slice(apply(toTag, value, []), 8, -1); // of "[object Response]"
+    switch (type) {
+      case "Object":
+      case "Number":
+      case "Boolean":
+      case "DOMStringMap":
+        return undefined;
     }
-    return value;
+    return type;
   }
 
   /**
@@ -512,7 +612,7 @@
    */
   function show(thrown) {
     const shown = text(() => `${thrown}`);
-    const json = shown === "[object Object]" ? read(() => toJson(thrown)) : "{}";
+    const json = shown === "[object Object]" ? read(() => stringify(thrown, replaceInError)) : "{}";
     return typeof json === "string" && json !== "{}" ? slice(json, 0, SHOWN_MAX) : shown;
   }
 

@@ -57,6 +57,27 @@ async def test_a_value_that_json_cannot_represent_is_an_error_that_says_so(
     assert "Return plain objects" in error.detail.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        ("response", "$.data.response is of type Response, "),
+        ("promise", "$[0] is of type Promise, which JSON turns into {}; await it."),
+        ("element", "$.main is of type HTMLFormElement, "),
+    ],
+)
+async def test_an_object_that_json_would_empty_is_an_error_that_says_where_it_is(
+    tab: Tab, kind: str, problem: str
+) -> None:
+    error = await tab.fail("give", {"kind": kind})
+
+    assert error.detail.code == "RESULT_NOT_SERIALIZABLE"
+    assert problem in error.detail.message
+
+
+async def test_objects_that_may_be_empty_are_empty_objects(tab: Tab) -> None:
+    assert await tab.call("give", {"kind": "empty"}) == [{}, {}, {}, {}, {}]
+
+
 async def test_a_value_too_deep_to_read_ends_its_call_at_once(tab: Tab) -> None:
     error = await tab.fail("give", {"kind": "deep"})
 

@@ -165,6 +165,18 @@ for (const [value, expected] of /** @type {[string, unknown][]} */ ([
   ["({ toJSON: () => 'own' })", "own"],
   ["Promise.resolve([1])", [1]],
   ["Object.create(null)", {}],
+  ["Object.create(Object.create(null))", {}],
+  ["new (class Bag {})()", {}],
+  ["new (class { get [Symbol.toStringTag]() { return 'Bag'; } a = 1 })()", { a: 1 }],
+  ["Object.assign(new Error('x'), { code: 'X' })", { code: "X" }],
+  ["[new Number(0), new Boolean(false), new String('')]", [0, false, ""]],
+  ["new Uint8Array(0)", {}],
+  ["new (class extends Map {})()", {}],
+  ["new (class { get [Symbol.toStringTag]() { return 'DOMStringMap'; } })()", {}],
+  [
+    "new (class { get [Symbol.toStringTag]() { return 'Storage'; } get length() { return 0; } })()",
+    {},
+  ],
 ])) {
   test(`a result of ${value} arrives as ${JSON.stringify(expected)}`, async () => {
     const { call } = await startPlugin(`{ give: () => ${value} }`);
@@ -189,6 +201,43 @@ for (const value of [
     const { kind, body } = await call("give");
     assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALIZABLE"]);
     assert.match(body.message, /Return plain objects/);
+  });
+}
+
+// Node's classes have the same type names as the browser's.
+const PLATFORM = "class HTMLElement { get nodeType() { return 1; } get length() { return 0; } }";
+
+// Each: what a tool returns, and what the error says about it.
+for (const [value, problem] of /** @type {[string, string][]} */ ([
+  ["fetched", "$ is of type Response, which JSON turns into {}; return await its json() or text()"],
+  ["({ data: { response: fetched } })", "$.data.response is of type Response, "],
+  [
+    "({ a: { b: 1 }, c: [{}, { d: [], later: Promise.resolve(1) }] })",
+    "$.c[1].later is of type Promise, which JSON turns into {}; await it",
+  ],
+  ["[new Map([['x', new Set([1, new Error('no')])]])]", "$[0].x[1] is of type Error, "],
+  [
+    "({ toJSON: () => ({ own: new WeakMap() }) })",
+    "$.own is of type WeakMap, which JSON turns into {}.",
+  ],
+  ["new Map().keys()", "$ is of type Map Iterator, "],
+  ["/x/", "$ is of type RegExp, "],
+  ["new ArrayBuffer(8)", "$ is of type ArrayBuffer, "],
+  [
+    "Object.defineProperty(new HTMLElement(), Symbol.toStringTag, { value: 'HTMLFormElement' })",
+    "$ is of type HTMLFormElement, which JSON turns into {}; return its text or attributes",
+  ],
+  ["(() => { const same = {}; return { a: same, b: same, c: [same, /x/] }; })()", "$.c[1] is of"],
+  ["({ ['k'.repeat(1000)]: /x/ })", `$.${"k".repeat(498)} is of`],
+])) {
+  test(`a result of ${value} is an error that says where the problem is`, async () => {
+    const { page, call } = await startPlugin(`{ give: () => ${value} }`);
+    page.context.fetched = new Response("{}");
+    page.run(PLATFORM.replace("class", "globalThis.HTMLElement = class"));
+    const { kind, body } = await call("give");
+    assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALIZABLE"]);
+    assert.ok(body.message.includes(`as JSON: ${problem}`), body.message);
+    assert.match(body.message, /\. Return plain objects/);
   });
 }
 
@@ -227,6 +276,7 @@ for (const [thrown, message] of [
   ["{ long: 'x'.repeat(9999) }", `{"long":"${"x".repeat(991)}`],
   ["{ get own() { throw 1; } }", "[object Object]"],
   ["{ own: 10n }", "[object Object]"],
+  ["{ status: 4, response: Promise.resolve() }", '{"status":4,"response":{}}'],
   ["{}", "[object Object]"],
   ["{ toString: () => 'said by itself' }", "said by itself"],
 ]) {

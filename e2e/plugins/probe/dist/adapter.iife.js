@@ -40,6 +40,13 @@
   const values = {
     circular: () => circular,
     bigint: () => ({ n: 1n }),
+    response: async () => ({ data: { response: await fetch(location.href) } }),
+    promise: () => [fetch(location.href)],
+    element: () => ({ title: document.title, main: document.createElement("form") }),
+    empty: () => {
+      const made = document.createElement("a");
+      return [made.dataset, made.classList, new Float32Array(), {}, new (class Empty {})()];
+    },
     undefined: () => undefined,
     map: () => ({ map: new Map([["z", 1], ["a", new Set([1, 2])]]) }),
     deep: () => JSON.parse("[".repeat(5000) + "]".repeat(5000)),
