@@ -1,6 +1,7 @@
 """`opentabs dev`: a plugin and Python tools that change while an agent uses them."""
 
 import os
+import shutil
 import signal
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,22 @@ async def test_a_plugin_whose_first_build_fails_is_served_and_shown_once_it_is_f
             async with Client(streamable_http_client(url)) as client:
                 await wait_for(shown, "opened http://127.0.0.1")
                 assert await greeting(client) == "Hello, Ada!"
+
+
+async def test_a_build_that_is_deleted_is_built_again(project: Path) -> None:
+    dist = project / "chat" / "dist"
+    hello = project / "chat" / "src" / "tools" / "hello.js"
+    with terminal(["opentabs", "dev", "chat", "--port", "0"], project) as shown:
+        await wait_for(shown, "MCP at ")
+        change(hello, "Hello, ", "Good morning, ")
+        await wait_for(shown, "Reloaded chat")  # from here on, it watches
+        built = sorted(each.name for each in dist.iterdir())
+
+        shutil.rmtree(dist)
+
+        await wait_for(shown, "dist changed")
+        await wait_for(shown, "✓ chat")
+        assert sorted(each.name for each in dist.iterdir()) == built
 
 
 def test_a_directory_without_a_plugin_is_refused_with_what_to_do(short_path: Path) -> None:

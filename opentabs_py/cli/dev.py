@@ -133,7 +133,8 @@ async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
                     if (page := await tabs.open_start_page(built.name)) is not None:
                         err.print(f"[green]✓[/] opened {escape(page.url)}", soft_wrap=True)
             is_first = False
-            err.print(f"[dim]{escape(changed_text(await next_source(changes)))}[/]")
+            files = await next_source(changes, or_build=True)
+            err.print(f"[dim]{escape(changed_text(files))}[/]")
 
 
 async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:

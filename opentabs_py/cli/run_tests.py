@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.cli.commands import Command
+from opentabs_py.core.plugin_files import DIST
 from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
@@ -277,10 +278,16 @@ class _Suite:
         return TOOL_FAILED if failed else code
 
 
-async def next_source(changes: "SourceChanges") -> list[str]:
-    """Wait until files change that the plugin or its tests depend on, and return their paths."""
+async def next_source(changes: "SourceChanges", *, or_build: bool = False) -> list[str]:
+    """Wait until files change that the plugin or its tests depend on, and return their paths.
+
+    Args:
+        changes: The plugin's.
+        or_build: Whether to return `dist` when the build is deleted.
+    """
     while True:
-        if files := [file for file in await changes.next() if is_source(file)]:
+        files = await changes.next()
+        if files := [each for each in files if is_source(each) or (or_build and each == DIST)]:
             return files
 
 

@@ -8,9 +8,11 @@ import anyio
 from anyio.lowlevel import checkpoint
 from watchfiles import Change, awatch  # pyright: ignore[reportUnknownVariableType]
 
+from opentabs_py.core.plugin_files import BUILT_ADAPTER, BUILT_TOOLS, DIST
+
 _QUIET = 20  # ms without a change before changes are reported
 _AT_MOST = 100  # ms before changes are reported even while more follow
-_NO_SOURCE = frozenset({"dist", "node_modules", "__pycache__", "test-results"})
+_NO_SOURCE = frozenset({DIST, "node_modules", "__pycache__", "test-results"})
 
 
 class SourceChanges:
@@ -37,24 +39,32 @@ class SourceChanges:
 
 @asynccontextmanager
 async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
-    """Watch a plugin's source and its tests from now on."""
+    """Watch a plugin's source and its tests from now on.
+
+    A build that is deleted counts as a change of `dist`.
+    """
     root = Path(await anyio.Path(directory).resolve())
     changes = SourceChanges()
+    built = {root / DIST, root / BUILT_ADAPTER, root / BUILT_TOOLS}
 
-    def is_source(_change: Change, path: str) -> bool:
-        parts = Path(path).relative_to(root).parts
+    def matters(change: Change, path: str) -> bool:
+        file = Path(path)
+        if file in built:
+            return change is Change.deleted and not file.exists()
+        parts = file.relative_to(root).parts
         # The directory itself is reported when its times or its mode change.
         return bool(parts) and not any(part in _NO_SOURCE or part.startswith(".") for part in parts)
 
     async def watch() -> None:
         async for files in awatch(
             root,
-            watch_filter=is_source,
+            watch_filter=matters,
             debounce=_AT_MOST,
             step=_QUIET,
             ignore_permission_denied=True,
         ):
-            changes.add(str(Path(path).relative_to(root)) for _, path in files)
+            paths = {Path(path) for _, path in files}
+            changes.add(DIST if p in built else str(p.relative_to(root)) for p in paths)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)

@@ -1,6 +1,7 @@
 """Watching the sources of a plugin."""
 
 import os
+import shutil
 from pathlib import Path
 
 import anyio
@@ -23,6 +24,42 @@ async def test_changes_of_source_files_are_reported_and_others_are_not(
             (tmp_path / "src" / "index.ts").write_text("written")
 
             assert await changes.next() == [str(Path("src", "index.ts"))]
+
+
+@pytest.mark.parametrize("how", ["deleted", "moved", "one file"])
+async def test_a_build_that_is_removed_is_reported_as_a_change_of_dist(
+    tmp_path: Path, how: str
+) -> None:
+    plugin = tmp_path / "plugin"
+    dist = plugin / "dist"
+    dist.mkdir(parents=True)
+    for name in ("adapter.iife.js", "adapter.iife.js.map", "tools.json"):
+        (dist / name).write_text("built")
+    with anyio.fail_after(20):
+        async with watch_source(plugin) as changes:
+            if how == "deleted":
+                shutil.rmtree(dist)
+            elif how == "moved":
+                dist.rename(tmp_path / "elsewhere")
+            else:
+                (dist / "tools.json").unlink()
+
+            assert await changes.next() == ["dist"]
+
+
+async def test_a_build_that_is_written_again_is_no_change(tmp_path: Path) -> None:
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    (dist / "tools.json").write_text("built")
+    with anyio.fail_after(20):
+        async with watch_source(tmp_path) as changes:
+            (dist / ".tools.json.1").write_text("again")
+            (dist / ".tools.json.1").replace(dist / "tools.json")
+            (dist / "pre-script.iife.js").write_text("old")
+            (dist / "pre-script.iife.js").unlink()
+            (tmp_path / "index.ts").write_text("written")
+
+            assert await changes.next() == ["index.ts"]
 
 
 async def test_changes_that_arrive_while_nobody_asks_are_reported_together() -> None:
