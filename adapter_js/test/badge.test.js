@@ -23,26 +23,26 @@ function badge(running, waiting) {
   return [shown.text, shown.title];
 }
 
-test("the badge is the sum, and the tooltip says of what", () => {
+test("the badge shows the sum of running and waiting calls, and the tooltip shows each", () => {
   assert.deepEqual(badge(1, 0), ["1", "OpenTabs: 1 call runs"]);
   assert.deepEqual(badge(2, 1), ["3", "OpenTabs: 2 calls run, 1 call waits for you"]);
   assert.deepEqual(badge(0, 2), ["2", "OpenTabs: 2 calls wait for you"]);
   assert.deepEqual(badge(0, 0), ["", "OpenTabs: connected"]);
 });
 
-test("more than fit on the icon are shown as more", () => {
+test("a count that does not fit on the icon is shown as 999+", () => {
   assert.equal(badge(999, 0)[0], "999");
   assert.deepEqual(badge(999, 1), ["999+", "OpenTabs: 999 calls run, 1 call waits for you"]);
 });
 
-test("the colour is another one while a person is asked", () => {
+test("the badge has another color while a call waits for the user", () => {
   badge(3, 0);
   const running = shown.color;
   badge(3, 1);
   assert.notEqual(shown.color, running);
 });
 
-test("a change of the connection takes the number away", () => {
+test("a change of the connection state clears the badge", () => {
   badge(3, 0);
   showState("not connected");
   assert.deepEqual([shown.text, shown.title], ["", "OpenTabs: not connected"]);

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { settled } from "./fakes.js";
 import { withGlobals } from "./sdk/fakes.js";
 
-// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
+// A computed name, so that tsc does not follow it: it would treat a page's modules as CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { Link } = await import(`${page}link.js`);
 const { Store } = await import(`${page}store.js`);
@@ -32,7 +32,7 @@ function serve(t, updates) {
   const reported = [];
   withGlobals(t, {
     reportError: (/** @type {unknown} */ error) => reported.push(error),
-    setTimeout: () => 0, // nothing connects again
+    setTimeout: () => 0, // never reconnects
     fetch: async (/** @type {string} */ url) => {
       requested.push(url);
       const body = new ReadableStream({
@@ -48,7 +48,7 @@ function serve(t, updates) {
   return { requested, reported };
 }
 
-test("an update that cannot be shown is reported, and the connection stays", async (t) => {
+test("an error in the handler of an update is reported, and the connection stays open", async (t) => {
   const { requested, reported } = serve(t, [update(1), update(2)]);
   /** @type {number[]} */
   const handled = [];

@@ -127,7 +127,7 @@ async function thrownBy(running) {
   return assert.fail("nothing was thrown");
 }
 
-test("the adapter has the manifest's tools in its order", () => {
+test("the adapter has the tools of the manifest, in the same order", () => {
   const tools = adapterOf(openPage(demoSite())).tools;
   assert.deepEqual(
     plain(tools).map((/** @type {{name: string}} */ tool) => tool.name),
@@ -147,7 +147,7 @@ test("an export without a context returns every message, newest first", async ()
   );
 });
 
-test("an export reports each page once it has it", async () => {
+test("an export reports each page after it has loaded", async () => {
   const site = demoSite();
   /** @type {(Report & {requests: number})[]} */
   const reports = [];
@@ -167,7 +167,7 @@ test("an export reports each page once it has it", async () => {
   ]);
 });
 
-test("an export of an empty channel is one page of nothing", async () => {
+test("an export of an empty channel has one empty page", async () => {
   /** @type {Report[]} */
   const reports = [];
   const context = { reportProgress: (/** @type {Report} */ report) => reports.push({ ...report }) };
@@ -179,7 +179,7 @@ test("an export of an empty channel is one page of nothing", async () => {
   assert.deepEqual(reports, [{ progress: 1, total: 1, message: "Exported page 1 of 1" }]);
 });
 
-test("an export whose signal is aborted asks for no further page and throws its reason", async () => {
+test("an export whose signal is aborted requests no more pages and throws the reason", async () => {
   const site = demoSite();
   const stop = new AbortController();
   const reason = new Error("cancelled by the client");
@@ -192,7 +192,7 @@ test("an export whose signal is aborted asks for no further page and throws its 
   assert.equal(site.requests.length, 2);
 });
 
-test("a signal reaches a request that is on its way", async () => {
+test("a signal aborts a request that is in flight", async () => {
   const stop = new AbortController();
   const reason = new Error("timed out");
   const fetch = (/** @type {string} */ _path, /** @type {RequestInit} */ { signal }) =>
@@ -204,13 +204,13 @@ test("a signal reaches a request that is on its way", async () => {
   await assert.rejects(running, (error) => error === reason);
 });
 
-test("teardown ends what still runs", async () => {
+test("calls fail after a teardown", async () => {
   const page = openPage(demoSite());
   adapterOf(page).teardown();
   await assert.rejects(handlerOf(page, "list_channels")({}), /unloaded/);
 });
 
-test("a missing session is an auth error that a retry does not fix", async () => {
+test("a missing session is an auth error that is not retryable", async () => {
   const page = openPage(demoSite({ signedIn: false }));
   assert.deepEqual(await thrownBy(handlerOf(page, "export_messages")({ channelId: "general" })), {
     text: "No session. Open the site's page first. Reload the tab to sign in, then call again.",
@@ -221,7 +221,7 @@ test("a missing session is an auth error that a retry does not fix", async () =>
   });
 });
 
-test("an unknown channel is not found", async () => {
+test("an unknown channel is a NOT_FOUND error", async () => {
   const page = openPage(demoSite());
   const thrown = await thrownBy(
     handlerOf(page, "send_message")({ channelId: "attic", text: "hi" }),
@@ -245,7 +245,7 @@ for (const { status, headers, code, category, retryable, retryAfterMs } of [
   },
   { status: 503, code: "SITE_ERROR", category: "internal", retryable: true },
 ]) {
-  test(`a ${status} with ${JSON.stringify(headers ?? {})} is ${code}`, async () => {
+  test(`status ${status} with headers ${JSON.stringify(headers ?? {})} is ${code}`, async () => {
     const site = demoSite({ answer: () => refuse(status, "No.", headers) });
     const { text, ...thrown } = await thrownBy(handlerOf(openPage(site), "list_channels")({}));
     assert.match(text, /^No\./);
@@ -253,19 +253,19 @@ for (const { status, headers, code, category, retryable, retryAfterMs } of [
   });
 }
 
-test("a refusal that is not JSON still says what happened", async () => {
+test("the error for a response that is not JSON contains the status", async () => {
   const site = demoSite({ answer: () => new Response("<h1>Bad gateway</h1>", { status: 502 }) });
   const thrown = await thrownBy(handlerOf(openPage(site), "list_channels")({}));
   assert.equal(thrown.text, "The site answered 502.");
 });
 
-test("a channel's id cannot leave its place in the path", async () => {
+test("a channel's id is escaped in the path", async () => {
   const site = demoSite();
   await thrownBy(handlerOf(openPage(site), "send_message")({ channelId: "a/../b?c", text: "hi" }));
   assert.deepEqual(site.requests, ["POST /api/channels/a%2F..%2Fb%3Fc/messages"]);
 });
 
-test("a message that is sent comes back with its author", async () => {
+test("send_message returns the message with its author", async () => {
   const sent = await handlerOf(
     openPage(demoSite()),
     "send_message",
@@ -273,19 +273,19 @@ test("a message that is sent comes back with its author", async () => {
   assert.deepEqual(plain(sent), { message: message("hi", 0) });
 });
 
-test("only the demo's page is ready", async () => {
+test("the plugin is ready only on the demo's page", async () => {
   assert.equal(await adapterOf(openPage(demoSite())).isReady(), true);
   assert.equal(await adapterOf(openPage(demoSite(), { isDemo: false })).isReady(), false);
 });
 
-test("other adapters keep their place beside it", () => {
+test("registering keeps the adapters of other plugins", () => {
   const other = { name: "other" };
   const page = openPage(demoSite(), { openTabs: { adapters: { other } } });
   assert.equal(page.__openTabs.adapters.other, other);
   assert.equal(adapterOf(page).name, "demo");
 });
 
-test("loading it again tears the old adapter down", async () => {
+test("loading the plugin again tears down the old adapter", async () => {
   const page = openPage(demoSite());
   const old = handlerOf(page, "list_channels");
   vm.runInContext(SOURCE, page);

@@ -11,7 +11,7 @@ const NEXT = "e".repeat(32);
 
 /** @type {any[]} what the server was sent and nobody has looked at yet */
 const sent = [];
-/** @type {() => Promise<object[]>} what comes of a script in a page */
+/** @type {() => Promise<object[]>} the result of a script in a page */
 let runInPage = async () => [];
 /** @type {any[]} the functions that were run in pages */
 const functions = [];
@@ -156,7 +156,7 @@ const THIRD = "3".repeat(32);
 await greet();
 registry.setPlugins([chat({})]);
 
-test("a call whose page is left before its last part was not delivered", async () => {
+test("a call whose page is left before its last part arrives is reported as not delivered", async () => {
   await attach(PAGE);
   announce(FIRST);
   take("tool.lost");
@@ -164,12 +164,12 @@ test("a call whose page is left before its last part was not delivered", async (
   assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "not_delivered" }]);
 });
 
-test("a call in parts for a document that has gone was not delivered", () => {
+test("a call in parts for a document that is gone is reported as not delivered", () => {
   announce(SECOND, "f".repeat(32));
   assert.deepEqual(take("tool.lost"), [{ callId: SECOND, reason: "not_delivered" }]);
 });
 
-test("a call of which only parts came is not named as one that the page has", async () => {
+test("a call is listed as the page's only after all its parts have arrived", async () => {
   const relay = await attach(PAGE);
   announce(THIRD);
   say({ method: "tabs.query", id: 5, params: {} });
@@ -183,7 +183,7 @@ test("a call of which only parts came is not named as one that the page has", as
   assert.deepEqual(after.documents[0].calls, [THIRD]);
 });
 
-test("a call that the page has and that is sent again may have run", async () => {
+test("a call that is sent again to a page that has received it counts as possibly run", async () => {
   const relay = await attach(PAGE);
   dispatch(FIRST);
   relay.say({ type: "received", callId: FIRST });
@@ -194,7 +194,7 @@ test("a call that the page has and that is sent again may have run", async () =>
   assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
 });
 
-test("a call that was cancelled before its page said it had it is not listed", async () => {
+test("a call that is cancelled before its page confirms it is not listed", async () => {
   const relay = await attach(PAGE);
   dispatch(SECOND);
   const params = { documentId: PAGE, callId: SECOND, reason: "no longer needed" };
@@ -232,7 +232,7 @@ function block(t) {
   return resolve;
 }
 
-test("a page that blocks as it replaces another delays no answer", async (t) => {
+test("a new page that blocks its thread does not delay responses", async (t) => {
   const relay = await attach(PAGE);
   block(t);
   relay.close();
@@ -240,7 +240,7 @@ test("a page that blocks as it replaces another delays no answer", async (t) => 
   assert.deepEqual(await listed(), [NEXT]);
 });
 
-test("a page that blocks and has no relay delays answers only briefly", async (t) => {
+test("a page that blocks its thread and has no relay delays responses by at most 300 ms", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const relay = await attach(PAGE, "this", [FIRST]);
   const answer = block(t);
@@ -255,7 +255,7 @@ test("a page that blocks and has no relay delays answers only briefly", async (t
   assert.deepEqual(await listed(), []);
 });
 
-test("a relay of an earlier load of the extension is not listed", async () => {
+test("the relay of an earlier load of the extension is not listed", async () => {
   await attach(PAGE, "this", [FIRST]);
   await attach(NEXT, "earlier", [SECOND]); // before the worker has read its own load id
   assert.deepEqual(await listed(), [NEXT]);
@@ -273,14 +273,14 @@ function having(adopted) {
   return { complete: true, plugins: adopted.map(state) };
 }
 
-test("a plugin whose settings changed is injected again, also in a document that missed it", async () => {
+test("a plugin whose settings have changed is injected again, even into a document that missed the change", async () => {
   await plugins.sync([chat({ key: "old" })]);
   const page = await attach(PAGE, "this", [], having([]));
   const old = page.take("adopt");
   await plugins.sync([chat({ key: "new" })]);
   assert.deepEqual([old.length, page.take("adopt").length], [1, 1]);
 
-  // It comes from the cache, or the worker ended between storing the settings and injecting them.
+  // It was restored from the cache, or the worker ended before injecting the stored settings.
   const back = await attach(NEXT, "this", [], having(old));
   const now = back.take("adopt");
   assert.equal(now.length, 1);
@@ -290,7 +290,7 @@ test("a plugin whose settings changed is injected again, also in a document that
 
 const PUBLIC = "https://chat.example/public";
 
-test("a plugin stays away from a URL that it does not serve, whatever it still reports", async () => {
+test("a plugin is dropped at a URL that it does not serve, even if it still reports to be ready", async () => {
   await plugins.sync([{ ...chat({}), excludeMatches: [PUBLIC] }]);
   const page = await attach(PAGE, "this", [], having([]));
   page.say({ type: "readiness", plugin: "chat", state: { readiness: "ready" } });
@@ -307,7 +307,7 @@ test("a plugin stays away from a URL that it does not serve, whatever it still r
   assert.deepEqual([await listed(), page.take("adopt").length], [[PAGE], 1]);
 });
 
-test("a query is answered although a document is still loading", async () => {
+test("a query is answered while a document is still loading", async () => {
   await plugins.sync([chat({})]);
   const relay = await attach(PAGE, "this", [], { plugins: [] });
   sent.splice(0);
@@ -318,7 +318,7 @@ test("a query is answered although a document is still loading", async () => {
   assert.deepEqual(relay.take("ask"), []);
 });
 
-test("a query is answered although the plugin it asks leaves its page", async () => {
+test("a query is answered when the plugin it asks is dropped from the page", async () => {
   await plugins.sync([{ ...chat({}), excludeMatches: [PUBLIC] }]);
   await attach(PAGE, "this", [], having([]));
   sent.splice(0);
@@ -331,7 +331,7 @@ test("a query is answered although the plugin it asks leaves its page", async ()
   );
 });
 
-test("a query is answered although the relay that it asked connects again", async () => {
+test("a query is answered when the relay it asked reconnects", async () => {
   await plugins.sync([chat({})]);
   const relay = await attach(PAGE);
   sent.splice(0);
@@ -358,7 +358,7 @@ function refuseOnce(t) {
   });
 }
 
-test("a request that Chrome refuses is answered with an error", async (t) => {
+test("a request that Chrome rejects is answered with an error", async (t) => {
   refuseOnce(t);
   sent.splice(0);
   say({ method: "tabs.query", id: 10, params: {} });
@@ -370,7 +370,7 @@ test("a request that Chrome refuses is answered with an error", async (t) => {
   );
 });
 
-test("a change is sent although Chrome refused the first look at it", async (t) => {
+test("a change of tabs is sent after Chrome rejected the first query", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   refuseOnce(t);
   const refused = tabs.changed().catch(() => undefined);
@@ -383,7 +383,7 @@ test("a change is sent although Chrome refused the first look at it", async (t) 
   assert.equal(take("tabs.changed").length, 1);
 });
 
-test("a page that changes its readiness all the time is listed at most every 100 ms", async (t) => {
+test("a page that keeps changing its readiness is reported at most every 100 ms", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   const relay = await attach(PAGE);
   const flip = async () => {
@@ -403,7 +403,7 @@ test("a page that changes its readiness all the time is listed at most every 100
   t.mock.timers.tick(100);
 });
 
-test("a relay without a tab, as in a panel of the browser, is not disconnected", () => {
+test("a relay without a tab, such as in a side panel, is not disconnected", () => {
   const port = {
     name: "relay",
     sender: { frameId: 0 },
@@ -412,7 +412,7 @@ test("a relay without a tab, as in a panel of the browser, is not disconnected",
   documents.attach(/** @type {any} */ (port));
 });
 
-test("a setting that was removed leaves the page, unless another plugin has it", async () => {
+test("a setting that was removed is removed from the page, unless another plugin has it", async () => {
   registry.setPlugins([chat({ site: "a" })]);
   const relay = await attach("9".repeat(32), "this", [], { plugins: [] });
   relay.say({ type: "complete" });
@@ -423,7 +423,7 @@ test("a setting that was removed leaves the page, unless another plugin has it",
   replace("chat", { key: "secret", shared: 1 });
   replace("mail", { shared: 2 });
   replace("mail", {});
-  assert.deepEqual(settings(), { key: "secret", shared: 1 }); // the other plugin's is in force again
+  assert.deepEqual(settings(), { key: "secret", shared: 1 }); // the other plugin's applies again
   replace("mail", { shared: 2 });
   replace("chat", {});
   assert.deepEqual(settings(), { shared: 2 });

@@ -1,4 +1,4 @@
-// A page to load the runtime and the relay into, with hand-written ends for both.
+// A page to load the runtime and the relay into, with hand-written fakes for the other ends.
 
 import { readFileSync } from "node:fs";
 import vm from "node:vm";
@@ -12,7 +12,7 @@ export function source(path) {
 }
 
 /**
- * Runs everything that is ready to run; then checks again, a bounded number of times.
+ * Runs everything that is ready to run, until a condition holds. Fails after 1000 turns.
  * @param {() => unknown} condition
  * @param {string} what
  */
@@ -151,7 +151,7 @@ export function channelEnd(node, { hears, says }) {
     /** @param {string} text */
     say(text) {
       const event = new CustomEvent(says, { detail: text, cancelable: true });
-      // A relay listens; only a runtime says that it received something.
+      // Only a runtime confirms that it received something.
       if (dispatchEvent.call(node, event) && says === "down") {
         throw new Error("nobody received it");
       }
@@ -194,7 +194,7 @@ export function fakeWorker() {
   return {
     chrome: { runtime },
     ports,
-    /** What the relay sent on its current Port and nobody has read yet. */
+    /** Returns what the relay has sent on its current Port since the last call. */
     drain: () => /** @type {End} */ (ports.at(-1)).said.splice(0),
     /** @param {unknown} message */
     say(message) {

@@ -91,7 +91,7 @@ for (const [action, wanted] of /** @type {[string, string[]][]} */ ([
   ["reorder", ["a", "c", "b"]],
   ["delay", ["a", "b", "c"]],
 ])) {
-  test(`on the port, ${action} is done to the message it counts`, async () => {
+  test(`on the port, ${action} applies to the nth message`, async () => {
     const { port, posted } = await world(plan(rule({ action, nth: [2] })));
 
     for (const message of ["a", "b", "c"]) {
@@ -102,7 +102,7 @@ for (const [action, wanted] of /** @type {[string, string[]][]} */ ([
   });
 }
 
-test("a delayed message holds up what comes behind it", async (context) => {
+test("a delayed message also delays those behind it", async (context) => {
   context.mock.timers.enable({ apis: ["setTimeout"] });
   const { port, posted } = await world(plan(rule({ action: "delay", nth: [1], ms: 500 })));
 
@@ -114,7 +114,7 @@ test("a delayed message holds up what comes behind it", async (context) => {
   assert.deepEqual([before, posted], [[], ["a", "b"]]);
 });
 
-test("what goes down the port is handled as what goes up it is", async () => {
+test("rules apply to messages down the port as to messages up", async () => {
   const { listeners, heard } = await world(plan(rule({ direction: "down", kind: "tool.ack" })));
 
   listeners[0]?.(frame("tool.ack"));
@@ -123,7 +123,7 @@ test("what goes down the port is handled as what goes up it is", async () => {
   assert.deepEqual(heard, [frame("tool.cancel")]);
 });
 
-test("a traced frame is of the kind of what it carries", async () => {
+test("a traced frame has the kind of the message it carries", async () => {
   const { port, posted } = await world(plan(rule({ kind: "tool.result" })));
 
   port.postMessage({ type: "traced", callId: "1", frame: frame("tool.result") });
@@ -132,7 +132,7 @@ test("a traced frame is of the kind of what it carries", async () => {
   assert.deepEqual(posted, [{ type: "received", callId: "1" }]);
 });
 
-test("on the event hop, messages of the page are handled by their kind", async () => {
+test("on the event hop, rules match the page's messages by kind", async () => {
   const { channel, handled } = await world(
     plan(rule({ hop: "event", kind: "tool.progress", nth: [1] })),
   );
@@ -147,14 +147,14 @@ test("on the event hop, messages of the page are handled by their kind", async (
   ]);
 });
 
-test("on the event hop, what the relay tells the page is dropped without its knowing", async () => {
+test("on the event hop, a message to the page is dropped, and the relay sees it as received", async () => {
   const { channel, told } = await world(plan(rule({ hop: "event", direction: "down" })));
 
   assert.equal(channel.send("c123"), true);
   assert.deepEqual(told, []);
 });
 
-test("the character that is changed is where the next random number says, round and round", async () => {
+test("the next random number selects the character to corrupt, and the numbers repeat", async () => {
   const { port, posted } = await world(plan(rule({ action: "corrupt" })));
 
   for (let i = 0; i < 3; i++) {
@@ -168,7 +168,7 @@ test("the character that is changed is where the next random number says, round 
   assert.equal(posted[0], `${"a".repeat(601)}#${"a".repeat(398)}`);
 });
 
-test("without rules all passes, and the document says that it knows them", async () => {
+test("without rules all messages pass, and the document confirms the rules", async () => {
   const { channel, port, told, posted, handled, root } = await world(undefined);
 
   channel.send("d1");
@@ -179,7 +179,7 @@ test("without rules all passes, and the document says that it knows them", async
   assert.equal(root.dataset.opentabsFaults, "0");
 });
 
-test("what is carried out is reported: its rule, the direction, and which message it was", async () => {
+test("each fault is reported with its rule, direction and message number", async () => {
   const rules = [rule({ nth: [9], number: 4 }), rule({ kind: "tool.result", number: 5 })];
   const { port, listeners, written } = await world(plan(...rules));
 
@@ -195,7 +195,7 @@ test("what is carried out is reported: its rule, the direction, and which messag
   ]);
 });
 
-test("rules that are planted later leave the counts of those before", async () => {
+test("adding rules keeps the counts of the rules before them", async () => {
   const first = rule({ nth: [3] });
   const { port, posted, changed } = await world(plan(first));
   port.postMessage("a");
@@ -208,7 +208,7 @@ test("rules that are planted later leave the counts of those before", async () =
   assert.deepEqual(posted, ["a", "b", "d"]);
 });
 
-test("new rules replace the old, and count from one", async () => {
+test("rules of a new epoch replace the old and count from one", async () => {
   const { port, posted, changed, root } = await world(plan(rule({ nth: [1] })));
   port.postMessage("a");
 

@@ -77,7 +77,7 @@ beforeEach(() => {
 });
 
 for (const name of ["local", "session", "tabs"]) {
-  test(`the next connection says hello if ${name} fails only once`, async () => {
+  test(`the next connection sends hello if ${name} fails only once`, async () => {
     failing.add(name);
     registry.restore();
     link.start(router.sayHello, () => assert.fail("it received something"));

@@ -49,19 +49,19 @@ for (const left of [
   "No tab with id: 7.",
   "No frame with id 0 in tab with id 7.",
 ]) {
-  test(`a document that is left meanwhile is no problem of its plugins: ${left}`, async () => {
+  test(`a document that is left during the injection is not a problem of its plugins: ${left}`, async () => {
     refusal = left;
     assert.deepEqual((await plugins.sync([CHAT])).problems, []);
   });
 }
 
-test("a page that Chrome keeps plugins out of is a problem", async () => {
+test("a page that Chrome does not let plugins into is a problem", async () => {
   refusal = "Cannot access contents of the page.";
   const { problems } = await plugins.sync([CHAT]);
   assert.deepEqual(problems, [{ plugin: "chat", tabId: TAB, message: `Error: ${refusal}` }]);
 });
 
-test("a page that hangs gets one runtime, however many lists of plugins come", async () => {
+test("a page that hangs receives one runtime, regardless of how many lists of plugins arrive", async () => {
   refusal = "";
   injected.length = 0;
   hang = Promise.withResolvers();
@@ -75,7 +75,7 @@ test("a page that hangs gets one runtime, however many lists of plugins come", a
   assert.equal(injected.filter(isRuntime).length, 2);
 });
 
-test("the problems of a list are those of its own plugins", async () => {
+test("the problems of a list concern only its own plugins", async () => {
   refusal = "Cannot access contents of the page.";
   hang = Promise.withResolvers();
   const first = plugins.sync([CHAT]);

@@ -14,12 +14,12 @@ const documented = all(read("docs/protocol.md"), /^\| (?:relay|page) \| `(.)` /g
 const from = (/** @type {string} */ end) =>
   sorted(all(read("docs/protocol.md"), new RegExp(`^\\| ${end} \\| \`(.)\` `, "gm")));
 
-test("each letter has one meaning, whichever end sends it", () => {
+test("each letter has one meaning, regardless of which end sends it", () => {
   assert.equal(new Set(documented).size, documented.length);
   assert.ok(documented.length > 10);
 });
 
-test("the documented letters are those that each end sends", () => {
+test("each end sends the documented letters, and no others", () => {
   const relay = read("extension/content/relay.js") + read("extension/content/channel.js");
   const page = read("adapter_js/runtime.js") + read("extension/content/page_tools.js");
 
@@ -27,7 +27,7 @@ test("the documented letters are those that each end sends", () => {
   assert.deepEqual(sorted(all(page, /(?:send\(|= )`([a-z])\$\{/g)), from("page"));
 });
 
-test("the documented letters are those that each end receives, and that faults select", () => {
+test("each end receives the documented letters, and faults select the same ones", () => {
   const faults = read("opentabs_py/testing/faults.js");
   const keys = (/** @type {string} */ name) =>
     sorted(all(faults.split(`const ${name} =`)[1]?.split("});")[0] ?? "", /^ {4}([a-z]):/gm));

@@ -51,7 +51,7 @@ async function attach() {
   await settled();
 }
 
-test("ten relays that attach while the server is away leave one timer", async () => {
+test("ten relays that attach while the server is away set one timer", async () => {
   link.start(
     () => assert.fail("it opened"),
     () => assert.fail("it received something"),
@@ -62,7 +62,7 @@ test("ten relays that attach while the server is away leave one timer", async ()
   assert.equal(pending.size, 1);
 });
 
-test("a timer that runs leaves the next one", async () => {
+test("a timer that fires sets the next one", async () => {
   const [timer] = pending;
   opened = 0;
   pending.clear();

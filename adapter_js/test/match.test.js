@@ -21,7 +21,7 @@ for (const [pattern, url] of other) {
   });
 }
 
-test("a URL that an excluding pattern matches is not served", () => {
+test("a URL that an exclude pattern matches is not served", () => {
   const plugin = {
     matches: ["https://a.example/*"],
     excludeMatches: ["https://a.example/admin/*"],
@@ -30,11 +30,11 @@ test("a URL that an excluding pattern matches is not served", () => {
   assert.equal(serves(plugin, "https://a.example/x"), true);
 });
 
-test("a plugin without patterns serves nothing", () => {
+test("a plugin without patterns serves no URL", () => {
   assert.equal(serves({ matches: [], excludeMatches: [] }, "https://a.example/"), false);
 });
 
-test("a long hostile path is judged in an instant", () => {
+test("matching a long hostile path does not backtrack", () => {
   const pattern = `https://a.example/${"*a".repeat(40)}b`; // backtracking would never end
   const url = `https://a.example/${"a".repeat(10_000)}`;
   assert.equal(serves({ matches: [pattern], excludeMatches: [] }, url), false);

@@ -25,7 +25,7 @@ Object.assign(globalThis, {
   },
 });
 
-test("nothing waits any more for a tab that was closed before it had loaded", async () => {
+test("a tab that is closed before it has loaded leaves no timer", async () => {
   await assert.rejects(open(), /No tab with id/);
   assert.equal(pending.size, 0);
 });

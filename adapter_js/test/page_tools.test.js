@@ -6,7 +6,7 @@ import { channelEnd, makeNode, makePage, NAME, settled, source, until } from "./
 
 const SCRIPTS = ["extension/content/page_tools.js", "adapter_js/runtime.js"].map(source);
 
-// The minimum of a browser's WebMCP. It announces tools when the test says so.
+// The minimum of a browser's WebMCP. It announces changes when a test calls `announce`.
 const BROWSER = `
   class ModelContext extends EventTarget {
     all = new Map();
@@ -19,12 +19,12 @@ const BROWSER = `
     async executeTool(tool, input) { return JSON.stringify({ by: "the browser", input }); }
   }
   document.modelContext = new ModelContext();
-  const tell = () => document.modelContext.dispatchEvent(new Event("toolchange"));
+  const announce = () => document.modelContext.dispatchEvent(new Event("toolchange"));
   const register = (name, execute, more = {}, options = {}) =>
     document.modelContext.registerTool({ name, description: "d", execute, ...more }, options);
 `;
 
-/** @param {{early?: string}} [options] what the page does before the scripts are there */
+/** @param {{early?: string}} [options] what the page runs before the scripts */
 async function startPage({ early = "" } = {}) {
   const node = makeNode();
   const page = makePage(node);
@@ -70,12 +70,12 @@ async function startPage({ early = "" } = {}) {
   };
 }
 
-test("a page without tools says so once it has loaded", async () => {
+test("a page without tools sends an empty list after it has loaded", async () => {
   const page = await startPage();
   assert.deepEqual(page.list(), { tools: [], leftOut: 0 });
 });
 
-test("a tool runs with its own function, and its error is its own", async () => {
+test("a call runs the page's own function and returns its error", async () => {
   const page = await startPage();
   await page.run(`
     register("add", ({a}) => ({sum: a + 1}));
@@ -85,18 +85,18 @@ test("a tool runs with its own function, and its error is its own", async () => 
   assert.equal((await page.call("2 fail")).message, "my own");
 });
 
-test("a tool that was taken away is gone before the browser says so", async () => {
+test("a removed tool cannot be called, even before the browser announces the change", async () => {
   const page = await startPage();
   await page.run(`
     const off = new AbortController();
     register("add", () => "ran", {}, {signal: off.signal})`);
   await page.run("off.abort()");
-  assert.deepEqual(page.names(), ["1 add"]); // nothing has said so
+  assert.deepEqual(page.names(), ["1 add"]); // no change was announced
   const { code, started, retryable } = await page.call("1 add");
   assert.deepEqual([code, started, retryable], ["PAGE_TOOL_GONE", false, false]);
 });
 
-test("a call of an earlier registration does not run the later one", async () => {
+test("a call to an earlier registration does not run the later one", async () => {
   const page = await startPage();
   await page.run(`
     const off = new AbortController();
@@ -107,7 +107,7 @@ test("a call of an earlier registration does not run the later one", async () =>
   assert.equal(await page.call("2 add"), "second");
 });
 
-test("a call of an earlier registration is gone before the list says so", async () => {
+test("a call to an earlier registration is refused before the list has changed", async () => {
   const page = await startPage({
     early: `
       globalThis.isHeld = false;
@@ -124,14 +124,14 @@ test("a call of an earlier registration is gone before the list says so", async 
   assert.equal((await page.call("1 add")).code, "PAGE_TOOL_GONE");
 });
 
-test("a second registration that the browser refuses leaves the first", async () => {
+test("a second registration that the browser rejects keeps the first", async () => {
   const page = await startPage();
   await page.run("register('add', () => 'first')");
   await page.run("register('add', () => 'second').catch(() => {})");
   assert.equal(await page.call("1 add"), "first");
 });
 
-test("a tool that was registered before is run by the browser", async () => {
+test("a tool that was registered before the runtime started is run by the browser", async () => {
   const page = await startPage({ early: "register('old', () => 'own')" });
   assert.deepEqual(page.names(), ["1 old"]);
   assert.deepEqual(await page.call("1 old", { a: 1 }), { by: "the browser", input: { a: 1 } });
@@ -151,7 +151,7 @@ test("tools over the limits are left out and counted", async () => {
   assert.deepEqual([page.list().tools.length, page.list().leftOut], [100, 6]);
 });
 
-test("many schemas that are large together are left out", async () => {
+test("tools whose schemas are too large in total are left out", async () => {
   const page = await startPage();
   await page.run(`
     const inputSchema = {description: "x".repeat(10000)};
@@ -165,11 +165,11 @@ test("the same list is not sent twice", async () => {
   const page = await startPage();
   await page.run("register('add', () => 1)");
   const before = page.relay.ofKind("w").length;
-  await page.run("tell(); tell()");
+  await page.run("announce(); announce()");
   assert.equal(page.relay.ofKind("w").length, before);
 });
 
-test("a new relay is sent the list again", async () => {
+test("the list is sent again to a new relay", async () => {
   const page = await startPage();
   await page.run("register('add', () => 1)");
   const before = page.relay.ofKind("w");
@@ -178,7 +178,7 @@ test("a new relay is sent the list again", async () => {
   assert.deepEqual(page.relay.ofKind("w"), [...before, before.at(-1)]);
 });
 
-test("the page finds nothing of it but functions that look like the browser's", async () => {
+test("all a page can find is functions that look like the browser's", async () => {
   const page = await startPage();
   await page.run(`
     globalThis.found = [

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { FakeElement, fakeDocument } from "./fake_dom.js";
 import { settled } from "./fakes.js";
 
-// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
+// A computed name, so that tsc does not follow it: it would treat a page's modules as CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { toolList } = await import(`${page}tool_list.js`);
 
@@ -24,7 +24,7 @@ const TOOL = {
   readOnly: false,
 };
 
-test("a permission that cannot be saved goes back to the one saved last", async () => {
+test("a permission that cannot be saved is reset to the one saved last", async () => {
   let works = true;
   const post = async () => {
     if (!works) throw new Error("The server is gone.");

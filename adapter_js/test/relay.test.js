@@ -37,7 +37,7 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   };
   /** @type {() => void} */
   let childrenChanged = () => {};
-  /** @type {{onmessage(): void}[]} ports with a message on its way */
+  /** @type {{onmessage(): void}[]} ports with a message in flight */
   const posts = [];
   const context = vm.createContext({
     // The same document as the page's, by this world's own methods.
@@ -52,7 +52,8 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
         removeEventListener: removeEventListener.bind(target),
         dispatchEvent: dispatchEvent.bind(target),
         createElement: () => node,
-        adoptNode: () => assert.ok(frame.isThere, "the frame took the node's listeners along"),
+        adoptNode: () =>
+          assert.ok(frame.isThere, "the frame was removed before the node was adopted"),
       },
       more,
     ),
@@ -83,10 +84,10 @@ function startRelay({ runtime = true, late = false, document: more = {} } = {}) 
   const load = () => vm.runInContext(RELAY, context);
   load();
 
-  /** @type {number[]} the links for which all was sent again, of the last look */
+  /** @type {number[]} the epochs of links with resent messages, of the last drain */
   let marks = [];
 
-  /** What the worker received: frames of the wire, joined and parsed, and other messages. */
+  /** Returns what the worker received: joined and parsed frames, and other messages. */
   function drain() {
     /** @type {any[]} */
     const messages = [];
@@ -206,18 +207,18 @@ function drain(relay) {
 
 // --- connecting ---
 
-test("a document says who it is, and that its channel is protected", () => {
+test("a document announces its id and that its channel is protected", () => {
   const [attach] = startRelay().attached;
   assert.equal(attach.type, "attach");
   assert.match(attach.documentId, /^[0-9a-f]{32}$/);
   assert.deepEqual([attach.calls, attach.plugins, attach.isProtected], [[], [], true]);
 });
 
-test("a relay that came late says that its channel is not protected", () => {
+test("a relay that was injected late announces that its channel is not protected", () => {
   assert.equal(startRelay({ late: true }).attached[0].isProtected, false);
 });
 
-test("a second relay leaves the first at work", () => {
+test("a second relay does not replace the first", () => {
   const relay = startRelay();
   relay.load();
   assert.equal(relay.worker.ports.length, 1);
@@ -237,14 +238,14 @@ test("a prerendered document that called document.open() connects when it is sho
   assert.equal(worker.ports.length, 1);
 });
 
-test("a page that never completes counts as complete a while after it was parsed", () => {
+test("a page that never finishes loading counts as complete some time after it was parsed", () => {
   const relay = startRelay({ document: { readyState: "interactive" } });
   assert.equal(relay.attached[0].complete, false);
   relay.timers[0]?.run();
   assert.deepEqual(relay.drain(), [{ type: "complete" }]);
 });
 
-test("a document whose worker died connects again and names its calls", () => {
+test("a document whose worker died reconnects and lists its calls", () => {
   const relay = startCall();
   const before = relay.documentId();
   relay.worker.die();
@@ -252,7 +253,7 @@ test("a document whose worker died connects again and names its calls", () => {
   assert.deepEqual([attach.documentId, attach.calls], [before, [CALL]]);
 });
 
-test("a relay that connects again says which load of the extension answered it", () => {
+test("a relay that reconnects names the load of the extension that answered it", () => {
   const relay = startRelay();
   assert.equal(relay.attached[0].loadId, null);
   relay.resend(1e6, 1, "first");
@@ -260,14 +261,14 @@ test("a relay that connects again says which load of the extension answered it",
   assert.equal(relay.drain().find(({ type }) => type === "attach").loadId, "first");
 });
 
-test("a relay whose extension is gone does not connect again", () => {
+test("a relay whose extension is gone does not reconnect", () => {
   const relay = startRelay();
   relay.worker.chrome.runtime.id = /** @type {any} */ (undefined);
   relay.worker.die();
   assert.equal(relay.worker.ports.length, 1);
 });
 
-test("a relay whose extension was reloaded ends its calls and drops its plugins for the next", () => {
+test("a relay whose extension was reloaded ends its calls and drops its plugins when the next relay starts", () => {
   const relay = startCall();
   relay.adopt("one");
   relay.adopt("two");
@@ -281,7 +282,7 @@ test("a relay whose extension was reloaded ends its calls and drops its plugins 
   assert.deepEqual(relay.page.ofKind("x"), ["one", "two"]);
 });
 
-test("a document back from the cache is a new one, and its tools are notified to stop", () => {
+test("a document restored from the back/forward cache has a new id, and its running tools are cancelled", () => {
   const relay = startCall();
   const before = relay.documentId();
   relay.fire("pageshow", { persisted: true });
@@ -291,7 +292,7 @@ test("a document back from the cache is a new one, and its tools are notified to
   assert.equal(relay.page.ofKind("c").length, 1);
 });
 
-test("the old Port of a document back from the cache, closing late, changes nothing", () => {
+test("a document restored from the back/forward cache ignores the late closing of its old Port", () => {
   const relay = startRelay();
   const [old] = relay.worker.ports;
   relay.fire("pageshow", { persisted: true });
@@ -301,19 +302,19 @@ test("the old Port of a document back from the cache, closing late, changes noth
 
 // --- calls ---
 
-test("a dispatch reaches the page as it was sent", () => {
+test("a dispatch is forwarded to the page unchanged", () => {
   const relay = startCall({ input: { n: 1 } });
   const [text] = relay.page.ofKind("d");
   assert.deepEqual(JSON.parse(String(text)).params.input, { n: 1 });
 });
 
-test("a call that came before is not started again", () => {
+test("a call that is dispatched twice starts once", () => {
   const relay = startCall();
   relay.dispatch();
   assert.equal(relay.page.ofKind("d").length, 1);
 });
 
-test("a result is sent with the document, the call and the next number", () => {
+test("a result is sent with its document, its call and the next sequence number", () => {
   const relay = startCall();
   relay.report({ progress: 1 });
   relay.drain();
@@ -334,7 +335,7 @@ test("a second result of a call is dropped", () => {
   );
 });
 
-test("an error is sent with its fields", () => {
+test("an error is sent with all its fields", () => {
   const relay = startCall();
   relay.page.say(`e${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
   const [{ method, params }] = relay.drain();
@@ -361,14 +362,14 @@ test("a settled call is forgotten", () => {
   assert.deepEqual(relay.drain(), []);
 });
 
-test("where no script can run, a call fails at once and says so", () => {
+test("a call to a page where no script can run fails at once with PAGE_UNREACHABLE", () => {
   const relay = startRelay({ runtime: false });
   relay.dispatch();
   const [, { method, params }] = relay.drain();
   assert.deepEqual([method, params.error.code], ["tool.error", "PAGE_UNREACHABLE"]);
 });
 
-test("what is sent again goes behind a mark of the link it is for", () => {
+test("resent messages follow a marker with the epoch of their link", () => {
   const relay = startCall();
   relay.report({ progress: 1 });
   relay.drain();
@@ -378,7 +379,7 @@ test("what is sent again goes behind a mark of the link it is for", () => {
   assert.match(said[1], /tool\.progress/);
 });
 
-test("the worker is notified that a call was received before the page is", () => {
+test("the worker is notified that a call was received before the page receives it", () => {
   const relay = startRelay();
   let heard = -1;
   relay.node.addEventListener("down", () => {
@@ -400,7 +401,7 @@ test("a dispatch in parts is joined, and the worker is notified of its call", ()
   assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
 });
 
-test("a dispatch in parts that a lost link cut short does not mix with the next link's", () => {
+test("parts of a dispatch on a lost link are not joined with parts on the next link", () => {
   const relay = startRelay();
   const params = { callId: CALL, plugin: "demo", tool: "t", input: {} };
   const text = JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params });
@@ -412,7 +413,7 @@ test("a dispatch in parts that a lost link cut short does not mix with the next 
   assert.deepEqual(relay.page.ofKind("d"), [text]);
 });
 
-test("the start of a traced call is reported at once, because its tool may never answer", () => {
+test("the start of a traced call is reported before its tool answers", () => {
   const relay = startCall({ trace: true });
   relay.page.say(`t${CALL}{"runtime.down":1}`);
   const [{ type, callId, stamps }] = relay.drain();
@@ -420,7 +421,7 @@ test("the start of a traced call is reported at once, because its tool may never
   assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down"]);
 });
 
-test("a traced call's result carries when it passed the relay and the runtime", () => {
+test("the result of a traced call carries the times at the relay and the runtime", () => {
   const relay = startCall({ trace: true });
   relay.page.say(`t${CALL}{"runtime.down":1}`);
   relay.drain();
@@ -434,7 +435,7 @@ test("a traced call's result carries when it passed the relay and the runtime", 
 
 // --- progress ---
 
-test("the first report goes at once; those made before its receipt go together after it", () => {
+test("the first report is sent at once, and those made before its acknowledgement are sent together after it", () => {
   const relay = startCall();
   relay.report({ progress: 1 });
   assert.deepEqual(seqs(relay.drain()), [[0]]);
@@ -449,24 +450,24 @@ test("the first report goes at once; those made before its receipt go together a
   assert.deepEqual(seqs(relay.drain()), [[4]]);
 });
 
-test("few reports go before the result, receipt or not", () => {
+test("a few reports are sent before the result without waiting for an acknowledgement", () => {
   const relay = startCall();
   for (let i = 0; i < 3; i++) relay.report({ progress: i });
   relay.result("done");
   assert.deepEqual(seqs(relay.drain()), [[0], [1, 2], "tool.result"]);
 });
 
-test("of many reports two batches are in flight, after the end too, and the result is last", () => {
+test("at most two batches of reports are in flight, also after the end, and the result is sent last", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
-  relay.report(...manyReports(200)); // six batches and a bit
+  relay.report(...manyReports(200)); // more than six batches
   assert.deepEqual(lengths(relay.drain()), [1, 33, 33]);
   relay.ack(0);
   assert.deepEqual(lengths(relay.drain()), []);
   relay.ack(33);
   assert.deepEqual(lengths(relay.drain()), [33]);
   relay.result("done");
-  assert.deepEqual(lengths(relay.drain()), [33]); // one more, were it the last
+  assert.deepEqual(lengths(relay.drain()), [33]); // one more, because the tool has ended
   relay.ack(99);
   assert.deepEqual(lengths(relay.drain()), [33]);
   relay.worker.die();
@@ -483,7 +484,7 @@ test("of many reports two batches are in flight, after the end too, and the resu
   assert.deepEqual(lengths(relay.drain()), []);
 });
 
-test("a document that goes sends all that it has, the result last", () => {
+test("a document that is left sends all its reports, then the result", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
   relay.report(...manyReports(200));
@@ -494,7 +495,7 @@ test("a document that goes sends all that it has, the result last", () => {
 });
 
 for (const kind of ["r", "e"]) {
-  test(`an end (${kind}) waits for logs that were posted before it`, () => {
+  test(`${kind === "r" ? "a result" : "an error"} waits for logs that were posted before it`, () => {
     const relay = startCall();
     relay.adopt();
     relay.drain();
@@ -512,7 +513,7 @@ for (const kind of ["r", "e"]) {
   });
 }
 
-test("an end that waits for logs goes when the document goes", () => {
+test("a result that waits for logs is sent when the document is left", () => {
   const relay = startCall();
   relay.page.say(`l${CALL}`);
   relay.result("done");
@@ -526,7 +527,7 @@ test("an end that waits for logs goes when the document goes", () => {
   assert.deepEqual(relay.drain(), []);
 });
 
-test("an end in a document that comes back waits for its own logs", () => {
+test("a result in a document restored from the back/forward cache waits for its own logs", () => {
   const relay = startCall();
   relay.page.say(`l${CALL}`);
   relay.result("old");
@@ -537,7 +538,7 @@ test("an end in a document that comes back waits for its own logs", () => {
   relay.page.say(`l${CALL}`);
   relay.result("new");
   relay.drain();
-  relay.arrive(1); // what was on its way when the document went
+  relay.arrive(1); // what was in flight when the document was left
   assert.deepEqual(relay.drain(), []);
   relay.arrive();
   assert.deepEqual(
@@ -546,7 +547,7 @@ test("an end in a document that comes back waits for its own logs", () => {
   );
 });
 
-test("after a worker's death what was not acknowledged is sent again, as it was", () => {
+test("after the worker dies, unacknowledged messages are sent again unchanged", () => {
   const relay = startCall();
   for (let i = 0; i < 4; i++) relay.report({ progress: i });
   relay.ack(0);
@@ -560,7 +561,7 @@ test("after a worker's death what was not acknowledged is sent again, as it was"
   assert.deepEqual([messages[1].params.seq, messages[1].params.value], [4, "done"]);
 });
 
-test("after a worker's death a running call continues with one batch at a time", () => {
+test("after the worker dies, a running call continues with one batch at a time", () => {
   const relay = startCall();
   relay.report({ progress: 0 });
   relay.report({ progress: 1 });
@@ -575,7 +576,7 @@ test("after a worker's death a running call continues with one batch at a time",
   assert.deepEqual(seqs(relay.drain()), [[3]]);
 });
 
-test("what is said while a Port is closing is not lost", () => {
+test("messages sent while a Port is closing are not lost", () => {
   const relay = startCall();
   const [port] = relay.worker.ports;
   if (port !== undefined) port.open = false;
@@ -587,7 +588,7 @@ test("what is said while a Port is closing is not lost", () => {
   assert.deepEqual(seqs(relay.drain()), [[0], "tool.result"]);
 });
 
-test("past 8 MiB the oldest unsent reports are dropped, and their numbers are missing", () => {
+test("beyond 8 MiB, the oldest unsent reports are dropped, and their sequence numbers are missing", () => {
   const relay = startCall();
   const message = "x".repeat(4000);
   const total = 3000; // 12 MB
@@ -609,14 +610,14 @@ test("past 8 MiB the oldest unsent reports are dropped, and their numbers are mi
   assert.ok(reports.every(({ seq, progress }) => seq === progress));
 });
 
-test("of a report only what is of the right type is forwarded, and it still counts", () => {
+test("only the valid members of a report are forwarded, and it still counts", () => {
   const relay = startCall();
   relay.report({ progress: "1", total: null, message: 5, extra: true }, 7, null, []);
   const [{ params }] = relay.drain();
   assert.deepEqual(params.reports, [{ seq: 0 }, { seq: 1 }, { seq: 2 }, { seq: 3 }]);
 });
 
-test("what is not JSON at all changes nothing", () => {
+test("a report that is not JSON is ignored", () => {
   const relay = startCall();
   relay.page.say(`p${CALL}{{{`);
   relay.result("done");
@@ -626,12 +627,16 @@ test("what is not JSON at all changes nothing", () => {
 // --- text and size ---
 
 for (const [what, value, expected] of /** @type {[string, string, string][]} */ ([
-  ["half a surrogate pair becomes a replacement character", "a\ud800b\udfff", "a\ufffdb\ufffd"],
-  ["a whole pair stays", "\u{1f600}", "\u{1f600}"],
-  ["a backslash before the letters ud800 stays", "\\ud800", "\\ud800"],
-  ["half a pair behind a backslash becomes a replacement", "\\\ud800", "\\\ufffd"],
-  ["two backslashes before the letters stay", "\\\\udc00 \\udder", "\\\\udc00 \\udder"],
-  ["halves in the wrong order are two replacements", "\udc00\ud800", "\ufffd\ufffd"],
+  ["a lone surrogate becomes a replacement character", "a\ud800b\udfff", "a\ufffdb\ufffd"],
+  ["a surrogate pair is kept", "\u{1f600}", "\u{1f600}"],
+  ["a backslash before the letters ud800 is kept", "\\ud800", "\\ud800"],
+  ["a lone surrogate after a backslash becomes a replacement character", "\\\ud800", "\\\ufffd"],
+  ["two backslashes before the letters are kept", "\\\\udc00 \\udder", "\\\\udc00 \\udder"],
+  [
+    "surrogates in the wrong order become two replacement characters",
+    "\udc00\ud800",
+    "\ufffd\ufffd",
+  ],
 ])) {
   test(`in a result, ${what}`, () => {
     const relay = startCall();
@@ -647,21 +652,21 @@ for (const [what, value, expected] of /** @type {[string, string, string][]} */ 
   });
 }
 
-test("a report cut between the halves of a pair has no half left", () => {
+test("a message cut within a surrogate pair is well-formed", () => {
   const relay = startCall();
   relay.report({ message: `${"x".repeat(4095)}\u{1f600}` });
   const [{ params }] = relay.drain();
   assert.ok(params.reports[0].message.isWellFormed());
 });
 
-test("a long row of backslashes is looked through in an instant", () => {
+test("a lone surrogate after a long run of backslashes is replaced", () => {
   const relay = startCall();
   const value = `${"\\".repeat(300_000)}\ud800`;
   relay.result(value);
   assert.equal(relay.drain()[0].params.value, `${"\\".repeat(300_000)}\ufffd`);
 });
 
-test("a long result goes in parts that never split a pair, and joins to what it was", () => {
+test("a long result is sent in parts that never split a surrogate pair and join to the same value", () => {
   const relay = startCall();
   const value = `x${"\u{1f600}".repeat(MEBI)}`; // every even boundary lies within a pair
   relay.result(value);
@@ -677,7 +682,7 @@ test("a long result goes in parts that never split a pair, and joins to what it 
   assert.equal(JSON.parse(text).params.value, value);
 });
 
-test("two long results have two stream numbers", () => {
+test("a long result that is sent again has another stream number", () => {
   const relay = startCall();
   relay.result("x".repeat(MEBI));
   relay.worker.drain();
@@ -688,7 +693,7 @@ test("two long results have two stream numbers", () => {
   assert.equal(frame.slice(33, 41), "00000001");
 });
 
-test("a result over the limit is an error that says how long it is", () => {
+test("a result over the limit is an error with its length", () => {
   const relay = startCall();
   relay.resend(1000);
   relay.result("x".repeat(1000));
@@ -697,7 +702,7 @@ test("a result over the limit is an error that says how long it is", () => {
   assert.match(params.error.message, /takes 1002 characters as JSON; 1000 is the limit/);
 });
 
-test("an error over the limit still ends its call within it", () => {
+test("an error over the limit is shortened and ends its call", () => {
   const relay = startCall();
   relay.resend(1000);
   relay.page.say(`e${CALL}${JSON.stringify({ code: "X", message: "x".repeat(5000) })}`);
@@ -722,7 +727,7 @@ test("an adopted plugin's readiness is reported to the worker", () => {
   ]);
 });
 
-test("a plugin that is dropped is taken from the page, and is heard no more", () => {
+test("a dropped plugin is removed from the page, and its messages are ignored", () => {
   const relay = startRelay();
   relay.adopt();
   relay.worker.say({ type: "drop", plugin: "demo" });
@@ -733,13 +738,13 @@ test("a plugin that is dropped is taken from the page, and is heard no more", ()
   assert.deepEqual(relay.drain()[0].plugins, []);
 });
 
-test("readiness of a plugin that is not there is dropped", () => {
+test("the readiness of an unknown plugin is ignored", () => {
   const relay = startRelay();
   relay.page.say('s{"plugin":"ghost","readiness":"ready"}');
   assert.deepEqual(relay.drain(), []);
 });
 
-test("a hole in a page's log records is a record like any other", () => {
+test("a hole in an array of log records is sent as a record", () => {
   const relay = startRelay();
   relay.adopt();
   // biome-ignore lint/suspicious/noSparseArray: a page may send one
@@ -750,7 +755,7 @@ test("a hole in a page's log records is a record like any other", () => {
   assert.ok(sent.every((/** @type {any} */ each) => typeof each?.message === "string"));
 });
 
-test("a reason with half a surrogate pair, or cut within a pair, is whole text", () => {
+test("a reason with a lone surrogate, or cut within a pair, is sent well-formed", () => {
   for (const reason of ["\ud800", `${"x".repeat(999)}\u{1f600}`]) {
     const relay = startRelay();
     relay.adopt();
@@ -760,7 +765,7 @@ test("a reason with half a surrogate pair, or cut within a pair, is whole text",
   }
 });
 
-test("a signed change of readiness has the runtime ask", () => {
+test("a signed change of readiness makes the runtime check", () => {
   const relay = startRelay();
   relay.adopt();
   relay.post({ type: "opentabs:readiness-changed", plugin: "demo", nonce: relay.nonce() });
@@ -792,7 +797,7 @@ test("a plugin's logs are forwarded with level, text and time", () => {
   ]);
 });
 
-test("logs without the nonce, from another window, or of no plugin here are dropped", () => {
+test("logs without the nonce, from another window, or of an unknown plugin are dropped", () => {
   const relay = startLogs();
   const sound = { type: "opentabs:plugin-logs", plugin: "demo", entries: [{ message: "m" }] };
   relay.post({ ...sound, nonce: "f".repeat(32) });
@@ -803,11 +808,11 @@ test("logs without the nonce, from another window, or of no plugin here are drop
   assert.deepEqual(relay.drain(), []);
 });
 
-test("logs over the rate are dropped and counted", () => {
+test("logs over the rate limit are dropped and counted", () => {
   const relay = startLogs();
   relay.log(...Array.from({ length: 250 }, (_, i) => ({ message: `${i}` })));
   relay.log({ message: "one more" });
-  relay.clock.now += 1000; // 50 more may go
+  relay.clock.now += 1000; // allows 50 more
   relay.log(...Array.from({ length: 60 }, (_, i) => ({ message: `${i}` })));
   const counts = relay.drain().map(({ params }) => [params.entries.length, params.dropped]);
   assert.deepEqual(counts, [
@@ -816,7 +821,7 @@ test("logs over the rate are dropped and counted", () => {
   ]);
 });
 
-test("logs are forwarded when the clock is set back", () => {
+test("logs are forwarded after the clock is set back", () => {
   const relay = startLogs();
   relay.log({ message: "before" });
   relay.clock.now -= 3_600_000;
@@ -829,14 +834,14 @@ test("logs are forwarded when the clock is set back", () => {
 });
 
 for (const [what, entry] of /** @type {[string, object][]} */ ([
-  ["a time that is infinite", { message: "m", ts: Infinity }],
-  ["half a surrogate pair", { message: "\ud800", data: ["\udfff"] }],
-  ["a text cut within a pair", { message: `${"x".repeat(7999)}\u{1f600}` }],
-  ["data that JSON cannot say", { message: "m", data: [10n] }],
+  ["an infinite time", { message: "m", ts: Infinity }],
+  ["a lone surrogate", { message: "\ud800", data: ["\udfff"] }],
+  ["a text cut within a surrogate pair", { message: `${"x".repeat(7999)}\u{1f600}` }],
+  ["data that JSON cannot represent", { message: "m", data: [10n] }],
   ["a message that is not a string", { message: { toString: 1, valueOf: 1 } }],
-  ["nothing", {}],
+  ["no members", {}],
 ])) {
-  test(`a log with ${what} is a sound message, and the next one arrives`, () => {
+  test(`a log with ${what} is sent as a valid record, and so is the next one`, () => {
     const relay = startLogs();
     relay.log(entry);
     relay.log({ message: "next" });
@@ -854,7 +859,7 @@ for (const [what, entry] of /** @type {[string, object][]} */ ([
 /** @param {number} [id] */
 const toolsText = (id = 1) => JSON.stringify({ tools: [{ id }], leftOut: 0 });
 
-test("a list of the page's tools is sent with the document's id, and again on a new link", () => {
+test("a list of the page's tools is sent with the document's id, and sent again on a new link", () => {
   const relay = startRelay();
   relay.page.say(`w${toolsText()}`);
   const [{ method, params }] = relay.drain();
@@ -871,7 +876,7 @@ test("a list of the page's tools is sent with the document's id, and again on a 
   );
 });
 
-test("a page that changes its tools all the time sends the latest list from time to time", () => {
+test("for a page that keeps changing its tools, the latest list is sent at a limited rate", () => {
   const relay = startRelay();
   const ids = () => relay.drain().map(({ params }) => params.tools[0].id);
   for (let id = 1; id <= 100; id++) relay.page.say(`w${toolsText(id)}`);
@@ -882,7 +887,7 @@ test("a page that changes its tools all the time sends the latest list from time
   assert.deepEqual([ids(), relay.timers.length], [[], 0]);
 });
 
-test("a list that names another document, is too long or is not JSON changes nothing", () => {
+test("a list of tools cannot name another document, and one that is too long or not JSON is ignored", () => {
   const relay = startRelay();
   relay.page.say(`w${JSON.stringify({ tools: [], leftOut: 0, documentId: "e".repeat(32) })}`);
   assert.equal(relay.drain()[0].params.documentId, relay.attached[0].documentId);
@@ -893,7 +898,7 @@ test("a list that names another document, is too long or is not JSON changes not
 
 // --- the channel ---
 
-test("a message that is not on the channel's node changes nothing", () => {
+test("a message that is not on the channel's node is ignored", () => {
   const relay = startCall();
   const detail = `r${CALL}"FORGED"`;
   for (const name of ["up", "down", "opentabs:offer"]) {
@@ -903,13 +908,13 @@ test("a message that is not on the channel's node changes nothing", () => {
   assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
 
-test("the frame that gave the runtime its builtins is gone once the relay is there", () => {
+test("the frame that provides the runtime's builtins is removed when the relay starts", () => {
   assert.ok(!startRelay().frame.isThere);
   assert.ok(!startRelay({ runtime: false }).frame.isThere);
 });
 
 for (const late of [false, true]) {
-  test(`a page that says it is ready is offered nothing, ${late ? "late" : "in time"}`, () => {
+  test(`a relay that started ${late ? "late" : "in time"} offers no node to a page that claims to be ready`, () => {
     const relay = startRelay({ late });
     let offers = 0;
     relay.target.addEventListener("opentabs:offer", () => offers++);
@@ -918,7 +923,7 @@ for (const late of [false, true]) {
   });
 }
 
-test("a runtime that no realm reached is offered the node, and unprotected", () => {
+test("a runtime without a realm of its own is offered the node, and its channel is not protected", () => {
   const relay = startRelay({ runtime: false });
   const heard = [];
   relay.target.addEventListener("opentabs:offer", (/** @type {any} */ event) => {
@@ -929,7 +934,7 @@ test("a runtime that no realm reached is offered the node, and unprotected", () 
   assert.equal(heard.length, 1);
 });
 
-test("a page that made the events of the back/forward cache ends no call", () => {
+test("forged events of the back/forward cache end no call", () => {
   const relay = startCall();
   relay.fire("pageshow", { persisted: true, isTrusted: false });
   relay.fire("pagehide", { persisted: true, isTrusted: false });
@@ -937,7 +942,7 @@ test("a page that made the events of the back/forward cache ends no call", () =>
   assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
 
-test("a page that called document.open() is listened to as before", () => {
+test("messages of a page that called document.open() still arrive", () => {
   const relay = startLogs();
   relay.reopen();
   relay.log({ message: "heard" });
@@ -948,7 +953,7 @@ test("a page that called document.open() is listened to as before", () => {
 });
 
 for (const readyState of ["loading", "interactive"]) {
-  test(`a page that called document.open() while ${readyState} completes when it has loaded`, () => {
+  test(`a page that called document.open() while ${readyState} is complete when it has loaded`, () => {
     const relay = startRelay({ document: { readyState } });
     relay.reopen();
     relay.fire("load");
@@ -956,7 +961,7 @@ for (const readyState of ["loading", "interactive"]) {
   });
 }
 
-test("a page that called document.open() while loading completes a while after it was parsed", () => {
+test("a page that called document.open() while loading is complete some time after it was parsed", () => {
   const relay = startRelay({ document: { readyState: "loading" } });
   relay.reopen();
   relay.target.dispatchEvent(new Event("DOMContentLoaded"));

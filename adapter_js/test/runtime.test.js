@@ -20,8 +20,8 @@ const NONCE = "f".repeat(NAME);
 
 /**
  * A page with the runtime in it.
- * @param {{before?: string, hasRealm?: boolean}} [options] what a page did to its Window before, and
- *     whether the relay could make a realm of its own
+ * @param {{before?: string, hasRealm?: boolean}} [options] code that the page ran before, and
+ *     whether the relay could create a realm
  */
 async function startRuntime({ before = "", hasRealm = true } = {}) {
   const node = makeNode();
@@ -37,7 +37,7 @@ async function startRuntime({ before = "", hasRealm = true } = {}) {
   const offer = () => page.document.dispatchEvent(makeOffer(node));
   if (!hasRealm) offer();
   relay.say(`n${NONCE}`);
-  await settled(); // as when the page's own scripts run
+  await settled(); // the page's own scripts run later, too
   return { page, relay, seen, offer };
 }
 
@@ -107,13 +107,13 @@ async function startPlugin(tools, options) {
 
 // --- calls ---
 
-test("a tool is run with its input and its value is the result", async () => {
+test("a tool runs with its input, and its return value is the result", async () => {
   const { call } = await startPlugin("{ double: async ({ n }) => ({ n: n * 2 }) }");
   const { kind, body } = await call("double", { n: 21 });
   assert.deepEqual([kind, body], ["r", { n: 42 }]);
 });
 
-test("a call runs once in a page that got the runtime twice", async () => {
+test("a call runs once in a page with two runtimes", async () => {
   const tools = "{ once: () => { note('ran'); return 1; } }";
   const { call, seen } = await startPlugin(tools, { before: RUNTIME, hasRealm: false });
   assert.equal((await call("once")).body, 1);
@@ -123,7 +123,7 @@ test("a call runs once in a page that got the runtime twice", async () => {
 
 for (const delivers of [true, false]) {
   const does = delivers ? "delivers its logs itself" : "may have posted logs";
-  test(`the end of a call whose plugin ${does} is announced as such`, async () => {
+  test(`a plugin that ${does} ${delivers ? "sends only the result" : "announces the end of a call before its result"}`, async () => {
     const { page, relay, call } = await startPlugin("{ plain: () => 'done' }");
     page.context.__openTabs.adapters.demo.deliversLogs = delivers;
     relay.say("ademo");
@@ -133,24 +133,24 @@ for (const delivers of [true, false]) {
   });
 }
 
-test("a handler keeps its tool as `this`", async () => {
+test("a handler is called with its tool as `this`", async () => {
   const { call } = await startPlugin("{ me() { return this.name; } }");
   assert.equal((await call("me")).body, "me");
 });
 
-test("a handler that takes no context works", async () => {
+test("a handler without a context parameter works", async () => {
   const { call } = await startPlugin("{ plain: () => 'done' }");
   assert.equal((await call("plain")).body, "done");
 });
 
-test("a tool that the page does not have is an error that says so", async () => {
+test("a call to a tool that the page does not have fails with PLUGIN_NOT_LOADED", async () => {
   const { call } = await startPlugin("{}");
   const { kind, body } = await call("nothing");
   assert.deepEqual([kind, body.code, body.retryable], ["e", "PLUGIN_NOT_LOADED", true]);
   assert.match(body.message, /tool nothing of plugin demo.*Reload/);
 });
 
-// Each: what the tool returns, and what arrives.
+// Each: what the tool returns, and the result.
 for (const [value, expected] of /** @type {[string, unknown][]} */ ([
   ["undefined", null],
   ["null", null],
@@ -196,7 +196,7 @@ for (const value of [
   "({ get x() { throw new Error('no'); } })",
   "({ toJSON() { throw null; } })",
 ]) {
-  test(`a result of ${value} is an error that says what to return`, async () => {
+  test(`a result of ${value} is an error that lists the types to return`, async () => {
     const { call } = await startPlugin(`{ give: () => ${value} }`);
     const { kind, body } = await call("give");
     assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALIZABLE"]);
@@ -230,7 +230,7 @@ for (const [value, problem] of /** @type {[string, string][]} */ ([
   ["(() => { const same = {}; return { a: same, b: same, c: [same, /x/] }; })()", "$.c[1] is of"],
   ["({ ['k'.repeat(1000)]: /x/ })", `$.${"k".repeat(498)} is of`],
 ])) {
-  test(`a result of ${value} is an error that says where the problem is`, async () => {
+  test(`a result of ${value} is an error with the path of the problem`, async () => {
     const { page, call } = await startPlugin(`{ give: () => ${value} }`);
     page.context.fetched = new Response("{}");
     page.run(PLATFORM.replace("class", "globalThis.HTMLElement = class"));
@@ -243,7 +243,7 @@ for (const [value, problem] of /** @type {[string, string][]} */ ([
 
 // --- errors ---
 
-test("the fields of a ToolError arrive whole", async () => {
+test("all fields of a ToolError are sent", async () => {
   const { call } = await startPlugin(`{ fail: () => {
     throw Object.assign(new Error("Too fast."),
       { code: "SLOW_DOWN", category: "rate_limit", retryable: true, retryAfterMs: 1500 });
@@ -259,7 +259,7 @@ test("the fields of a ToolError arrive whole", async () => {
   assert.match(stack, /^Error: Too fast\.\n {4}at .*fail/);
 });
 
-test("a plain error is an internal one with its message, and never retryable", async () => {
+test("an Error is sent as INTERNAL_ERROR with its message, and is not retryable", async () => {
   const { call } = await startPlugin(
     "{ fail: async () => { throw Object.assign(new TypeError('x is not y'), { retryable: true }); } }",
   );
@@ -280,13 +280,13 @@ for (const [thrown, message] of [
   ["{}", "[object Object]"],
   ["{ toString: () => 'said by itself' }", "said by itself"],
 ]) {
-  test(`the message of a thrown ${thrown} says what is in it`, async () => {
+  test(`the message of a thrown ${thrown} describes it`, async () => {
     const { call } = await startPlugin(`{ fail: () => { throw ${thrown}; } }`);
     assert.equal((await call("fail")).body.message, message);
   });
 }
 
-test("of a stack, what fits a message is sent, and one that throws when read is left out", async () => {
+test("a long stack is truncated, and a stack that throws when read is left out", async () => {
   const { call } = await startPlugin(`{
     long: () => { throw Object.assign(new Error("x"), { stack: "s".repeat(100_000) }); },
     trap: () => { throw Object.defineProperty(new Error("x"), "stack", { get() { throw 1; } }); },
@@ -332,7 +332,7 @@ for (const [thrown, lines] of /** @type {[string, string[]][]} */ ([
   });
 }
 
-test("a stack with long causes is cut at the same length", async () => {
+test("a stack with long causes is truncated to the same length", async () => {
   const { call } = await startPlugin(`{
     fail: () => { throw new Error("outer", { cause: new Error("i".repeat(100_000)) }); },
   }`);
@@ -341,7 +341,7 @@ test("a stack with long causes is cut at the same length", async () => {
   assert.match(stack, /^Error: outer\n {4}at .*\n\[cause\]: Error: iii/s);
 });
 
-test("the message of an error without one is its cause", async () => {
+test("the message of an error without one is that of its cause", async () => {
   const { call } = await startPlugin(`{
     fail: () => { throw new Error("", { cause: new TypeError("x is not y") }); },
     bare: () => { throw new Error(""); },
@@ -368,7 +368,7 @@ for (const thrown of [
   "({ code: 'X', retryAfterMs: NaN, retryable: 'yes', category: {} })",
   "({ code: 'X', retryAfterMs: '5', message: { toString: null } })",
 ]) {
-  test(`${thrown} can be thrown`, async () => {
+  test(`a tool can throw ${thrown}`, async () => {
     const { call } = await startPlugin(`{ fail: () => { throw ${thrown}; }, next: () => 1 }`);
     const { kind, body } = await call("fail");
     assert.equal(kind, "e");
@@ -383,7 +383,7 @@ for (const thrown of [
 
 // --- cancelling ---
 
-test("the signal fires with the reason, and no answer follows", async () => {
+test("a cancelled call aborts the signal with the reason, and sends no answer", async () => {
   const { page, relay, start, answers } = await startPlugin(`{ wait: (_, { signal }) =>
     new Promise((_, reject) => signal.addEventListener("abort", () => {
       globalThis.reason = signal.reason;
@@ -402,7 +402,7 @@ for (const before of [
   "delete globalThis.DOMException",
   "DOMException = class { constructor() { throw 'mine'; } }",
 ]) {
-  test(`the signal fires in a page that did ${before}`, async () => {
+  test(`a cancelled call aborts the signal in a page that ran ${before}`, async () => {
     const tool = `{ wait: (_, { signal }) => new Promise((resolve) =>
       signal.addEventListener("abort", () => resolve(globalThis.aborted = true))) }`;
     const { page, relay, start } = await startPlugin(tool, { before });
@@ -414,7 +414,7 @@ for (const before of [
   });
 }
 
-test("a report after the end goes nowhere", async () => {
+test("a report after the end of its call is not sent", async () => {
   const { page, call, reports } = await startPlugin(
     "{ keep: (_, context) => { globalThis.context = context; } }",
   );
@@ -424,7 +424,7 @@ test("a report after the end goes nowhere", async () => {
   assert.deepEqual(reports(callId), []);
 });
 
-test("a cancelled call that is traced is noted, and again when its tool has stopped", async () => {
+test("a traced call writes to the console when it is cancelled and when its tool has stopped", async () => {
   const { page, relay, start } = await startPlugin(`{
     wait: () => new Promise((resolve) => { globalThis.stop = resolve; }),
   }`);
@@ -442,7 +442,7 @@ test("a cancelled call that is traced is noted, and again when its tool has stop
   ]);
 });
 
-test("nothing is noted of a call that is not traced, or that has ended", async () => {
+test("cancelling a call that is not traced, or has ended, writes nothing to the console", async () => {
   const { page, relay, start, call } = await startPlugin(
     "{ wait: () => new Promise(() => {}), end: () => 1 }",
   );
@@ -455,7 +455,7 @@ test("nothing is noted of a call that is not traced, or that has ended", async (
   assert.deepEqual(page.notes, []);
 });
 
-test("cancelling a call that is not there does nothing", async () => {
+test("cancelling an unknown call does nothing", async () => {
   const { relay, call } = await startPlugin("{ next: () => 1 }");
   relay.say(`c${CALL}why not`);
   assert.equal((await call("next")).body, 1);
@@ -463,7 +463,7 @@ test("cancelling a call that is not there does nothing", async () => {
 
 // --- progress ---
 
-test("a report arrives with its three values", async () => {
+test("a report is sent with its three values", async () => {
   const { call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
     reportProgress({ progress: 3, total: 12, message: "Exported page 3 of 12" });
   } }`);
@@ -471,7 +471,7 @@ test("a report arrives with its three values", async () => {
   assert.deepEqual(reports(callId), [{ progress: 3, total: 12, message: "Exported page 3 of 12" }]);
 });
 
-test("the first report goes at once, before the tool continues", async () => {
+test("the first report is sent before the tool continues", async () => {
   const { page, relay, call } = await startPlugin(`{ work: (_, { reportProgress }) => {
     reportProgress({ progress: 1 });
     globalThis.look();
@@ -484,7 +484,7 @@ test("the first report goes at once, before the tool continues", async () => {
   assert.equal(heard, 1);
 });
 
-test("10,000 reports of a loop arrive in order, in few messages, before the result", async () => {
+test("10,000 reports of a loop are sent in order, in two messages, before the result", async () => {
   const { relay, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
     for (let i = 0; i < 10_000; i++) reportProgress({ progress: i });
   } }`);
@@ -498,7 +498,7 @@ test("10,000 reports of a loop arrive in order, in few messages, before the resu
   assert.equal(relay.heard.at(-1)?.[0], "r");
 });
 
-test("reports of two calls made in one job stay apart and in order", async () => {
+test("reports of two calls made in one job are kept apart and in order", async () => {
   const { page, start, reports } = await startPlugin(
     "{ hold: (_, { reportProgress }) => new Promise(() => { (globalThis.held ??= []).push(reportProgress); }) }",
   );
@@ -513,7 +513,7 @@ test("reports of two calls made in one job stay apart and in order", async () =>
   ]);
 });
 
-for (const rubbish of [
+for (const invalid of [
   "",
   "undefined",
   "null",
@@ -531,10 +531,10 @@ for (const rubbish of [
   "{ message: 'x'.repeat(5000) }",
   "new Proxy({}, { get() { throw null; } })",
 ]) {
-  test(`reportProgress(${rubbish}) does not throw and is a sign of life`, async () => {
+  test(`reportProgress(${invalid}) does not throw and sends a report`, async () => {
     const { page, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
-      reportProgress(${rubbish});
-      reportProgress(${rubbish});
+      reportProgress(${invalid});
+      reportProgress(${invalid});
       return "unharmed";
     } }`);
     const { callId, body } = await call("work");
@@ -550,7 +550,7 @@ for (const rubbish of [
   });
 }
 
-test("of a partly wrong report the right part arrives, and the problem is logged once", async () => {
+test("the valid members of an invalid report are sent, and the problem is logged once", async () => {
   const { page, call, reports } = await startPlugin(`{ work: (_, { reportProgress }) => {
     for (let i = 0; i < 3; i++) reportProgress({ progress: 5, total: "many", message: "m" });
   } }`);
@@ -560,7 +560,7 @@ test("of a partly wrong report the right part arrives, and the problem is logged
   assert.equal(page.warnings.length, 1);
 });
 
-test("a report after the end is logged once, with the tool's name", async () => {
+test("reports after the end of their call are logged once, with the tool's name", async () => {
   const { page, call } = await startPlugin(`{ work: (_, { reportProgress }) => {
     globalThis.late = () => reportProgress({ progress: 1 });
   } }`);
@@ -573,7 +573,7 @@ test("a report after the end is logged once, with the tool's name", async () => 
 
 // --- the channel ---
 
-test("a traced call reports when it starts, before its tool runs, and when it has ended", async () => {
+test("a traced call reports its start before its tool runs, and its end", async () => {
   const { relay, start, answers } = await startPlugin(
     "{ echo: async () => 1, hang: () => new Promise(() => {}) }",
   );
@@ -595,7 +595,7 @@ test("a call that is not traced reports no times", async () => {
   assert.deepEqual(relay.ofKind("t"), []);
 });
 
-test("a message that is not on the channel's node changes nothing", async () => {
+test("a message that is not on the channel's node is ignored", async () => {
   const { page, call, answers } = await startPlugin(
     "{ next: () => { globalThis.runs = (globalThis.runs ?? 0) + 1; } }",
   );
@@ -611,7 +611,7 @@ test("a message that is not on the channel's node changes nothing", async () => 
 });
 
 for (const hasRealm of [true, false]) {
-  test(`a second offer changes nothing, ${hasRealm ? "with" : "without"} a realm`, async () => {
+  test(`a second offer is ignored ${hasRealm ? "with" : "without"} a realm`, async () => {
     const { page, call } = await startPlugin("{ next: () => 1 }", { hasRealm });
     const other = makeNode();
     page.document.dispatchEvent(makeOffer(other));
@@ -620,7 +620,7 @@ for (const hasRealm of [true, false]) {
   });
 }
 
-test("a frame of another origin, or of the page, is not taken for the relay's", () => {
+test("a frame of another origin or of the page is not used as the relay's", () => {
   for (const frame of ["{ get document() { throw 1; } }", "{ document: {} }", "window"]) {
     const node = makeNode();
     const page = makePage();
@@ -631,7 +631,7 @@ test("a frame of another origin, or of the page, is not taken for the relay's", 
   }
 });
 
-test("the input of a tool is of the page's own realm, however it is built", async () => {
+test("the input of a tool consists of objects of the page's own realm", async () => {
   const { call } = await startPlugin(`{
     look: (input) => [
       Object.getPrototypeOf(input) === Object.prototype,
@@ -729,12 +729,13 @@ const TOOLS = `{
 }`;
 
 for (const [what, code] of Object.entries(PATCHES)) {
-  for (const when of ["before the runtime came", "after it"]) {
-    test(`a page that patched ${what} ${when} sees no call and breaks none`, async () => {
-      // Node's own globals would break by accessors on Object.prototype: here none is added then.
-      const before = when === "after it" ? "" : `var __openTabs = { adapters: {} };${code}`;
+  for (const when of ["before the runtime", "after the runtime"]) {
+    test(`a page that patched ${what} ${when} cannot see or break a call`, async () => {
+      // Node cannot add globals to a context with accessors on Object.prototype.
+      const before =
+        when === "after the runtime" ? "" : `var __openTabs = { adapters: {} };${code}`;
       const { page, call, reports, seen } = await startPlugin(TOOLS, { before });
-      if (when === "after it") page.run(code);
+      if (when === "after the runtime") page.run(code);
 
       const { kind, body, callId } = await call("work", { n: "SECRET" });
       const failed = await call("fail");
@@ -772,7 +773,7 @@ function inspect(thing, depth = 0) {
   return parts.join(" ");
 }
 
-test("a page that patched the iterators of Map and Set changes no result", async () => {
+test("a page that patched the iterators of Map and Set cannot change a result", async () => {
   const { page, call } = await startPlugin(
     "{ give: () => ({ map: new Map([['a', 1]]), set: new Set([2]) }) }",
   );
@@ -784,13 +785,13 @@ test("a page that patched the iterators of Map and Set changes no result", async
 
 // --- adapters ---
 
-test("plugins find the nonces that sign their logs and readiness changes", async () => {
+test("plugins can read the nonces that sign their logs and readiness changes", async () => {
   const { page } = await startRuntime();
   const { _logNonce, _readinessNonce } = page.context.__openTabs;
   assert.deepEqual([_logNonce, _readinessNonce], [NONCE, NONCE]);
 });
 
-test("an adapter that did not register itself is unavailable and says so", async () => {
+test("an adapter that did not register itself is reported as unavailable, with the reason", async () => {
   const { relay } = await startRuntime();
   relay.say("aghost");
   await until(() => relay.ofKind("s").length > 0, "readiness");
@@ -799,7 +800,7 @@ test("an adapter that did not register itself is unavailable and says so", async
   assert.match(state.reason, /did not register/);
 });
 
-test("a plugin that is taken away can be called no more, and its calls under way end", async () => {
+test("a removed plugin cannot be called, and its running calls return their results", async () => {
   const { page, relay, start, answers, call } = await startPlugin(`{
     wait: () => new Promise((resolve) => { globalThis.release = resolve; }),
   }`);
@@ -813,7 +814,7 @@ test("a plugin that is taken away can be called no more, and its calls under way
   assert.deepEqual(answers(waiting), [{ kind: "r", body: 1 }]);
 });
 
-test("a plugin whose newer adapter did not register itself is not run in the older", async () => {
+test("a call does not run in the old adapter if the new one did not register itself", async () => {
   const { page, relay, call } = await startPlugin("{ echo: () => 1 }");
   page.run("globalThis.__openTabs = { adapters: {} };");
   relay.say("ademo");
@@ -823,7 +824,7 @@ test("a plugin whose newer adapter did not register itself is not run in the old
   assert.equal((await call("echo")).body.code, "PLUGIN_NOT_LOADED");
 });
 
-test("an adapter in a registry that replaced the first one, frozen, is found", async () => {
+test("an adapter in a frozen registry that replaced the first one is found", async () => {
   const { page, relay } = await startPlugin("{ next: () => 1 }");
   // As the ecosystem's builds do if an earlier plugin has made `adapters` non-writable.
   page.run(`
@@ -851,7 +852,7 @@ async function startWithReadiness(isReady, options) {
   return { page, relay, states: () => relay.ofKind("s").map((text) => JSON.parse(text)) };
 }
 
-test("a plugin whose isReady() never settles stays pending and is not asked twice", async () => {
+test("an isReady() that never settles is called once, and the plugin stays pending", async () => {
   const { page, relay, states } = await startWithReadiness(
     "() => { asked++; return new Promise(() => {}); }",
   );
@@ -877,7 +878,7 @@ async function startAsked(isReady, options) {
   return { page, relay, states, call };
 }
 
-test("a call waits a while for isReady(), then runs as it answered last", async () => {
+test("a call waits 6 s for isReady(), then uses the last answer", async () => {
   const { page, relay, call } = await startAsked(
     "() => asked++ < 2 ? Promise.resolve(true) : new Promise(() => {})",
   );
@@ -890,7 +891,7 @@ test("a call waits a while for isReady(), then runs as it answered last", async 
   assert.equal(page.context.asked, 3);
 });
 
-test("a call continues when isReady() answers in a page that broke its timers", async () => {
+test("a call continues after isReady() in a page with broken timers", async () => {
   const { page, relay, call } = await startAsked(
     "() => new Promise((resolve) => { globalThis.answer = resolve; })",
     { before: "setTimeout = () => { throw new Error('no'); };" },
@@ -901,7 +902,7 @@ test("a call continues when isReady() answers in a page that broke its timers", 
   await until(() => relay.ofKind("r").length === 1, "the result");
 });
 
-test("a call is refused when isReady() says no by then, and its tool is not started", async () => {
+test("a call is refused if isReady() returns false, and its tool is not started", async () => {
   const { page, relay, states, call } = await startAsked("async () => asked++ < 2");
   call();
   await until(() => relay.ofKind("e").length === 1, "the refusal");
@@ -915,7 +916,7 @@ test("a call is refused when isReady() says no by then, and its tool is not star
   assert.equal(page.timers.filter(({ ms }) => ms === 6000).length, 0);
 });
 
-test("a call that is cancelled while isReady() is asked is not started", async () => {
+test("a call that is cancelled during isReady() does not start", async () => {
   const { page, relay, call } = await startAsked(
     "() => asked++ < 2 ? Promise.resolve(true) : new Promise((resolve) => { answer = resolve; })",
   );
@@ -928,7 +929,7 @@ test("a call that is cancelled while isReady() is asked is not started", async (
   assert.deepEqual([...relay.ofKind("r"), ...relay.ofKind("e")], []);
 });
 
-test("isReady() that answers slowly is not asked at each call", async () => {
+test("a slow isReady() is not called for each call", async () => {
   const { page, relay, call } = await startAsked(
     "async () => { asked++; for (const end = Date.now() + 60; Date.now() < end; ); return true; }",
   );
@@ -938,7 +939,7 @@ test("isReady() that answers slowly is not asked at each call", async () => {
   assert.equal(page.context.asked, asked);
 });
 
-test("a question is answered though nothing has changed, and by a plugin that is not there", async () => {
+test("a query of readiness is answered even if nothing has changed or the plugin is missing", async () => {
   const { relay, states } = await startWithReadiness("async () => true");
   relay.say("qdemo");
   relay.say("qghost");
@@ -960,7 +961,7 @@ for (const [isReady, reason] of [
   ["async () => { throw { toString() { throw 1; } }; }", /cannot be shown/],
   ["undefined", /threw/],
 ]) {
-  test(`isReady being ${isReady} is "unavailable" with a reason`, async () => {
+  test(`an isReady of ${isReady} means unavailable, with a reason`, async () => {
     const { states } = await startWithReadiness(String(isReady));
     const [state] = states();
     assert.equal(state.readiness, "unavailable");
@@ -968,7 +969,7 @@ for (const [isReady, reason] of [
   });
 }
 
-test("a plugin that is not ready is asked again, ever less often, and reported once", async () => {
+test("a plugin that is not ready is checked at growing intervals, and reported once", async () => {
   const { page, states } = await startWithReadiness("async () => { asked++; return false; }");
   const waits = [];
   for (let i = 0; i < 7; i++) {
@@ -982,7 +983,7 @@ test("a plugin that is not ready is asked again, ever less often, and reported o
   assert.equal(states().length, 1);
 });
 
-test("a plugin that says its readiness changed is asked at once", async () => {
+test("a plugin whose readiness has changed is checked at once", async () => {
   const { page, relay, states } = await startWithReadiness("async () => asked++ > 0");
   relay.say("kdemo");
   await settled();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeDocument } from "./fake_dom.js";
 
-// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
+// A computed name, so that tsc does not follow it: it would treat a page's modules as CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { schemaForm } = await import(`${page}schema_form.js`);
 
@@ -27,7 +27,7 @@ function formFor(schema) {
     box.checked = true;
     box.fire("change");
   };
-  /** How many fields there are, with the boxes that offer more. */
+  /** The number of fields, including the checkboxes of optional members. */
   const count = () => root.all().filter(({ name }) => /input|select|textarea/.test(name)).length;
   return { form, labelled, tick, count };
 }
@@ -40,7 +40,7 @@ function membersOf(member) {
   return Object.fromEntries(NAMES.map((name) => [name, member]));
 }
 
-test("a member that is null by default is offered, and made when it is wanted", () => {
+test("a member that is null by default is optional, and created when it is selected", () => {
   const node = { anyOf: [{ $ref: "#/$defs/Node" }, { type: "null" }], default: null };
   const Node = { type: "object", properties: membersOf(node) };
   const { form, count, tick } = formFor({ ...Node, $defs: { Node } });
@@ -52,7 +52,7 @@ test("a member that is null by default is offered, and made when it is wanted", 
   assert.deepEqual(form.get(), { left: null, right: { up: null } });
 });
 
-test("a member that may be an object or null is made when it is wanted", () => {
+test("a member that may be an object or null is created when it is selected", () => {
   const schema = { type: ["object", "null"], properties: membersOf({ $ref: "#" }) };
   const { form, count, tick } = formFor(schema);
   assert.equal(count(), 1 + NAMES.length); // object or null, and a box for each
@@ -60,7 +60,7 @@ test("a member that may be an object or null is made when it is wanted", () => {
   assert.deepEqual(form.get(), { left: {} });
 });
 
-test("lists in lists that need five items each are JSON beyond what a form shows", () => {
+test("nested lists with five required items each become JSON at the size limit of a form", () => {
   /** @type {Schema} */
   let schema = { type: "string" };
   for (let depth = 0; depth < 6; depth++) schema = { type: "array", items: schema, minItems: 5 };
@@ -73,14 +73,14 @@ test("lists in lists that need five items each are JSON beyond what a form shows
   assert.equal(lists[4], null);
 });
 
-test("objects in objects that need six members each are JSON beyond what a form shows", () => {
+test("nested objects with six required members each stay within the size limit of a form", () => {
   const members = membersOf({ anyOf: [{ $ref: "#" }, { type: "null" }] });
   const { form, count } = formFor({ type: "object", properties: members, required: NAMES });
   assert.ok(count() < MANY, String(count()));
   assert.equal(/** @type {any} */ (form.get()).last, null);
 });
 
-test("a member that a form is too small for at first is made when it is wanted", () => {
+test("a member left out because of the size limit is created when it is selected", () => {
   const wide = Object.fromEntries([...Array(1_200).keys()].map((each) => [each, {}]));
   const more = { type: "object", properties: { name: { type: "string" } } };
   const { labelled, tick } = formFor({ type: "object", properties: { ...wide, more } });
@@ -143,7 +143,7 @@ for (const { what, anyOf, value, index, $defs } of [
     index: 1,
   },
 ]) {
-  test(`a value is edited as the variant ${what}`, () => {
+  test(`a value is shown as the variant ${what}`, () => {
     const { form, labelled } = formFor({ anyOf, $defs });
     form.set(value);
     assert.equal(labelled("Kind of The arguments")[0]?.value, String(index));
@@ -151,14 +151,14 @@ for (const { what, anyOf, value, index, $defs } of [
   });
 }
 
-test("a schema whose variants are itself does not hang the form", () => {
+test("a schema whose variants refer to itself does not hang the form", () => {
   const { form } = formFor({ anyOf: [{ $ref: "#" }, { $ref: "#" }] });
   form.set({ a: 1 });
   assert.deepEqual(form.get(), { a: 1 });
 });
 
 for (const given of [{ list: "x" }, { size: { toString: 1 }, list: {} }]) {
-  test(`${JSON.stringify(given)} is refused by a form that would send something else`, () => {
+  test(`a form rejects ${JSON.stringify(given)}, which it could not send unchanged`, () => {
     const list = { type: "array", items: { type: "string" } };
     const { form } = formFor({ type: "object", properties: { list } });
     assert.throws(
@@ -168,7 +168,7 @@ for (const given of [{ list: "x" }, { size: { toString: 1 }, list: {} }]) {
   });
 }
 
-test("an argument that is not valid is shown, and refused when it is sent", () => {
+test("an invalid argument is shown, and rejected when it is sent", () => {
   const properties = { size: { type: "number" } };
   const { form, labelled } = formFor({ type: "object", properties, required: ["size"] });
   form.set({ size: { toString: 1 } });
@@ -205,7 +205,7 @@ for (const text of ["", "x", "0x10", "Infinity", "-Infinity", "NaN", "1_000", "0
   });
 }
 
-test("a number that is larger than JavaScript can hold is refused as such", () => {
+test("a number that is larger than JavaScript can represent is rejected with that reason", () => {
   assert.throws(() => numberWritten("1e999"), { message: "size: this number is too large." });
 });
 
@@ -217,7 +217,7 @@ test("a member whose reference is malformed is edited as JSON", () => {
   assert.equal(labelled("name").length, 1);
 });
 
-test("a number in JSON that cannot be sent exactly is refused", () => {
+test("a number in JSON that cannot be sent exactly is rejected", () => {
   const properties = { part: { $ref: "#/%" } };
   const { form, labelled } = formFor({ type: "object", properties, required: ["part"] });
   const [input] = labelled("part, as JSON");
@@ -232,7 +232,7 @@ test("a number in JSON that cannot be sent exactly is refused", () => {
 });
 
 for (const additionalProperties of [undefined, true, {}]) {
-  test(`an open object (${JSON.stringify(additionalProperties)}) has a field for any members`, () => {
+  test(`an object with additionalProperties: ${JSON.stringify(additionalProperties)} has a field for other members`, () => {
     const { form, labelled } = formFor({ type: "object", additionalProperties });
     form.set({ any: 1 });
     assert.equal(labelled("Other members, as JSON").length, 1);
@@ -240,7 +240,7 @@ for (const additionalProperties of [undefined, true, {}]) {
   });
 }
 
-test("a closed object without properties has no fields, and keeps what it is set to", () => {
+test("a closed object without properties has no fields, and keeps its value", () => {
   const { form, count } = formFor({ type: "object", additionalProperties: false });
   form.set({ any: 1 });
   assert.deepEqual([count(), form.get()], [0, { any: 1 }]);

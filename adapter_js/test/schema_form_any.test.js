@@ -1,10 +1,10 @@
-// The console's forms for any schema: what they are given comes back unchanged.
+// The console's forms for any schema return valid values unchanged.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeDocument } from "./fake_dom.js";
 
-// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
+// A computed name, so that tsc does not follow it: it would treat a page's modules as CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { schemaForm } = await import(`${page}schema_form.js`);
 
@@ -126,7 +126,7 @@ function drawing(random) {
   return draw;
 }
 
-test("a valid value comes back from the form of any schema unchanged", () => {
+test("a form for any schema returns a valid value unchanged", () => {
   for (let seed = 1; seed <= 500; seed++) {
     const draw = drawing(randomFrom(seed));
     const [a, b] = [draw(0), draw(0)];

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { FakeElement, fakeDocument } from "./fake_dom.js";
 import { settled } from "./fakes.js";
 
-// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
+// A computed name, so that tsc does not follow it: it would treat a page's modules as CommonJS.
 const page = new URL("../../opentabs_py/console/page/", import.meta.url);
 const { settingsForm } = await import(`${page}settings.js`);
 
@@ -69,16 +69,16 @@ async function save(text) {
   return form.save();
 }
 
-test("a number is saved as one", async () => {
+test("a number is saved as a number", async () => {
   assert.deepEqual((await save("12.5")).posted, [{ size: 12.5 }]);
 });
 
-test("the largest integer that is exact is saved", async () => {
+test("the largest exact integer is saved", async () => {
   assert.deepEqual((await save("-9007199254740991")).posted, [{ size: -9007199254740991 }]);
 });
 
 for (const text of ["9007199254740993", "-9007199254740993"]) {
-  test(`${text} is not saved as another number`, async () => {
+  test(`${text} is rejected, because it would be saved as another number`, async () => {
     const { posted, said } = await save(text);
     assert.deepEqual(posted, []);
     assert.equal(said, "Size: this number is too large to be sent exactly.");
@@ -106,7 +106,7 @@ for (const [setting, type, text, value] of /** @type {[object, string, string, u
   [WRITTEN, "input", "7", 7],
   [CHOSEN, "change", "large", "large"],
 ])) {
-  test(`${text} that is written after Remove is saved`, async () => {
+  test(`${text} is saved if it is entered after Remove`, async () => {
     const { input, remove, save } = await formFor(setting);
     assert.ok(remove !== undefined);
     remove.fire("click");
@@ -118,7 +118,7 @@ for (const [setting, type, text, value] of /** @type {[object, string, string, u
     assert.deepEqual((await save()).posted, [{ size: value }]);
   });
 
-  test(`${text} is removed if Remove comes last`, async () => {
+  test(`${text} is removed if it is entered before Remove`, async () => {
     const { input, remove, save } = await formFor(setting);
     input.value = text;
     input.fire(type);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fakeDocument } from "./fake_dom.js";
 
-// Imported by a name that tsc does not follow: it would take a page's modules for CommonJS.
+// A computed name, so that tsc does not follow it: it would treat a page's modules as CommonJS.
 const viewer = new URL("../../opentabs_py/tracing/viewer/", import.meta.url);
 const { describe } = await import(`${viewer}details.js`);
 const { kindOf } = await import(`${viewer}model.js`);
@@ -54,17 +54,17 @@ function detailsOf(call) {
   return describe(call, 0, actions).map((/** @type {any} */ each) => each.text());
 }
 
-test("an error that may be retried says after how long", () => {
+test("a retryable error shows the delay", () => {
   const [, box] = detailsOf(CALL);
   assert.equal(box, "RATE_LIMITEDrate_limitretryable after 1.50 sSlow down.");
 });
 
-test("an error that may be retried at once names no time", () => {
+test("a retryable error without a delay shows none", () => {
   const [, box] = detailsOf({ ...CALL, error: { ...CALL.error, retryAfterMs: null } });
   assert.equal(box, "RATE_LIMITEDrate_limitretryableSlow down.");
 });
 
-test("a hop is drawn as its carrier, or as the one where the call ended", () => {
+test("a hop is drawn as its carrier, or as unfinished where the call ended", () => {
   const hop = { hop: "relay", carrier: "extension", start: 0, ms: 1, unfinished: false };
   assert.deepEqual(
     [kindOf(hop), kindOf({ ...hop, unfinished: true })],

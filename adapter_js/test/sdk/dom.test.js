@@ -69,7 +69,7 @@ function openDocument(t, specs = []) {
 
 const REASON = new Error("cancelled");
 
-test("waitForSelector returns an element that is there, without a timer or an observer", async (t) => {
+test("waitForSelector returns an existing element without a timer or an observer", async (t) => {
   const timers = fakeTimers(t);
   const page = openDocument(t, [{ selector: "a" }, { selector: "a" }]);
   assert.equal(await waitForSelector("a"), page.elements()[0]);
@@ -78,9 +78,9 @@ test("waitForSelector returns an element that is there, without a timer or an ob
 
 for (const [how, happen] of /** @type {const} */ ([
   ["after a mutation", "mutate"],
-  ["without a mutation, at the next look", "advance"],
+  ["without a mutation, at the next check", "advance"],
 ])) {
-  test(`waitForSelector returns an element that comes ${how}`, async (t) => {
+  test(`waitForSelector returns an element that appears ${how}`, async (t) => {
     const timers = fakeTimers(t);
     const page = openDocument(t);
     const waiting = waitForSelector("a");
@@ -122,7 +122,7 @@ const WAITS = [
 ];
 
 for (const [name, wait, message] of WAITS) {
-  test(`${name} gives up after 10 s with TIMEOUT`, async (t) => {
+  test(`${name} throws TIMEOUT after 10 s`, async (t) => {
     const timers = fakeTimers(t);
     const page = openDocument(t, [{ selector: "a" }]);
     const waiting = wait();
@@ -137,7 +137,7 @@ for (const [name, wait, message] of WAITS) {
     assert.deepEqual([timers.count(), page.observed.size], [0, 0]);
   });
 
-  test(`${name} stops at once with its signal's reason, and leaves nothing behind`, async (t) => {
+  test(`${name} rejects with the signal's reason at once, and cleans up`, async (t) => {
     const timers = fakeTimers(t);
     const page = openDocument(t, [{ selector: "a" }]);
     const controller = new AbortController();
@@ -148,19 +148,19 @@ for (const [name, wait, message] of WAITS) {
     assert.deepEqual([timers.count(), page.observed.size, listeners(controller.signal)], [0, 0, 0]);
   });
 
-  test(`${name} does not begin when its signal has fired`, async (t) => {
+  test(`${name} does not start if its signal is aborted`, async (t) => {
     const page = openDocument(t);
     await assert.rejects(wait({ signal: AbortSignal.abort(REASON) }), REASON);
     assert.equal(page.observed.size, 0);
   });
 }
 
-test("waitForSelector rejects with what is wrong with a selector", async (t) => {
+test("waitForSelector rejects an invalid selector with the browser's error", async (t) => {
   openDocument(t);
   await assert.rejects(waitForSelector("["), SyntaxError);
 });
 
-test("waitForSelectorRemoval ends when nothing matches any more, or ever did", async (t) => {
+test("waitForSelectorRemoval returns when no element matches, even if none ever did", async (t) => {
   fakeTimers(t);
   const page = openDocument(t, [{ selector: "a" }, { selector: "a" }]);
   const waiting = waitForSelectorRemoval("a");
@@ -182,7 +182,7 @@ test("querySelectorAll returns an array, empty when nothing matches", (t) => {
   assert.deepEqual(querySelectorAll("c"), []);
 });
 
-test("getTextContent returns the first match's text without space around it, or null", (t) => {
+test("getTextContent returns the trimmed text of the first match, or null", (t) => {
   openDocument(t, [
     { selector: "a", textContent: "\n one  two " },
     { selector: "a", textContent: "three" },
@@ -191,7 +191,7 @@ test("getTextContent returns the first match's text without space around it, or 
   assert.deepEqual(["a", "b", "c"].map(getTextContent), ["one  two", "", null]);
 });
 
-test("getMetaContent finds a name or a property, whatever characters it has, or returns null", (t) => {
+test("getMetaContent finds a name or a property with any characters, or returns null", (t) => {
   const selector = "meta[content]";
   openDocument(t, [
     { selector, attributes: { name: 'odd"]name', content: "1" } },
@@ -202,7 +202,7 @@ test("getMetaContent finds a name or a property, whatever characters it has, or 
   assert.deepEqual(found, ["1", "2", "", null]);
 });
 
-test("observeDOM calls back with mutations and its observer until it is stopped", (t) => {
+test("observeDOM calls its callback with mutations and the observer until it is stopped", (t) => {
   const page = openDocument(t, [{ selector: "a" }]);
   /** @type {MutationObserver[]} */
   const observers = [];
@@ -223,7 +223,7 @@ test("observeDOM calls back with mutations and its observer until it is stopped"
   assert.equal(page.observed.size, 0);
 });
 
-test("observeDOM takes a node and options", (t) => {
+test("observeDOM accepts a node and options", (t) => {
   const page = openDocument(t, [{ selector: "a" }]);
   const [node] = /** @type {any[]} */ (page.elements());
   observeDOM(node, () => {}, { attributes: true });
@@ -239,7 +239,7 @@ test("observeDOM throws NOT_FOUND when nothing matches", (t) => {
   });
 });
 
-test("what the callback of observeDOM throws is logged, and it is called again", (t) => {
+test("an error in the callback of observeDOM is logged, and the callback is called again", (t) => {
   const { printed } = openPage(t);
   fakeTimers(t);
   const page = openDocument(t, [{ selector: "a" }]);

@@ -11,7 +11,7 @@ const fields = ({ message, code, category, retryable, retryAfterMs }) => ({
   retryAfterMs,
 });
 
-test("a tool error is an error that keeps its fields", () => {
+test("a ToolError is an Error and has the given fields", () => {
   const cause = new Error("why");
   const error = new ToolError("what", "CODE", {
     category: "auth",
@@ -30,7 +30,7 @@ test("a tool error is an error that keeps its fields", () => {
   });
 });
 
-test("a tool error without options is not retryable and has no category or cause", () => {
+test("a ToolError without options is not retryable and has no category or cause", () => {
   const error = new ToolError("what", "CODE");
   assert.deepEqual(fields(error), {
     message: "what",
@@ -49,14 +49,14 @@ for (const [name, code, category, retryable] of /** @type {const} */ ([
   ["timeout", "TIMEOUT", "timeout", true],
   ["internal", "INTERNAL_ERROR", "internal", false],
 ])) {
-  test(`${name}() returns ${code}, ${retryable ? "" : "not "}retryable, or the code it is given`, () => {
+  test(`${name}() returns ${code} or the given code, ${retryable ? "" : "not "}retryable`, () => {
     const expected = { message: "m", code, category, retryable, retryAfterMs: undefined };
     assert.deepEqual(fields(ToolError[name]("m")), expected);
     assert.deepEqual(fields(ToolError[name]("m", "OWN")), { ...expected, code: "OWN" });
   });
 }
 
-test("rateLimited() is retryable, and takes a time and then a code", () => {
+test("rateLimited() is retryable, and accepts a time and then a code", () => {
   const expected = {
     message: "m",
     code: "RATE_LIMITED",

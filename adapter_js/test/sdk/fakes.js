@@ -102,7 +102,7 @@ export function listeners(signal) {
 }
 
 /**
- * The state of a promise, after everything that is ready to run.
+ * The state of a promise, after everything that is ready to run has run.
  * @param {Promise<unknown>} promise
  * @returns {Promise<{state: "pending" | "fulfilled" | "rejected", value?: any}>}
  */
@@ -122,7 +122,7 @@ export async function stateOf(promise) {
 }
 
 /**
- * A window that receives messages, with the nonces that a host leaves in it.
+ * A window that receives messages, with the nonces that a host sets.
  * @param {TestContext} t
  * @param {{hasHost?: boolean, openTabs?: object}} [options]
  */

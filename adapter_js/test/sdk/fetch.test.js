@@ -76,7 +76,7 @@ function fakeLimits(t) {
 
 const REASON = new Error("cancelled");
 
-// --- what all of them do ---
+// --- all functions ---
 
 /** @type {Record<string, (url: string, init?: import("../../sdk/exchange.js").FetchFromPageInit) => Promise<unknown>>} */
 const ALL = {
@@ -92,7 +92,7 @@ const ALL = {
 };
 
 for (const [name, send] of Object.entries(ALL)) {
-  test(`${name} sends cookies and headers along`, async (t) => {
+  test(`${name} sends cookies and headers`, async (t) => {
     /** @type {unknown[]} */
     const inits = [];
     withGlobals(t, {
@@ -109,7 +109,7 @@ for (const [name, send] of Object.entries(ALL)) {
     ]);
   });
 
-  test(`${name} rejects with the error that a status stands for`, async () => {
+  test(`${name} rejects with the error for the status`, async () => {
     const url = serveText(404, "No such\n  channel", { "content-type": "text/plain" });
     await assert.rejects(send(`${url}?secret=1#part`), (/** @type {any} */ error) => {
       assert.deepEqual([error.name, error.code], ["ToolError", "NOT_FOUND"]);
@@ -119,7 +119,7 @@ for (const [name, send] of Object.entries(ALL)) {
     });
   });
 
-  test(`${name} rejects with TIMEOUT after 30 s without an answer`, async (t) => {
+  test(`${name} rejects with TIMEOUT after 30 s without a response`, async (t) => {
     const timers = fakeLimits(t);
     const { url, asked } = serveSilence();
     const sent = send(url);
@@ -130,7 +130,7 @@ for (const [name, send] of Object.entries(ALL)) {
     await assert.rejects(sent, { code: "TIMEOUT", retryable: true, message: /30000 ms/ });
   });
 
-  test(`${name} rejects with the reason of its signal, and leaves nothing behind`, async (t) => {
+  test(`${name} rejects with the signal's reason, and cleans up`, async (t) => {
     const timers = fakeLimits(t);
     const { url, asked } = serveSilence();
     const controller = new AbortController();
@@ -142,7 +142,7 @@ for (const [name, send] of Object.entries(ALL)) {
     assert.deepEqual([timers.count(), listeners(controller.signal)], [0, 0]);
   });
 
-  test(`${name} does not ask when its signal has fired`, async () => {
+  test(`${name} sends no request if its signal is aborted`, async () => {
     let asked = false;
     const url = serve((_, response) => {
       asked = true;
@@ -152,7 +152,7 @@ for (const [name, send] of Object.entries(ALL)) {
     assert.equal(asked, false);
   });
 
-  test(`${name} says which site it could not reach, and that trying again may help`, async () => {
+  test(`${name} names the site that it could not reach, with a retryable error`, async () => {
     const url = serve(({ socket }) => socket.destroy());
     await assert.rejects(send(url), (/** @type {any} */ error) => {
       assert.deepEqual(
@@ -168,7 +168,7 @@ for (const [name, send] of Object.entries(ALL)) {
 
 // --- fetchFromPage ---
 
-test("fetchFromPage returns the response, and its limit ends with the headers", async (t) => {
+test("fetchFromPage returns the response, and its timeout ends with the headers", async (t) => {
   const timers = fakeLimits(t);
   const url = serveText(201, "body", { "x-a": "1" });
   const response = await sdk.fetchFromPage(new URL(url), { timeout: 54 });
@@ -177,7 +177,7 @@ test("fetchFromPage returns the response, and its limit ends with the headers", 
   assert.equal(await response.text(), "body");
 });
 
-test("a body that fetchFromPage gave stops when the signal fires", async () => {
+test("the signal of fetchFromPage aborts the body of its response", async () => {
   const controller = new AbortController();
   const url = serve((_, response) => response.write("begin"));
   const response = await sdk.fetchFromPage(url, { signal: controller.signal });
@@ -186,7 +186,7 @@ test("a body that fetchFromPage gave stops when the signal fires", async () => {
   await assert.rejects(text, REASON);
 });
 
-test("the limit of fetchText holds for the body too", async (t) => {
+test("the timeout of fetchText includes the body", async (t) => {
   const timers = fakeLimits(t);
   /** @type {() => void} */
   let begun = () => {};
@@ -201,7 +201,7 @@ test("the limit of fetchText holds for the body too", async (t) => {
   await assert.rejects(sent, { code: "TIMEOUT" });
 });
 
-test("a request without a limit has no timer", async (t) => {
+test("a request without a timeout sets no timer", async (t) => {
   const timers = fakeTimers(t, (ms) => ms > 10_000 || ms <= 1);
   const { url, asked } = serveSilence();
   const controller = new AbortController();
@@ -213,7 +213,7 @@ test("a request without a limit has no timer", async (t) => {
   controller.abort(REASON);
 });
 
-test("an error quotes 300 characters of the answer, and reads no more than it must", async () => {
+test("an error quotes 300 characters of the body and does not read the rest", async () => {
   /** @type {() => void} */
   let closed = () => {};
   const stopped = new Promise((resolve) => {
@@ -231,7 +231,7 @@ test("an error quotes 300 characters of the answer, and reads no more than it mu
   await stopped;
 });
 
-test("an error whose body breaks off has what came of it", async () => {
+test("a body that ends early does not hide the status", async () => {
   const url = serve((_, response) => {
     response.writeHead(500, { "content-length": "1000" });
     response.write("begin", () => response.destroy());
@@ -239,36 +239,36 @@ test("an error whose body breaks off has what came of it", async () => {
   await assert.rejects(sdk.fetchText(url), { message: /answered 500 Internal Server Error/ });
 });
 
-test("an error without a body ends with the status", async () => {
+test("the message of an error without a body ends with the status", async () => {
   await assert.rejects(sdk.fetchText(serveText(403)), { message: /answered 403 Forbidden$/ });
 });
 
-test("Retry-After of a refused request is kept", async () => {
+test("an error keeps the Retry-After header", async () => {
   const url = serveText(429, "", { "retry-after": "3" });
   await assert.rejects(sdk.fetchText(url), { code: "RATE_LIMITED", retryAfterMs: 3000 });
 });
 
 // --- text and JSON ---
 
-test("fetchText returns the text as it is", async () => {
+test("fetchText returns the text unchanged", async () => {
   assert.equal(await sdk.fetchText(serveText(200, " a\n")), " a\n");
 });
 
-test("fetchJSON returns the value", async () => {
+test("fetchJSON returns the parsed value", async () => {
   assert.deepEqual(await sdk.fetchJSON(serveText(200, '{"a": [1, null]}')), { a: [1, null] });
 });
 
 for (const [what, status, body] of /** @type {[string, number, string?][]} */ ([
   ["204", 204],
   ["an empty body", 200, ""],
-  ["nothing but space", 200, " \n"],
+  ["only whitespace", 200, " \n"],
 ])) {
   test(`fetchJSON returns undefined for ${what}`, async () => {
     assert.equal(await sdk.fetchJSON(serveText(status, body)), undefined);
   });
 }
 
-test("an answer that is not JSON is an error with its type and its beginning", async () => {
+test("a response that is not JSON is an error with its content type and its first characters", async () => {
   const url = serveText(200, `<html>${"x".repeat(1000)}`, { "content-type": "text/html" });
   await assert.rejects(sdk.fetchJSON(url), (/** @type {any} */ error) => {
     assert.deepEqual(
@@ -283,7 +283,7 @@ test("an answer that is not JSON is an error with its type and its beginning", a
 
 const Message = z.object({ text: z.string(), author: z.string().default("nobody") });
 
-test("a schema makes the value of the answer, for each way to ask", async () => {
+test("each function returns the value that the schema parsed", async () => {
   const url = serveText(200, '{"text": "a"}');
   const expected = { text: "a", author: "nobody" };
   assert.deepEqual(await sdk.fetchJSON(url, {}, Message), expected);
@@ -295,7 +295,7 @@ test("a schema makes the value of the answer, for each way to ask", async () => 
   assert.deepEqual(await sdk.postFormData(url, new FormData(), undefined, Message), expected);
 });
 
-test("an answer that its schema refuses is an error that says where and why", async () => {
+test("a response that violates its schema is an error with the paths and reasons", async () => {
   const url = serveText(200, '{"messages": [{"text": "a"}, {"text": 1, "author": 2}]}');
   const schema = z.object({ messages: z.array(Message) });
   await assert.rejects(sdk.fetchJSON(`${url}?token=1`, {}, schema), (/** @type {any} */ error) => {
@@ -309,20 +309,20 @@ test("an answer that its schema refuses is an error that says where and why", as
   });
 });
 
-test("a schema decides whether an answer may be empty", async () => {
+test("a schema decides whether a response may be empty", async () => {
   const url = serveText(204);
   await assert.rejects(sdk.fetchJSON(url, {}, Message), { code: "UNEXPECTED_RESPONSE" });
   assert.equal(await sdk.fetchJSON(url, {}, Message.optional()), undefined);
 });
 
-test("a schema may be async, or have no more than parse()", async () => {
+test("a schema may be async, or have only parse()", async () => {
   const url = serveText(200, "1");
   const odd = z.number().refine(async (value) => value % 2 === 1);
   assert.equal(await sdk.fetchJSON(url, {}, odd), 1);
   assert.equal(await sdk.fetchJSON(url, {}, { parse: () => "parsed" }), "parsed");
 });
 
-test("what a schema throws beside its issues is thrown as it is", async () => {
+test("an error of a schema that is not a validation error is thrown unchanged", async () => {
   const schema = {
     parse() {
       throw REASON;
@@ -344,7 +344,7 @@ for (const [send, method] of /** @type {const} */ ([
   });
 }
 
-test("postJSON leaves a content type that is given, and sends no body for undefined", async () => {
+test("postJSON keeps a given content type, and sends no body for undefined", async () => {
   const init = { headers: { "Content-Type": "application/vnd.api+json" } };
   const given = /** @type {any} */ (await sdk.postJSON(serveEcho(), 1, init));
   assert.deepEqual([given.type, given.text], ["application/vnd.api+json", "1"]);
@@ -352,7 +352,7 @@ test("postJSON leaves a content type that is given, and sends no body for undefi
   assert.deepEqual(empty, { method: "POST", type: null, text: "" });
 });
 
-test("deleteJSON deletes", async () => {
+test("deleteJSON sends a DELETE request without a body", async () => {
   assert.deepEqual(await sdk.deleteJSON(serveEcho()), { method: "DELETE", type: null, text: "" });
 });
 

@@ -17,7 +17,7 @@ const { notifyReadinessChanged } = await import("../../sdk/readiness.js");
 
 // --- settings ---
 
-test("getConfig returns what is set, false and 0 too, and undefined for all else", (t) => {
+test("getConfig returns settings, including false and 0, and undefined for others", (t) => {
   openPage(t, { openTabs: { pluginConfig: { site: "https://a.example", on: false, count: 0 } } });
   const keys = ["site", "on", "count", "none", "toString", "__proto__"];
   const expected = ["https://a.example", false, 0, undefined, undefined, undefined];
@@ -27,7 +27,7 @@ test("getConfig returns what is set, false and 0 too, and undefined for all else
   );
 });
 
-test("getConfig returns undefined where nothing was set, or there is no host", (t) => {
+test("getConfig returns undefined without settings or without a host", (t) => {
   assert.equal(getConfig("site"), undefined);
   openPage(t);
   assert.equal(getConfig("site"), undefined);
@@ -35,7 +35,7 @@ test("getConfig returns undefined where nothing was set, or there is no host", (
 
 // --- readiness ---
 
-test("notifyReadinessChanged posts a signed message, and nothing without a host", (t) => {
+test("notifyReadinessChanged posts a signed message, or nothing without a host", (t) => {
   const page = openPage(t);
   notifyReadinessChanged();
   assert.deepEqual(page.posted, [
@@ -48,7 +48,7 @@ test("notifyReadinessChanged posts a signed message, and nothing without a host"
 
 // --- the auth cache ---
 
-test("the auth cache keeps any value by namespace until it is cleared", (t) => {
+test("the auth cache keeps values by namespace until they are cleared", (t) => {
   openPage(t);
   setAuthCache("shop", { token: "t" });
   setAuthCache("other", "o");
@@ -57,7 +57,7 @@ test("the auth cache keeps any value by namespace until it is cleared", (t) => {
   assert.deepEqual([getAuthCache("shop"), getAuthCache("other")], [null, "o"]);
 });
 
-test("the auth cache has null for what it has not, names of Object.prototype among it", (t) => {
+test("the auth cache returns null for missing entries, including names on Object.prototype", (t) => {
   openPage(t);
   assert.deepEqual(["shop", "toString", "__proto__"].map(getAuthCache), [null, null, null]);
   setAuthCache("__proto__", 1);
@@ -73,7 +73,7 @@ test("the auth cache works without a host", (t) => {
   assert.equal(getAuthCache("shop"), 1);
 });
 
-test("the auth cache works in a frozen registry, and leaves its other members", (t) => {
+test("the auth cache works in a frozen registry, and keeps the registry's other members", (t) => {
   const adapters = Object.freeze({ other: {} });
   const tokenCache = Object.freeze({ other: "o" });
   withGlobals(t, { __openTabs: Object.freeze({ adapters, tokenCache, _logNonce: "log" }) });
@@ -85,7 +85,7 @@ test("the auth cache works in a frozen registry, and leaves its other members", 
 
 // --- the pre-script ---
 
-test("a pre-script runs at once, and its values are there for the tools of its plugin", (t) => {
+test("a pre-script runs at once, and the tools of its plugin can read its values", (t) => {
   const page = openPage(t, { openTabs: { preScript: { other: { token: "o" } } } });
   definePreScript(({ set }) => {
     set("token", "t");
@@ -100,7 +100,7 @@ test("a pre-script runs at once, and its values are there for the tools of its p
   });
 });
 
-test("a pre-script keeps values later too, past a frozen registry", (t) => {
+test("a pre-script can set values later, even if the registry is frozen by then", (t) => {
   const page = openPage(t);
   /** @type {(key: string, value: unknown) => void} */
   let keep = () => {};
@@ -124,7 +124,7 @@ for (const [kind, run] of /** @type {[string, () => unknown][]} */ ([
   ],
   ["rejects", () => Promise.reject(new Error("mine"))],
 ])) {
-  test(`what a pre-script ${kind} is logged`, async (t) => {
+  test(`an error is logged if a pre-script ${kind}`, async (t) => {
     const page = openPage(t);
     const timers = fakeTimers(t);
     definePreScript(run);
@@ -134,7 +134,7 @@ for (const [kind, run] of /** @type {[string, () => unknown][]} */ ([
   });
 }
 
-test("a pre-script logs as its plugin", async (t) => {
+test("a pre-script logs in the name of its plugin", async (t) => {
   const page = openPage(t);
   const timers = fakeTimers(t);
   definePreScript(({ log }) => log.info("early"));

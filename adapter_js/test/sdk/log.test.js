@@ -27,7 +27,7 @@ for (const level of /** @type {Level[]} */ (["debug", "info", "warn", "error"]))
   });
 }
 
-test("records wait 100 ms for others, from the first on, and go together", async (t) => {
+test("records are sent together 100 ms after the first", async (t) => {
   const page = openPage(t);
   const timers = fakeTimers(t);
   log.info("first");
@@ -42,7 +42,7 @@ test("records wait 100 ms for others, from the first on, and go together", async
   assert.equal(timers.count(), 0);
 });
 
-test("fifty records go at once, and the next wait again", async (t) => {
+test("fifty records are sent at once, and the next ones wait again", async (t) => {
   const page = openPage(t);
   const timers = fakeTimers(t);
   for (let count = 0; count < 51; count++) log.info(String(count));
@@ -58,7 +58,7 @@ test("fifty records go at once, and the next wait again", async (t) => {
   );
 });
 
-test("flushing sends what waits once, and nothing when nothing waits", async (t) => {
+test("flushing sends waiting records once", async (t) => {
   const page = openPage(t);
   const timers = fakeTimers(t);
   log.info("one");
@@ -68,7 +68,7 @@ test("flushing sends what waits once, and nothing when nothing waits", async (t)
   assert.deepEqual([page.posted.length, timers.count()], [1, 0]);
 });
 
-test("without a host records are printed and no more", (t) => {
+test("without a host, records are only printed", (t) => {
   const page = openPage(t, { hasHost: false });
   const timers = fakeTimers(t);
   log.info("alone");
@@ -76,7 +76,7 @@ test("without a host records are printed and no more", (t) => {
   assert.deepEqual([page.posted.length, page.printed.length, timers.count()], [0, 1, 0]);
 });
 
-test("without a page records are printed and no more", (t) => {
+test("without a page, records are only printed", (t) => {
   /** @type {unknown[][]} */
   const printed = [];
   withGlobals(t, { console: { warn: (/** @type {unknown[]} */ ...args) => printed.push(args) } });
@@ -84,7 +84,7 @@ test("without a page records are printed and no more", (t) => {
   assert.deepEqual(printed, [["[shop]", "in a unit test"]]);
 });
 
-test("a message that is not a string is written as one", (t) => {
+test("a message that is not a string is converted to one", (t) => {
   const page = openPage(t);
   fakeTimers(t);
   log.error(/** @type {any} */ ({ a: [1n] }));
@@ -96,7 +96,7 @@ test("a message that is not a string is written as one", (t) => {
   );
 });
 
-test("a huge message is cut", (t) => {
+test("a long message is truncated", (t) => {
   const page = openPage(t);
   fakeTimers(t);
   log.info("x".repeat(1_000_000));
@@ -105,7 +105,7 @@ test("a huge message is cut", (t) => {
 });
 
 for (const part of ["console", "postMessage", "setTimeout"]) {
-  test(`logging does not throw when the page has patched its ${part}`, (t) => {
+  test(`logging does not throw if the page has patched ${part}`, (t) => {
     const page = openPage(t);
     fakeTimers(t);
     const fail = () => {
@@ -121,7 +121,7 @@ for (const part of ["console", "postMessage", "setTimeout"]) {
   });
 }
 
-test("a record that the page would not let go is not sent again", (t) => {
+test("a record that could not be sent is not sent again", (t) => {
   const page = openPage(t);
   fakeTimers(t);
   const { postMessage } = page.window;

@@ -7,7 +7,7 @@ import * as preScript from "../../sdk/pre_script.js";
 const root = new URL("../../sdk/", import.meta.url);
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"));
 
-test("the package exports what the ecosystem's plugins import", () => {
+test("the package exports everything that the ecosystem's plugins import", () => {
   const names = `
     OpenTabsPlugin ToolError buildQueryString clearAuthCache definePreScript defineTool deleteJSON
     fetchFromPage fetchJSON fetchText findLocalStorageEntry getAuthCache getConfig getCookie
@@ -20,7 +20,7 @@ test("the package exports what the ecosystem's plugins import", () => {
   assert.equal(preScript.definePreScript, sdk.definePreScript);
 });
 
-test("every file that the package names is there", () => {
+test("every file that the package names exists", () => {
   for (const files of Object.values(manifest.exports)) {
     for (const path of Object.values(files)) {
       assert.ok(existsSync(new URL(path, root)), path);
@@ -28,12 +28,12 @@ test("every file that the package names is there", () => {
   }
 });
 
-test("defineTool returns what it is given", () => {
+test("defineTool returns its argument", () => {
   const tool = /** @type {any} */ ({ name: "a" });
   assert.equal(sdk.defineTool(tool), tool);
 });
 
-test("a plugin has nothing but what its author defines", () => {
+test("a plugin has only the members that its author defines", () => {
   class Shop extends /** @type {any} */ (sdk.OpenTabsPlugin) {
     name = "shop";
   }

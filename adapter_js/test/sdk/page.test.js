@@ -4,7 +4,7 @@ import { getCookie } from "../../sdk/cookies.js";
 import { getCurrentUrl, getPageGlobal, getPageTitle } from "../../sdk/page.js";
 import { withGlobals } from "./fakes.js";
 
-test("getPageGlobal follows a path through own and inherited members, to any value", (t) => {
+test("getPageGlobal follows a path through own and inherited members to any value", (t) => {
   class Session {
     get token() {
       return "t";
@@ -15,7 +15,7 @@ test("getPageGlobal follows a path through own and inherited members, to any val
   assert.deepEqual(paths.map(getPageGlobal), ["t", 0, 1, false, null]);
 });
 
-test("getPageGlobal returns undefined for a step that is missing, throws or may not be taken", (t) => {
+test("getPageGlobal returns undefined if a member is missing, throws or is forbidden", (t) => {
   const hostile = new Proxy(
     {},
     {
@@ -40,7 +40,7 @@ test("getPageGlobal returns undefined for a step that is missing, throws or may 
   }
 });
 
-test("getCurrentUrl and getPageTitle return what the page has now", (t) => {
+test("getCurrentUrl and getPageTitle return the current values", (t) => {
   const location = { href: "https://a.example/" };
   const document = { title: "A" };
   withGlobals(t, { location, document });

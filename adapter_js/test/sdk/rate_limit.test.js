@@ -19,14 +19,14 @@ for (const [value, expected] of /** @type {[string | null | undefined, number | 
   [undefined, undefined],
 ])) {
   const shown = JSON.stringify(value)?.slice(0, 40);
-  test(`parseRetryAfterMs takes ${shown} for ${expected} ms`, (t) => {
+  test(`parseRetryAfterMs parses ${shown} as ${expected} ms`, (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: NOW });
     assert.equal(parseRetryAfterMs(value), expected);
   });
 }
 
 for (const [what, headers, expected] of /** @type {[string, Record<string, string>, object][]} */ ([
-  ["nothing for a site that says nothing", { "content-type": "a" }, {}],
+  ["nothing from a response without rate limits", { "content-type": "a" }, {}],
   [
     "seconds from now",
     { "ratelimit-limit": "100", "ratelimit-remaining": "0", "ratelimit-reset": "30" },
@@ -52,7 +52,11 @@ for (const [what, headers, expected] of /** @type {[string, Record<string, strin
     { ratelimit: "limit=10, remaining=9, reset=8" },
     { limit: 10, remaining: 9, resetMs: 8000 },
   ],
-  ["nothing for what is not a number", { "x-ratelimit-limit": "many", ratelimit: "r=x" }, {}],
+  [
+    "nothing from values that are not numbers",
+    { "x-ratelimit-limit": "many", ratelimit: "r=x" },
+    {},
+  ],
 ])) {
   test(`parseRateLimitHeader reads ${what}`, (t) => {
     t.mock.timers.enable({ apis: ["Date"], now: NOW });

@@ -72,7 +72,7 @@ function startTool(t, tool, members) {
 
 // --- the adapter ---
 
-test("the adapter is what a host looks for, and cannot be changed", (t) => {
+test("the adapter has the members that a host reads, and is frozen", (t) => {
   const tool = { name: "a_tool", input: z.object({}), handle: () => 1 };
   const { adapter, page } = start(t, { tools: [tool] });
   assert.deepEqual(
@@ -92,7 +92,7 @@ test("the adapter is what a host looks for, and cannot be changed", (t) => {
   }, TypeError);
 });
 
-test("a class is made into a plugin", (t) => {
+test("a plugin class is instantiated", (t) => {
   const page = openPage(t);
   class Shop extends /** @type {any} */ (OpenTabsPlugin) {
     displayName = "Shop";
@@ -103,14 +103,14 @@ test("a class is made into a plugin", (t) => {
   assert.equal(page.openTabs().adapters.shop.displayName, "Shop");
 });
 
-test("a registry is made where there is none", (t) => {
+test("a missing registry is created", (t) => {
   openPage(t);
   withGlobals(t, { __openTabs: undefined });
   register(makePlugin().plugin, { name: "shop", hash: "" });
   assert.equal(/** @type {any} */ (globalThis).__openTabs.adapters.shop.name, "shop");
 });
 
-test("others can still register beside it, by hand and as builds do", (t) => {
+test("other plugins can still register, by hand and as builds do", (t) => {
   const { page, adapter } = start(t);
   page.openTabs().adapters.byHand = {};
   register(makePlugin().plugin, { name: "other", hash: "" });
@@ -134,7 +134,7 @@ for (const [how, lock] of /** @type {[string, (registry: any) => object][]} */ (
     },
   ],
 ])) {
-  test(`a registry that is ${how} is replaced by a copy with all that it had`, (t) => {
+  test(`a registry that is ${how} is replaced by a copy with all its members`, (t) => {
     const page = openPage(t);
     const other = {};
     const members = { pluginConfig: { a: 1 }, preScript: { b: 2 }, tokenCache: { c: 3 } };
@@ -150,7 +150,7 @@ for (const [how, lock] of /** @type {[string, (registry: any) => object][]} */ (
   });
 }
 
-test("an older adapter of the name is torn down before the new one takes its place", (t) => {
+test("an older adapter with the same name is torn down before it is replaced", (t) => {
   const page = openPage(t);
   /** @type {string[]} */
   const order = [];
@@ -172,7 +172,7 @@ for (const [what, old] of /** @type {[string, object][]} */ ([
     },
   ],
 ])) {
-  test(`an older adapter that ${what} is replaced all the same`, (t) => {
+  test(`an older adapter that ${what} is still replaced`, (t) => {
     const page = openPage(t, { openTabs: { adapters: { shop: old } } });
     fakeTimers(t);
     register(makePlugin().plugin, { name: "shop", hash: "2" });
@@ -180,7 +180,7 @@ for (const [what, old] of /** @type {[string, object][]} */ ([
   });
 }
 
-test("a plugin that cannot be made leaves the old adapter as it was", (t) => {
+test("a plugin whose constructor throws does not affect the old adapter", (t) => {
   let torn = false;
   const old = {
     teardown() {
@@ -207,7 +207,7 @@ for (const [what, isReady, expected] of /** @type {[string, () => unknown, boole
   ["an element", async () => ({}), true],
   ["null", async () => null, false],
 ])) {
-  test(`isReady that is ${what} makes the adapter ${expected ? "" : "not "}ready`, async (t) => {
+  test(`an isReady() result of ${what} makes the adapter ${expected ? "" : "not "}ready`, async (t) => {
     const { adapter } = start(t, { isReady });
     assert.equal(await adapter.isReady(), expected);
   });
@@ -222,7 +222,7 @@ for (const [kind, isReady] of /** @type {[string, () => unknown][]} */ ([
   ],
   ["rejects", () => Promise.reject(REASON)],
 ])) {
-  test(`isReady that ${kind} is not ready, and is logged for debugging alone`, async (t) => {
+  test(`an isReady() that ${kind} means not ready, and is logged at level debug`, async (t) => {
     const { adapter, page } = start(t, { isReady });
     assert.equal(await adapter.isReady(), false);
     assert.deepEqual(
@@ -232,7 +232,7 @@ for (const [kind, isReady] of /** @type {[string, () => unknown][]} */ ([
   });
 }
 
-test("isReady is asked as a method of the plugin", async (t) => {
+test("isReady() is called as a method of the plugin", async (t) => {
   const { adapter } = start(t, {
     signedIn: true,
     async isReady() {
@@ -244,7 +244,7 @@ test("isReady is asked as a method of the plugin", async (t) => {
 
 // --- calls ---
 
-test("a tool gets its parameters with their defaults, its context, and itself as this", async (t) => {
+test("a tool receives its parameters with defaults, its context, and itself as `this`", async (t) => {
   /** @type {unknown[]} */
   let got = [];
   const { handle, tool } = startTool(t, {
@@ -266,7 +266,7 @@ test("a tool may be sync, and be called without a context", async (t) => {
   assert.deepEqual(await handle({}), [{}, undefined]);
 });
 
-test("parameters that the schema refuses are an error that says where and why", async (t) => {
+test("parameters that violate the schema are an error with the paths and reasons", async (t) => {
   let ran = false;
   const { handle } = startTool(t, {
     input: z
@@ -286,7 +286,7 @@ test("parameters that the schema refuses are an error that says where and why", 
   assert.equal(ran, false);
 });
 
-test("what a tool throws is thrown as it is", async (t) => {
+test("an error of a tool is thrown unchanged", async (t) => {
   const { handle } = startTool(t, {
     handle() {
       throw REASON;
@@ -299,7 +299,7 @@ for (const [how, handle, success] of /** @type {[string, () => unknown, boolean]
   ["a value", async () => 1, true],
   ["an error", () => Promise.reject(REASON), false],
 ])) {
-  test(`the hooks are notified of a call that ends in ${how}, before and after it`, async (t) => {
+  test(`hooks are called before and after a call that ends in ${how}`, async (t) => {
     /** @type {unknown[]} */
     let before = [];
     const run = () => {
@@ -317,7 +317,7 @@ for (const [how, handle, success] of /** @type {[string, () => unknown, boolean]
   });
 }
 
-test("a refused call is one that failed, to the hooks", async (t) => {
+test("hooks see a call with invalid parameters as failed", async (t) => {
   const { handle, calls } = startTool(t, { input: z.object({ id: z.string() }), handle: () => 1 });
   await assert.rejects(handle({}));
   assert.deepEqual(
@@ -336,7 +336,7 @@ test("a call does not wait for its hooks", async (t) => {
   assert.equal(await handle({}), 1);
 });
 
-test("what was logged in a call has been sent when its result is there", async (t) => {
+test("records logged during a call are sent before its result", async (t) => {
   const { handle, page } = startTool(
     t,
     { handle: () => log.info("in the tool") },
@@ -349,7 +349,7 @@ test("what was logged in a call has been sent when its result is there", async (
   );
 });
 
-test("what was logged in a call that failed has been sent with its error", async (t) => {
+test("records logged during a failed call are sent before its error", async (t) => {
   const { handle, page } = startTool(t, {
     handle() {
       log.info("in the tool");
@@ -380,7 +380,7 @@ for (const [kind, fail] of /** @type {[string, () => unknown][]} */ ([
   ],
   ["reject", async () => Promise.reject(REASON)],
 ])) {
-  test(`hooks that ${kind} are logged by name, and harm nothing`, async (t) => {
+  test(`hooks that ${kind} are logged by name, and affect nothing else`, async (t) => {
     const hooks = Object.fromEntries(HOOKS.map((hook) => [hook, fail]));
     const { handle, page } = startTool(t, { handle: () => 1 }, hooks);
     assert.equal(await handle({}), 1);
@@ -403,9 +403,9 @@ test("a plugin without hooks works", async (t) => {
   assert.deepEqual(page.printed, []);
 });
 
-// --- life ---
+// --- life cycle ---
 
-test("a plugin is activated once it is registered", (t) => {
+test("a plugin is activated after it is registered", (t) => {
   const page = openPage(t);
   /** @type {unknown} */
   let registered;
@@ -416,7 +416,7 @@ test("a plugin is activated once it is registered", (t) => {
   assert.equal(registered, page.openTabs().adapters.shop);
 });
 
-test("a plugin is notified of each new URL, and of none twice", (t) => {
+test("onNavigate is called once for each new URL", (t) => {
   const { page, calls } = start(t);
   page.go("https://shop.example/2");
   page.go("https://shop.example/2");
@@ -427,7 +427,7 @@ test("a plugin is notified of each new URL, and of none twice", (t) => {
   ]);
 });
 
-test("a plugin is deactivated and then torn down, once, and no longer notified", (t) => {
+test("a plugin is deactivated and then torn down, once, and its hooks are not called after that", (t) => {
   const { page, adapter, calls } = start(t);
   adapter.teardown();
   adapter.teardown();
@@ -435,13 +435,13 @@ test("a plugin is deactivated and then torn down, once, and no longer notified",
   assert.deepEqual(calls, [["onDeactivate"], ["teardown"]]);
 });
 
-test("what was logged while a plugin was torn down has been sent", (t) => {
+test("records logged during a teardown are sent", (t) => {
   const { page, adapter } = start(t, { teardown: () => log.info("bye") });
   adapter.teardown();
   assert.equal(page.records().length, 1);
 });
 
-test("in a page with a global `navigation` of its own, a plugin works and hears of the history", (t) => {
+test("in a page with its own global `navigation`, onNavigate is called for popstate and hashchange", (t) => {
   const page = openPage(t);
   page.window.navigation = { items: [] };
   const { plugin, calls } = makePlugin();
@@ -462,7 +462,7 @@ test("in a page with a global `navigation` of its own, a plugin works and hears 
   ]);
 });
 
-test("a plugin whose registration fails half-way can be torn down", (t) => {
+test("a plugin whose registration fails halfway can be torn down", (t) => {
   const page = openPage(t);
   Reflect.deleteProperty(page.window, "location");
   const { plugin, calls } = makePlugin();
@@ -472,7 +472,7 @@ test("a plugin whose registration fails half-way can be torn down", (t) => {
 });
 
 for (const first of ["shop", "other"]) {
-  test(`two plugins are notified of URLs each for itself, when ${first} goes first`, (t) => {
+  test(`each of two plugins is notified of URLs, and tearing down ${first} does not affect the other`, (t) => {
     const page = openPage(t);
     const plugins = { shop: makePlugin(), other: makePlugin() };
     for (const [name, { plugin, calls }] of Object.entries(plugins)) {
@@ -490,7 +490,7 @@ for (const first of ["shop", "other"]) {
   });
 }
 
-test("a new version takes over from the old: it alone is notified of URLs", (t) => {
+test("only the new version of a plugin is notified of URLs", (t) => {
   const { page, calls } = start(t);
   const next = makePlugin();
   register(next.plugin, { name: "shop", hash: "2f" });

@@ -66,14 +66,14 @@ test("an error is shown with its message, fields, cause and stack", () => {
   assert.match(shown.stack, /serialize\.test\.js/);
 });
 
-test("a cycle is named, and what merely comes twice is shown twice", () => {
+test("a cycle is marked, and an object that occurs twice is shown twice", () => {
   const shared = { a: 1 };
   const value = { shared, again: [shared], self: /** @type {unknown} */ (null) };
   value.self = value;
   assert.deepEqual(serialize(value), { shared: { a: 1 }, again: [{ a: 1 }], self: "[circular]" });
 });
 
-test("a getter that throws hides itself alone", () => {
+test("a getter that throws hides only its own value", () => {
   const value = {
     a: 1,
     get b() {
@@ -84,7 +84,7 @@ test("a getter that throws hides itself alone", () => {
   assert.deepEqual(serialize(value), { a: 1, b: "[threw Error: no]", c: 2 });
 });
 
-test("what throws whatever is done with it is still shown", () => {
+test("a value that throws on any access is still shown", () => {
   const fail = () => {
     throw new Error("no");
   };
@@ -102,12 +102,12 @@ test("what throws whatever is done with it is still shown", () => {
   assert.deepEqual(serialize(worse), { a: "[threw an error that cannot be shown]" });
 });
 
-test("a member named __proto__ is shown as one", () => {
+test("a member named __proto__ is shown as a member", () => {
   const shown = serialize(JSON.parse('{"__proto__": {"a": 1}}'));
   assert.equal(JSON.stringify(shown), '{"__proto__":{"a":1}}');
 });
 
-test("nodes of the document are named", (t) => {
+test("a DOM node is shown by its name", (t) => {
   class Node {
     constructor(/** @type {string} */ nodeName) {
       this.nodeName = nodeName;
@@ -123,20 +123,20 @@ test("nodes of the document are named", (t) => {
   assert.equal(serialize(new Node("#text")), "[#text]");
 });
 
-test("a window is named alone", () => {
+test("a window is shown without its members", () => {
   const window = { window: {}, secret: 1 };
   window.window = window;
   assert.deepEqual(serialize([window, { window: 1 }]), ["[Window]", { window: 1 }]);
 });
 
-test("what is deep is cut", () => {
+test("deep values are truncated", () => {
   let deep = /** @type {unknown} */ ([]);
   for (let depth = 0; depth < 100_000; depth++) deep = { deep };
   const shown = JSON.stringify(serialize(deep));
   assert.equal(shown, `${'{"deep":'.repeat(6)}"[Object]"${"}".repeat(6)}`);
 });
 
-test("what is long is cut, and says how much is missing", () => {
+test("long values are truncated, with how much is missing", () => {
   assert.equal(serialize("x".repeat(4000)), "x".repeat(4000));
   assert.equal(serialize("x".repeat(4001)), `${"x".repeat(4000)}… (4001 characters)`);
   const list = /** @type {unknown[]} */ (serialize(Array(1000).fill(0)));
@@ -146,12 +146,12 @@ test("what is long is cut, and says how much is missing", () => {
   assert.deepEqual([Object.keys(shown).length, shown["…"]], [101, "[3 more]"]);
 });
 
-test("a string is never cut between the halves of a character", () => {
+test("a string is never cut within a surrogate pair", () => {
   const shown = /** @type {string} */ (serialize(`x${"😀".repeat(3000)}`));
   assert.ok(shown.isWellFormed());
 });
 
-test("a large value is shown in about 8000 characters, however it is built", () => {
+test("a large value of any shape is shown in a bounded number of characters", () => {
   const text = "x".repeat(3000);
   const wide = Array(100).fill(Array(100).fill(Array(100).fill(text)));
   const keyed = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [text + index, 1]));

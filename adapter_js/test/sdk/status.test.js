@@ -14,7 +14,7 @@ for (const [status, code, category, retryable] of /** @type {const} */ ([
   [500, "INTERNAL_ERROR", "internal", true],
   [503, "INTERNAL_ERROR", "internal", true],
 ])) {
-  test(`status ${status} is ${code} of ${category}, ${retryable ? "" : "not "}retryable`, () => {
+  test(`status ${status} is ${code} in category ${category}, ${retryable ? "" : "not "}retryable`, () => {
     for (const given of [new Response(null, { status }), { status }, status]) {
       const error = httpStatusToToolError(given, "what happened");
       assert.deepEqual(
@@ -25,7 +25,7 @@ for (const [status, code, category, retryable] of /** @type {const} */ ([
   });
 }
 
-test("Retry-After is kept for each status that can be tried again", () => {
+test("Retry-After is kept for each retryable status", () => {
   const headers = { "retry-after": "2" };
   for (const [status, expected] of /** @type {const} */ ([
     [408, 2000],

@@ -37,7 +37,7 @@ for (const [area, get, set, remove] of /** @type {const} */ ([
   ["localStorage", sdk.getLocalStorage, sdk.setLocalStorage, sdk.removeLocalStorage],
   ["sessionStorage", sdk.getSessionStorage, sdk.setSessionStorage, sdk.removeSessionStorage],
 ])) {
-  test(`${area} keeps, returns and forgets values, and has null for what it has not`, (t) => {
+  test(`${area} sets, returns and removes values, and returns null for a missing one`, (t) => {
     withGlobals(t, { window: { [area]: makeStorage() } });
     assert.equal(get("a"), null);
     assert.equal(set("a", "1"), true);
@@ -46,17 +46,17 @@ for (const [area, get, set, remove] of /** @type {const} */ ([
     assert.equal(get("a"), null);
   });
 
-  test(`a ${area} that is blocked has nothing and keeps nothing`, (t) => {
+  test(`a blocked ${area} returns null, and false when it is changed`, (t) => {
     openBlocked(t);
     assert.deepEqual([get("a"), set("a", "1"), remove("a")], [null, false, false]);
   });
 
-  test(`a ${area} that is full says so by false`, (t) => {
+  test(`a full ${area} returns false`, (t) => {
     withGlobals(t, { window: { [area]: makeStorage() } });
     assert.equal(set("a", "too much"), false);
   });
 
-  test(`a ${area} that the page deleted is read through a new window, which goes again`, (t) => {
+  test(`a ${area} that the page deleted is read through a temporary frame`, (t) => {
     const window = {};
     const storage = makeStorage({ token: "t" });
     /** @type {unknown[]} */
@@ -80,7 +80,7 @@ for (const [area, get, set, remove] of /** @type {const} */ ([
   });
 }
 
-test("findLocalStorageEntry returns the first entry that is wanted, by key or by value", (t) => {
+test("findLocalStorageEntry returns the first entry that matches by key or by value", (t) => {
   const entries = { other: "1", "token-1f": "2", "token-2f": "3" };
   withGlobals(t, { window: { localStorage: makeStorage(entries) } });
   const byKey = sdk.findLocalStorageEntry((key) => key.startsWith("token-"));
@@ -93,7 +93,7 @@ test("findLocalStorageEntry returns the first entry that is wanted, by key or by
   );
 });
 
-test("findLocalStorageEntry finds nothing where storage is blocked", (t) => {
+test("findLocalStorageEntry returns null if storage is blocked", (t) => {
   openBlocked(t);
   assert.equal(
     sdk.findLocalStorageEntry(() => true),
@@ -101,7 +101,7 @@ test("findLocalStorageEntry finds nothing where storage is blocked", (t) => {
   );
 });
 
-test("what the predicate of findLocalStorageEntry throws is thrown", (t) => {
+test("findLocalStorageEntry throws the error of its predicate", (t) => {
   withGlobals(t, { window: { localStorage: makeStorage({ a: "" }) } });
   const wrong = () => {
     throw new Error("mine");

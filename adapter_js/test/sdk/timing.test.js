@@ -8,7 +8,7 @@ const REASON = new Error("cancelled");
 
 // --- sleep ---
 
-test("sleep ends when its time has passed and not before", async (t) => {
+test("sleep ends when its time has passed, and not earlier", async (t) => {
   const timers = fakeTimers(t);
   const asleep = sleep(1000);
   await timers.advance(999);
@@ -17,9 +17,9 @@ test("sleep ends when its time has passed and not before", async (t) => {
   assert.deepEqual(await stateOf(asleep), { state: "fulfilled", value: undefined });
 });
 
-test("sleep waits longer than one timer can", async (t) => {
+test("sleep can wait longer than one timer can", async (t) => {
   const timers = fakeTimers(t);
-  const most = 2 ** 31 - 1; // a timer of more ends after 1 ms
+  const most = 2 ** 31 - 1; // a longer timer would fire after 1 ms
   const asleep = sleep(2 * most + 5);
   for (const left of [most, most, 5]) {
     await timers.advance(0);
@@ -30,7 +30,7 @@ test("sleep waits longer than one timer can", async (t) => {
   assert.equal((await stateOf(asleep)).state, "fulfilled");
 });
 
-test("sleep for a longer time than one timer can stops in a later timer too", async (t) => {
+test("a signal stops a long sleep during a later timer", async (t) => {
   const timers = fakeTimers(t);
   const controller = new AbortController();
   const asleep = sleep(2 ** 32, { signal: controller.signal });
@@ -41,7 +41,7 @@ test("sleep for a longer time than one timer can stops in a later timer too", as
   assert.equal(timers.count(), 0);
 });
 
-test("sleep without an end waits for the signal alone", async (t) => {
+test("an infinite sleep waits only for the signal", async (t) => {
   const timers = fakeTimers(t);
   const controller = new AbortController();
   const asleep = sleep(Number.POSITIVE_INFINITY, { signal: controller.signal });
@@ -52,7 +52,7 @@ test("sleep without an end waits for the signal alone", async (t) => {
   assert.deepEqual(await stateOf(asleep), { state: "rejected", value: REASON });
 });
 
-test("sleep takes no listener of a signal that never fired along", async (t) => {
+test("sleep removes its listener from a signal that was not aborted", async (t) => {
   const timers = fakeTimers(t);
   const { signal } = new AbortController();
   const asleep = sleep(1000, { signal });
@@ -62,20 +62,20 @@ test("sleep takes no listener of a signal that never fired along", async (t) => 
   assert.equal(listeners(signal), 0);
 });
 
-// --- what all three do with a signal ---
+// --- signals ---
 
 /** @type {Record<string, (signal: AbortSignal) => Promise<unknown>>} */
 const WAITS = {
   sleep: (signal) => sleep(1000, { signal }),
-  "waitUntil between two looks": (signal) => waitUntil(() => false, { signal }),
-  "waitUntil while a look is taken": (signal) => waitUntil(() => new Promise(() => {}), { signal }),
+  "waitUntil between two checks": (signal) => waitUntil(() => false, { signal }),
+  "waitUntil during a check": (signal) => waitUntil(() => new Promise(() => {}), { signal }),
   "retry between two attempts": (signal) =>
     retry(() => Promise.reject(new Error("no")), { signal, maxAttempts: 9 }),
   "retry during an attempt": (signal) => retry(() => new Promise(() => {}), { signal }),
 };
 
 for (const [name, wait] of Object.entries(WAITS)) {
-  test(`${name} stops at once with the signal's reason, and leaves nothing behind`, async (t) => {
+  test(`${name} rejects with the signal's reason at once, and cleans up`, async (t) => {
     const timers = fakeTimers(t);
     const controller = new AbortController();
     const waiting = wait(controller.signal);
@@ -86,7 +86,7 @@ for (const [name, wait] of Object.entries(WAITS)) {
     assert.equal(listeners(controller.signal), 0);
   });
 
-  test(`${name} does not begin when the signal has fired`, async (t) => {
+  test(`${name} does not start if the signal is aborted`, async (t) => {
     const timers = fakeTimers(t);
     const waiting = wait(AbortSignal.abort(REASON));
     assert.deepEqual(await stateOf(waiting), { state: "rejected", value: REASON });
@@ -94,7 +94,7 @@ for (const [name, wait] of Object.entries(WAITS)) {
   });
 }
 
-test("a signal that has fired keeps retry and waitUntil from calling their function", async () => {
+test("retry and waitUntil do not call their function if the signal is aborted", async () => {
   const calls = countCalls();
   const signal = AbortSignal.abort(REASON);
   await assert.rejects(waitUntil(calls.add, { signal }), REASON);
@@ -107,7 +107,7 @@ function countCalls() {
   return calls;
 }
 
-test("a function that fires its own signal does not run again", async (t) => {
+test("a function that aborts its own signal does not run again", async (t) => {
   const timers = fakeTimers(t);
   for (const wait of [waitUntil, retry]) {
     const controller = new AbortController();
@@ -124,7 +124,7 @@ test("a function that fires its own signal does not run again", async (t) => {
 
 // --- waitUntil ---
 
-test("waitUntil looks at once, and needs no timer when the condition holds", async (t) => {
+test("waitUntil checks at once, and needs no timer if the condition holds", async (t) => {
   const timers = fakeTimers(t);
   const waiting = waitUntil(() => true);
   assert.deepEqual(await stateOf(waiting), { state: "fulfilled", value: undefined });
@@ -135,7 +135,7 @@ for (const [kind, make] of /** @type {[string, (value: boolean) => unknown][]} *
   ["a sync", (value) => value],
   ["an async", async (value) => value],
 ])) {
-  test(`waitUntil looks with ${kind} predicate at each interval until it holds`, async (t) => {
+  test(`waitUntil calls ${kind} predicate at each interval until it holds`, async (t) => {
     const timers = fakeTimers(t);
     let looks = 0;
     const waiting = waitUntil(() => make(++looks === 3), { interval: 50 });
@@ -149,9 +149,9 @@ for (const [kind, make] of /** @type {[string, (value: boolean) => unknown][]} *
 
 for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
   ["does not hold", () => false],
-  ["is never answered", () => new Promise(() => {})],
+  ["never settles", () => new Promise(() => {})],
 ])) {
-  test(`waitUntil gives up with TIMEOUT when its condition ${kind}`, async (t) => {
+  test(`waitUntil throws TIMEOUT if its condition ${kind}`, async (t) => {
     const timers = fakeTimers(t);
     const waiting = waitUntil(predicate, { timeout: 1000 });
     waiting.catch(() => {});
@@ -165,14 +165,14 @@ for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
   });
 }
 
-test("waitUntil looks every 200 ms for 10 s by default", async (t) => {
+test("waitUntil checks every 200 ms for 10 s by default", async (t) => {
   const timers = fakeTimers(t);
   waitUntil(() => false).catch(() => {});
   await timers.advance(0);
   assert.deepEqual(timers.left(), [10_000, 200]);
 });
 
-test("waitUntil without a limit outlasts any", async (t) => {
+test("waitUntil without a timeout sets no timer for it", async (t) => {
   const timers = fakeTimers(t);
   waitUntil(() => false, { timeout: Number.POSITIVE_INFINITY, interval: 7 }).catch(() => {});
   await timers.advance(0);
@@ -188,7 +188,7 @@ for (const [kind, predicate] of /** @type {[string, () => unknown][]} */ ([
   ],
   ["rejects", () => Promise.reject(REASON)],
 ])) {
-  test(`waitUntil ends with what its predicate ${kind}`, async (t) => {
+  test(`waitUntil rejects with the same error if its predicate ${kind}`, async (t) => {
     const timers = fakeTimers(t);
     await assert.rejects(waitUntil(predicate), REASON);
     assert.equal(timers.count(), 0);
@@ -216,7 +216,7 @@ function failing(...errors) {
 
 const NO = new Error("no");
 
-test("retry returns the value of the first attempt that succeeds, and numbers them from 1", async (t) => {
+test("retry returns the value of the first successful attempt, and numbers attempts from 1", async (t) => {
   const timers = fakeTimers(t);
   const { attempts, run } = failing(NO, NO);
   const trying = retry(run);
@@ -236,7 +236,7 @@ test("retry throws the last error after the last attempt, three by default", asy
   assert.equal(attempts.length, 3);
 });
 
-test("retry retries what throws at once as what rejects", async (t) => {
+test("retry retries a function that throws synchronously", async (t) => {
   const timers = fakeTimers(t);
   let attempts = 0;
   const trying = retry(() => {
@@ -266,7 +266,7 @@ for (const [options, delays] of /** @type {[object, number[]][]} */ ([
   });
 }
 
-test("retry waits as long as the error asks for", async (t) => {
+test("retry waits for the retryAfterMs of the error", async (t) => {
   const timers = fakeTimers(t);
   const { attempts, run } = failing(ToolError.rateLimited("later", 7000));
   retry(run);
@@ -276,7 +276,7 @@ test("retry waits as long as the error asks for", async (t) => {
   assert.equal(attempts.length, 2);
 });
 
-test("retry throws an error that asks for a longer wait than maxDelay", async (t) => {
+test("retry throws an error whose retryAfterMs exceeds maxDelay", async (t) => {
   const timers = fakeTimers(t);
   const later = ToolError.rateLimited("later", 30_001);
   const { attempts, run } = failing(later);
@@ -285,7 +285,7 @@ test("retry throws an error that asks for a longer wait than maxDelay", async (t
 });
 
 for (const retryAfterMs of [Number.NaN, -1, "soon"]) {
-  test(`retry waits as usual if an error asks for ${retryAfterMs} ms`, async (t) => {
+  test(`retry ignores a retryAfterMs of ${retryAfterMs}`, async (t) => {
     const timers = fakeTimers(t);
     const { attempts, run } = failing(Object.assign(new Error("later"), { retryAfterMs }));
     retry(run);
@@ -296,7 +296,7 @@ for (const retryAfterMs of [Number.NaN, -1, "soon"]) {
   });
 }
 
-test("retry throws an error that asks for an endless wait", async (t) => {
+test("retry throws an error whose retryAfterMs is infinite", async (t) => {
   const timers = fakeTimers(t);
   const never = ToolError.rateLimited("never", Number.POSITIVE_INFINITY);
   const { attempts, run } = failing(never);
@@ -304,7 +304,7 @@ test("retry throws an error that asks for an endless wait", async (t) => {
   assert.deepEqual([attempts.length, timers.count()], [1, 0]);
 });
 
-test("retry waits longer than one timer can if it may", async (t) => {
+test("retry can wait longer than one timer can, if maxDelay allows it", async (t) => {
   const timers = fakeTimers(t);
   const { attempts, run } = failing(ToolError.rateLimited("later", 2 ** 31));
   retry(run, { maxDelay: Number.POSITIVE_INFINITY });
@@ -323,7 +323,7 @@ test("retry throws an error that is not retryable", async (t) => {
   assert.equal(attempts.length, 1);
 });
 
-test("retry asks shouldRetry, with the error and the attempt, in place of the error", async (t) => {
+test("shouldRetry decides with the error and the attempt, instead of `retryable`", async (t) => {
   const timers = fakeTimers(t);
   const gone = ToolError.notFound("gone");
   /** @type {unknown[]} */
@@ -345,7 +345,7 @@ test("retry asks shouldRetry, with the error and the attempt, in place of the er
 });
 
 for (const thrown of [null, undefined, "text"]) {
-  test(`retry retries even a thrown ${thrown}`, async (t) => {
+  test(`retry retries after ${thrown} was thrown`, async (t) => {
     const timers = fakeTimers(t);
     const trying = retry(failing(thrown).run);
     await timers.advance(1000);

@@ -1,4 +1,4 @@
-/** `true` when two types are the same, `any` and `readonly` told apart. */
+/** `true` when two types are the same, distinguishing `any` and `readonly`. */
 export type Equal<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 

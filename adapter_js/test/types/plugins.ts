@@ -1,4 +1,4 @@
-// What a plugin's class may look like, and what is refused in it.
+// What a plugin's class may look like, and what the types reject.
 
 import type { ConfigSchema, ToolDefinition } from "@opentabs-dev/plugin-sdk";
 import { OpenTabsPlugin } from "@opentabs-dev/plugin-sdk";

@@ -1,4 +1,4 @@
-// What a tool infers from its schemas, and what is refused in it.
+// What a tool infers from its schemas, and what the types reject.
 
 import type { ProgressOptions, ToolDefinition, ToolHandlerContext } from "@opentabs-dev/plugin-sdk";
 import { defineTool, fetchJSON, postJSON, ToolError } from "@opentabs-dev/plugin-sdk";
@@ -118,7 +118,7 @@ export const tools: ToolDefinition[] = [listOrders, addNote];
 const mixed = [listOrders, addNote];
 export const alsoTools: readonly ToolDefinition[] = mixed;
 
-// --- what a context takes ---
+// --- what a context accepts ---
 
 export function report({ reportProgress, signal }: ToolHandlerContext): AbortSignal {
   reportProgress();
@@ -136,7 +136,7 @@ export function report({ reportProgress, signal }: ToolHandlerContext): AbortSig
   return signal;
 }
 
-// --- what is refused ---
+// --- what is rejected ---
 
 // @ts-expect-error no description
 defineTool({ name: "a_tool", input, output, handle: () => ({ ok: true }) });
