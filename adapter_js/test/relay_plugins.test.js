@@ -1,0 +1,179 @@
+// The relay: plugins' readiness and logs, and the page's own tools.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { MEBI, startLogs, startRelay } from "./relays.js";
+
+// --- readiness and logs ---
+
+test("an adopted plugin's readiness is reported to the worker", () => {
+  const relay = startRelay();
+  relay.adopt();
+  assert.deepEqual(relay.page.ofKind("a"), ["demo"]);
+  relay.page.say('s{"plugin":"demo","readiness":"unavailable","reason":"signed out"}');
+  assert.deepEqual(relay.drain(), [
+    {
+      type: "readiness",
+      plugin: "demo",
+      state: { readiness: "unavailable", reason: "signed out" },
+    },
+  ]);
+});
+
+test("a dropped plugin is removed from the page, and its messages are ignored", () => {
+  const relay = startRelay();
+  relay.adopt();
+  relay.worker.say({ type: "drop", plugin: "demo" });
+  assert.deepEqual(relay.page.ofKind("x"), ["demo"]);
+  relay.page.say('s{"plugin":"demo","readiness":"ready"}');
+  assert.deepEqual(relay.drain(), []);
+  relay.worker.die();
+  assert.deepEqual(relay.drain()[0].plugins, []);
+});
+
+test("the readiness of an unknown plugin is ignored", () => {
+  const relay = startRelay();
+  relay.page.say('s{"plugin":"ghost","readiness":"ready"}');
+  assert.deepEqual(relay.drain(), []);
+});
+
+test("a hole in an array of log records is sent as a record", () => {
+  const relay = startRelay();
+  relay.adopt();
+  // biome-ignore lint/suspicious/noSparseArray: a page may send one
+  const entries = [, { level: "info", message: "kept" }];
+  relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
+  const { entries: sent } = relay.drain()[0].params;
+  assert.equal(sent.length, 2);
+  assert.ok(sent.every((/** @type {any} */ each) => typeof each?.message === "string"));
+});
+
+test("a reason with a lone surrogate, or cut within a pair, is sent well-formed", () => {
+  for (const reason of ["\ud800", `${"x".repeat(999)}\u{1f600}`]) {
+    const relay = startRelay();
+    relay.adopt();
+    relay.page.say(`s${JSON.stringify({ plugin: "demo", readiness: "unavailable", reason })}`);
+    const [{ state }] = relay.drain();
+    assert.ok(state.reason.isWellFormed());
+  }
+});
+
+test("a signed change of readiness makes the runtime check", () => {
+  const relay = startRelay();
+  relay.adopt();
+  relay.post({ type: "opentabs:readiness-changed", plugin: "demo", nonce: relay.nonce() });
+  assert.deepEqual(relay.page.ofKind("k"), ["demo"]);
+});
+
+test("a plugin's logs are forwarded with level, text and time", () => {
+  const relay = startLogs();
+  relay.log(
+    { level: "warn", message: "slow", data: [{ ms: 5 }], ts: 12.5 },
+    { level: "odd", message: 7 },
+  );
+  const [{ method, params }] = relay.drain();
+  assert.equal(method, "plugin.log");
+  assert.deepEqual(params.entries, [
+    { level: "warning", message: 'slow [{"ms":5}]', time: 12.5 },
+    { level: "info", message: "7", time: relay.clock.now },
+  ]);
+});
+
+test("logs without the nonce, from another window, or of an unknown plugin are dropped", () => {
+  const relay = startLogs();
+  const sound = { type: "opentabs:plugin-logs", plugin: "demo", entries: [{ message: "m" }] };
+  relay.post({ ...sound, nonce: "f".repeat(32) });
+  relay.post(sound);
+  relay.post({ ...sound, nonce: relay.nonce() }, {});
+  relay.post({ ...sound, nonce: relay.nonce(), plugin: "ghost" });
+  relay.post({ ...sound, nonce: relay.nonce(), entries: "many" });
+  assert.deepEqual(relay.drain(), []);
+});
+
+test("logs over the rate limit are dropped and counted", () => {
+  const relay = startLogs();
+  relay.log(...Array.from({ length: 250 }, (_, i) => ({ message: `${i}` })));
+  relay.log({ message: "one more" });
+  relay.clock.now += 1000; // allows 50 more
+  relay.log(...Array.from({ length: 60 }, (_, i) => ({ message: `${i}` })));
+  const counts = relay.drain().map(({ params }) => [params.entries.length, params.dropped]);
+  assert.deepEqual(counts, [
+    [200, 50],
+    [50, 11],
+  ]);
+});
+
+test("logs are forwarded after the clock is set back", () => {
+  const relay = startLogs();
+  relay.log({ message: "before" });
+  relay.clock.now -= 3_600_000;
+  relay.log({ message: "after" });
+  const entries = relay.drain().flatMap(({ params }) => params.entries);
+  assert.deepEqual(
+    entries.map(({ message }) => message),
+    ["before", "after"],
+  );
+});
+
+for (const [what, entry] of /** @type {[string, object][]} */ ([
+  ["an infinite time", { message: "m", ts: Infinity }],
+  ["a lone surrogate", { message: "\ud800", data: ["\udfff"] }],
+  ["a text cut within a surrogate pair", { message: `${"x".repeat(7999)}\u{1f600}` }],
+  ["data that JSON cannot represent", { message: "m", data: [10n] }],
+  ["a message that is not a string", { message: { toString: 1, valueOf: 1 } }],
+  ["no members", {}],
+])) {
+  test(`a log with ${what} is sent as a valid record, and so is the next one`, () => {
+    const relay = startLogs();
+    relay.log(entry);
+    relay.log({ message: "next" });
+    const entries = relay.drain().flatMap(({ params }) => params.entries);
+    assert.equal(entries.at(-1).message, "next");
+    for (const { message, time } of entries) {
+      assert.ok(message.isWellFormed());
+      assert.ok(Number.isFinite(time));
+    }
+  });
+}
+
+// --- the page's own tools ---
+
+/** @param {number} [id] */
+const toolsText = (id = 1) => JSON.stringify({ tools: [{ id }], leftOut: 0 });
+
+test("a list of the page's tools is sent with the document's id, and sent again on a new link", () => {
+  const relay = startRelay();
+  relay.page.say(`w${toolsText()}`);
+  const [{ method, params }] = relay.drain();
+  assert.equal(method, "page.tools");
+  assert.deepEqual(params, {
+    documentId: relay.attached[0].documentId,
+    tools: [{ id: 1 }],
+    leftOut: 0,
+  });
+  relay.resend();
+  assert.deepEqual(
+    relay.drain().map((message) => message.params),
+    [params],
+  );
+});
+
+test("for a page that keeps changing its tools, the latest list is sent at a limited rate", () => {
+  const relay = startRelay();
+  const ids = () => relay.drain().map(({ params }) => params.tools[0].id);
+  for (let id = 1; id <= 100; id++) relay.page.say(`w${toolsText(id)}`);
+  assert.deepEqual(ids(), [1, 2, 3, 4, 5, 6, 7, 8]);
+  relay.elapse();
+  assert.deepEqual(ids(), [100]);
+  for (let turn = 0; turn < 20; turn++) relay.elapse();
+  assert.deepEqual([ids(), relay.timers.length], [[], 0]);
+});
+
+test("a list of tools cannot name another document, and one that is too long or not JSON is ignored", () => {
+  const relay = startRelay();
+  relay.page.say(`w${JSON.stringify({ tools: [], leftOut: 0, documentId: "e".repeat(32) })}`);
+  assert.equal(relay.drain()[0].params.documentId, relay.attached[0].documentId);
+  relay.page.say(`w${JSON.stringify({ tools: ["x".repeat(MEBI)], leftOut: 0 })}`);
+  relay.page.say("wnonsense");
+  assert.deepEqual(relay.drain(), []);
+});
