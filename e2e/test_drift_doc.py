@@ -13,6 +13,7 @@ from opentabs_py.demo import create_demo_site, demo_plugin_dir
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 
+pytestmark = pytest.mark.timeout(300)  # a fixture runs all commands
 BLOCKS = read_blocks((ROOT / "docs" / "drift.md").read_text())
 SITE = "http://127.0.0.1:8000/"
 MARKS = {"file", "console", "fails", "renamed", "generate"}

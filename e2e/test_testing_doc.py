@@ -7,6 +7,7 @@ import pytest
 
 from e2e.documents import ROOT, Block, read_blocks, run
 
+pytestmark = pytest.mark.timeout(300)  # a fixture runs all commands
 BLOCKS = read_blocks((ROOT / "docs" / "testing.md").read_text())
 MARKS = {"broken", "install", "shown", "console", "file", "tool", "fails", "failure", "program"}
 
