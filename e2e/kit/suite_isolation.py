@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import BrowserContext, ConsoleMessage, Page, StorageState
 
 from e2e.processes import descendants, is_alive, is_browser
 from opentabs_py.testing import SyncOpenTabs, chain, expect
@@ -39,6 +39,15 @@ FIND = """async () => ({
 NOTHING: dict[str, Any] = {
     "cookie": "", "local": {}, "session": {}, "caches": [], "databases": [],
     "permission": "prompt", "marked": None,
+}  # fmt: skip
+STATE: StorageState = {
+    "cookies": [
+        {
+            "name": "demo_session", "value": "s3", "domain": "127.0.0.1", "path": "/",
+            "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax",
+        }
+    ],
+    "origins": [{"origin": SITE, "localStorage": [{"name": "theme", "value": "dark"}]}],
 }  # fmt: skip
 heard: list[str] = []
 seen: dict[str, Any] = {}
@@ -145,6 +154,44 @@ def test_then_it_was_killed_and_there_is_another(opentabs: SyncOpenTabs, page: P
     expect(opentabs.start("probe_echo", value=1)).to_succeed()
 
 
+def test_first_a_page_hangs_whose_messages_have_a_fault(opentabs: SyncOpenTabs, page: Page) -> None:
+    seen["url"] = opentabs.mcp_url
+    open_site(page)
+    opentabs.faults.delay("port", 0.01, optional=True)
+    page.evaluate("setTimeout(() => { while (true) {} })")
+    opentabs.faults.delay("event", 0.01, optional=True)
+
+
+def test_then_the_same_browser_is_there(opentabs: SyncOpenTabs, page: Page) -> None:
+    open_site(page)
+
+    assert opentabs.mcp_url == seen["url"]
+    expect(opentabs.start("probe_echo", value=1)).to_succeed()
+
+
+def test_first_the_browser_hangs_after_a_fault(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.delay("port", 0.01, optional=True)
+    test_first_the_browser_hangs(opentabs)
+
+
+def test_then_it_was_killed_too(opentabs: SyncOpenTabs, page: Page) -> None:
+    test_then_it_was_killed_and_there_is_another(opentabs, page)
+
+
+def test_first_a_session_is_loaded(opentabs: SyncOpenTabs, context: BrowserContext) -> None:
+    context.set_storage_state(STATE)
+    seen["url"] = opentabs.mcp_url
+
+
+def test_then_the_site_that_was_not_opened_is_signed_out(
+    opentabs: SyncOpenTabs, page: Page
+) -> None:
+    open_site(page)
+
+    assert opentabs.mcp_url == seen["url"]
+    assert page.evaluate(FIND) == NOTHING
+
+
 # --- what a tool fetches ---
 
 
@@ -171,17 +218,6 @@ def test_a_recorded_site_answers_the_fetch_of_a_tool(
     page.goto(f"{SITE}/")
 
     expect(opentabs.start("demo_list_channels")).to_return({"channels": []})
-
-
-STATE = {
-    "cookies": [
-        {
-            "name": "demo_session", "value": "s3", "domain": "127.0.0.1", "path": "/",
-            "expires": -1, "httpOnly": True, "secure": False, "sameSite": "Lax",
-        }
-    ],
-    "origins": [{"origin": SITE, "localStorage": [{"name": "theme", "value": "dark"}]}],
-}  # fmt: skip
 
 
 @pytest.mark.browser_context_args(storage_state=STATE, locale="de-DE")

@@ -138,8 +138,13 @@ class Chain:
             is_watched=options["headless"] is False,
         )
 
+    def clear_faults(self) -> None:
+        """Remove a test's faults."""
+        with self._killed_if_it_hangs():
+            self.faults.clear()
+
     def clean(self) -> None:
-        """Undo what a test did to the browser, so that another test can use it."""
+        """Undo what else a test did to the browser, so that another test can use it."""
         with self._killed_if_it_hangs():
             self.isolation.clean()
 

@@ -29,6 +29,7 @@ from opentabs_py.testing.thread import ServerThread
 Death = Literal["stop", "close", "sigkill"]
 
 WITHIN = 10.0  # s; upper bound for operations that take milliseconds
+ANSWERS_WITHIN = 0.5  # s; a page that does not hang needs a millisecond
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
 REPORTED_WITHIN = 2.0  # s; a page's console is read within milliseconds
 _METHOD = re.compile(r'"method":\s*"([\w./]+)"')
@@ -86,8 +87,7 @@ class FaultInjector:
         """The faults applied in this test so far; `to_json` writes it for `replay`."""
         for page in self._context.pages:
             if any(rule.hop in _IN_BROWSER for rule in self._planted) and page not in self._frozen:
-                with suppress(Error):  # the page is navigating
-                    page.evaluate("0")  # its earlier console messages arrive before this returns
+                self._thread.answers(page, ANSWERS_WITHIN)  # with its console messages so far
         return self.log_so_far()
 
     def log_so_far(self) -> FaultLog:
@@ -343,18 +343,21 @@ class FaultInjector:
             "rules": [rule.to_json() for rule in self._rules if rule.hop in _IN_BROWSER],
         }
         self._evaluate("faults => chrome.storage.local.set({ faults })", plan)
+        # A page without a plugin has no relay, so it never confirms the rules. One that hangs has
+        # them once its relay runs again.
+        marked = "document.documentElement.dataset.opentabsFaults"
+        has_rules = f"version => {marked} === undefined || {marked} === version"
         for page in self._context.pages:
-            # A page without a plugin has no relay, so it never confirms the rules.
-            marked = "document.documentElement.dataset.opentabsFaults"
-            if page.evaluate(f"{marked} !== undefined"):
-                page.wait_for_function(
-                    f"version => {marked} === version", arg=str(self._version), timeout=WITHIN * 1e3
-                )
+            if self._thread.answers(page, ANSWERS_WITHIN):
+                page.wait_for_function(has_rules, arg=str(self._version), timeout=WITHIN * 1e3)
 
     def _evaluate(self, script: str, argument: Any = None) -> None:
-        """Run a script in the service worker, retrying while that is dying or starting."""
+        """Run a script in the service worker, retrying while that is dying or starting.
+
+        Without a browser there is nothing to run it in.
+        """
         until = monotonic() + WITHIN
-        while True:
+        while not self._session.browser.is_gone:
             try:
                 self._worker().evaluate(script, argument)
             except Error:

@@ -8,9 +8,9 @@ gets a new one.
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
-from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page
+from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page, StorageState
 
 from opentabs_py.core.origins import origin_of
 
@@ -38,6 +38,7 @@ _CLOCK = (
 )
 # Methods of a context with which a test can change pages' permissions.
 _PERMITTING = ("clear_permissions", "grant_permissions", "new_cdp_session")
+_NO_STATE: Final[StorageState] = {"cookies": [], "origins": []}
 _Listener = Callable[..., Any]
 
 
@@ -65,6 +66,7 @@ class Isolation:
         self.is_spoilt = False
         self._is_watched = is_watched
         self._is_permitting = False
+        self._is_signed_in = False
         self._context = context
         self._permissions = list(permissions)
         self._keeps_storage = keeps_storage
@@ -80,6 +82,7 @@ class Isolation:
                 self._note(target, name, "is_spoilt")
         for name in _PERMITTING:
             self._note(context, name, "_is_permitting")
+        self._note(context, "set_storage_state", "_is_signed_in")
 
     def clean(self) -> None:
         """Undo everything; call this between tests."""
@@ -97,6 +100,9 @@ class Isolation:
                     context.grant_permissions(self._permissions)
                 self._is_permitting = False
             if not self._keeps_storage:
+                if self._is_signed_in:  # perhaps at sites that the test did not open
+                    context.set_storage_state(_NO_STATE)
+                    self._is_signed_in = False
                 context.clear_cookies()
                 for origin in self._origins:
                     _clear_storage(cdp, origin)

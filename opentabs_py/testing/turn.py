@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -20,6 +20,7 @@ from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_tex
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
+from opentabs_py.testing.faults import ANSWERS_WITHIN
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.notes import NoListener, RunListener
 from opentabs_py.testing.recordings import ActiveRecording, Asked, ReplayedSite
@@ -36,7 +37,6 @@ logger = logging.getLogger(__name__)
 
 SLACK = 5.0  # s; how long after its ceiling a call may end on a busy machine
 LOOK_EVERY = 0.05  # s; how quickly Enter is noticed
-HEARD_WITHIN = 0.5  # s; a page that does not hang needs a millisecond
 PAGES_GONE_WITHIN = 2.0  # s; the server learns of a closed page within tens of ms
 _NOT_LOADED = "Failed to load resource"  # Chromium's message
 
@@ -117,7 +117,7 @@ class Turn:
         self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.go)
         self._thread.do(self._attend)
         chain.faults.begin(self._faults_seed)
-        self._endings.append(chain.faults.clear)
+        self._endings.append(chain.clear_faults)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
         asked = self._asked
@@ -173,7 +173,7 @@ class Turn:
         """Receive what the pages of calls have written to their consoles, such as late reports."""
         if self.transcript.calls:
             for page in self._recorded.pages:
-                self._thread.answers(page, HEARD_WITHIN)
+                self._thread.answers(page, ANSWERS_WITHIN)
         self._thread.catch_up(self.context)
 
     @property
@@ -219,12 +219,19 @@ class Turn:
             self._undo()
 
     def _undo(self) -> None:
-        for end in self._endings:
-            end()
+        with ExitStack() as last:  # each is done, whatever fails before it
+            last.callback(self._wait_until_pages_are_gone)
+            last.callback(self._chain.clean)
+            last.callback(self._recorded.close)
+            last.callback(self._stop_artifacts)
+            for end in reversed(self._endings):
+                last.callback(end)
+
+    def _stop_artifacts(self) -> None:
         with suppress(Error):  # the browser died, or the test closed it
             self._recorder.on_will_close_browser_context(self._recorded)
-        self._recorded.close()
-        self._chain.clean()
+
+    def _wait_until_pages_are_gone(self) -> None:
         if not self._chain.isolation.is_spoilt:
             with suppress(TimeoutError):
                 self._thread.run(self._pages_gone, within=PAGES_GONE_WITHIN)
