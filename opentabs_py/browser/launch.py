@@ -1,6 +1,7 @@
 """Launch Chromium with the extension, through Playwright."""
 
 import json
+import logging
 import os
 import socket
 import sys
@@ -18,6 +19,8 @@ from opentabs_py.browser import switches
 from opentabs_py.browser.driver import FAILURES, Driver, SharedDriver
 from opentabs_py.browser.process import end_browser, memory_of
 from opentabs_py.errors import BrowserError
+
+logger = logging.getLogger(__name__)
 
 SOCKET_PATH = 103  # bytes of a Unix socket's path on macOS, 107 on Linux
 CLOSE_WITHIN = 0.8  # s; closing takes 0.1 to 0.5 s
@@ -185,32 +188,42 @@ class BackgroundLaunch:
 
     Args:
         launcher: Launches the browser.
+        tasks: Tasks that run until the browser is closed.
     """
 
-    def __init__(self, launcher: Launcher) -> None:
+    def __init__(self, launcher: Launcher, tasks: TaskGroup) -> None:
         self._launcher = launcher
+        self._tasks = tasks
         self._plan: LaunchPlan
         self._planned = anyio.Event()
         self._begin()
 
     def _begin(self) -> None:
-        self._browser = self._launcher(self._wait_planned)
-        self._scope = anyio.CancelScope()
-        self._done = anyio.Event()
+        self._scope = anyio.CancelScope()  # of the launch, and then of the running browser
+        self._settled = anyio.Event()  # it is running, or did not start
+        self._closing = anyio.Event()
+        self._ended = anyio.Event()
         self._launched = False
         self._context: BrowserContext | None = None
-        self._error = BrowserError("The browser's start was cancelled.")
+        self._error: Exception = BrowserError("The browser's start was cancelled.")
+        self._tasks.start_soon(self._run)
 
-    async def run(self) -> None:
-        """Launch the browser, and keep it open until closed."""
+    async def _run(self) -> None:
+        # One task enters and leaves the launcher: it may contain task groups and timeouts.
         try:
             with self._scope:
-                self._context = await self._browser.__aenter__()
-                self._launched = True
-        except BrowserError as error:
+                async with self._launcher(self._wait_planned) as self._context:
+                    self._launched = True
+                    self._scope.shield = True  # from now on, only `close` ends it
+                    self._settled.set()
+                    await self._closing.wait()
+        except Exception as error:
             self._error = error
+            if self._launched:
+                logger.warning("Closing the browser failed: %s", error, exc_info=error)
         finally:
-            self._done.set()
+            self._settled.set()
+            self._ended.set()
 
     def go_by(self, plan: LaunchPlan) -> None:
         """Set the plan, so that the launch can proceed."""
@@ -223,12 +236,16 @@ class BackgroundLaunch:
         Raises:
             BrowserError: It did not start.
         """
-        await self._done.wait()
-        if not self._launched:
+        await self._settled.wait()
+        if self._launched:
+            return self._context
+        if isinstance(self._error, BrowserError):
             raise self._error
-        return self._context
+        raise BrowserError(
+            f"The browser's launcher failed: {type(self._error).__name__}: {self._error}"
+        ) from self._error
 
-    async def again(self, tasks: TaskGroup) -> BrowserContext | None:
+    async def again(self) -> BrowserContext | None:
         """Close what is left of the browser, relaunch it, and return what the launcher yielded.
 
         Raises:
@@ -236,17 +253,16 @@ class BackgroundLaunch:
         """
         await self.close()
         self._begin()
-        tasks.start_soon(self.run)
         return await self.result()
 
     async def close(self) -> None:
         """Close the browser, or cancel its launch, and wait until it has exited."""
-        self._scope.cancel()
-        with anyio.CancelScope(shield=True):
-            await self._done.wait()
         if self._launched:
-            self._launched = False
-            await self._browser.__aexit__(None, None, None)
+            self._closing.set()
+        else:
+            self._scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await self._ended.wait()
 
     async def memory(self) -> int:
         """Return the memory of the browser's processes, in bytes."""

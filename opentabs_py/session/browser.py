@@ -194,7 +194,7 @@ class SessionBrowser:
 
     async def _run_relaunch(self, launch: BackgroundLaunch, relaunch: _Relaunch) -> None:
         try:
-            await self._handle(await launch.again(self._tasks))
+            await self._handle(await launch.again())
             try:
                 await self._wait_connected()
             except BrowserError:

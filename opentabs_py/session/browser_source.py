@@ -76,7 +76,7 @@ class BrowserSource:
         """Return the browsers, of which those that are launched begin to start.
 
         Args:
-            stack: Stops the launches.
+            stack: Closes the browsers.
         """
         if callable(self._browser):
             launcher = self._browser
@@ -86,9 +86,9 @@ class BrowserSource:
             return [SessionBrowser(self._names[0], None, attach=self.attach, reopen=None)]
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
-        launches = [BackgroundLaunch(launcher) for _ in self._names]
+        launches = [BackgroundLaunch(launcher, tasks) for _ in self._names]
         for launch in launches:
-            tasks.start_soon(launch.run)
+            stack.push_async_callback(launch.close)
         return [
             SessionBrowser(name, launch, reopen=self._reopen)
             for name, launch in zip(self._names, launches, strict=True)

@@ -5,11 +5,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from playwright.async_api import Error
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.browser.launch import BackgroundLaunch, LaunchPlan, Planned
+from opentabs_py.browser.launch import BackgroundLaunch, Launcher, LaunchPlan, Planned
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.errors import BrowserError
 from opentabs_py.session import browser as session_browser
@@ -18,6 +19,9 @@ from tests.fakes import FakeSocket, hello
 from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
+
+
+PLAN = LaunchPlan(Path("chromium"), Path("extension"), Path("profile"), Path("scratch"))
 
 
 class Launches:
@@ -36,13 +40,21 @@ class Launches:
         self.open -= 1
 
 
-def closed_browser(launches: Launches, *, reopen: Sequence[str] = ()) -> SessionBrowser:
-    launch = BackgroundLaunch(launches)
-    launch.go_by(LaunchPlan(Path("chromium"), Path("extension"), Path("profile"), Path("scratch")))
-    browser = SessionBrowser("default", launch, reopen=reopen)
-    browser.bridge = Bridge(secret="", origin="", version="0", clock=AlarmClock())
-    browser.handle_gone()
-    return browser
+@asynccontextmanager
+async def closed_browser(
+    launcher: Launcher, *, reopen: Sequence[str] = ()
+) -> AsyncGenerator[SessionBrowser]:
+    """Yield a browser that was launched, and that its user has closed."""
+    async with anyio.create_task_group() as tasks:
+        launch = BackgroundLaunch(launcher, tasks)
+        launch.go_by(PLAN)
+        await launch.result()
+        browser = SessionBrowser("default", launch, reopen=reopen)
+        browser.bridge = Bridge(secret="", origin="", version="0", clock=AlarmClock())
+        async with anyio.create_task_group() as browser._tasks:
+            browser.handle_gone()
+            yield browser
+        await launch.close()
 
 
 async def test_a_browser_whose_relaunch_failed_is_launched_by_the_next_call(
@@ -50,10 +62,7 @@ async def test_a_browser_whose_relaunch_failed_is_launched_by_the_next_call(
 ) -> None:
     monkeypatch.setattr(session_browser, "CONNECT_WITHIN", 0)
     launches = Launches()
-    browser = closed_browser(launches)
-    assert browser.launch is not None
-    async with anyio.create_task_group() as browser._tasks:
-        await browser.launch.run()
+    async with closed_browser(launches) as browser:
         for count in (2, 3):
             with pytest.raises(BrowserError, match="did not connect"):
                 await browser.reopen()
@@ -64,41 +73,38 @@ async def test_a_browser_whose_relaunch_failed_is_launched_by_the_next_call(
 async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    browser = closed_browser(Launches())
-
     async def die(_: object) -> None:
         raise Error("Target page, context or browser has been closed")
 
-    monkeypatch.setattr(browser, "_handle", die)
-    assert browser.launch is not None
-    async with anyio.create_task_group() as browser._tasks:
-        await browser.launch.run()
+    async with closed_browser(Launches()) as browser:
+        monkeypatch.setattr(browser, "_handle", die)
         for _ in range(2):
             with pytest.raises(BrowserError, match="has been closed"):
                 await browser.reopen()
-        browser._tasks.cancel_scope.cancel()
 
 
 async def test_a_browser_that_is_kept_closed_is_launched_by_no_call() -> None:
-    browser = closed_browser(Launches())
-    assert browser.bridge.bring_browser is not None
-    browser.keep_closed()
-    assert browser.bridge.bring_browser is None
+    async with closed_browser(Launches()) as browser:
+        assert browser.bridge.bring_browser is not None
+        browser.keep_closed()
+        assert browser.bridge.bring_browser is None
 
 
 async def test_a_caller_that_is_cancelled_leaves_no_browser_half_relaunched(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     launches, opened = Launches(), list[str]()
-    browser = closed_browser(launches, reopen=["https://chat.example/"])
+    pages = ["https://chat.example/"]
+    socket = FakeSocket()
 
     async def open_page(url: str) -> None:
         opened.append(url)
 
-    monkeypatch.setattr(browser, "open", open_page)
-    assert browser.launch is not None
-    async with anyio.create_task_group() as browser._tasks:
-        await browser.launch.run()
+    async with (
+        anyio.create_task_group() as tasks,
+        closed_browser(launches, reopen=pages) as browser,
+    ):
+        monkeypatch.setattr(browser, "open", open_page)
         cancelled = anyio.CancelScope()
         async with anyio.create_task_group() as callers:
 
@@ -112,11 +118,68 @@ async def test_a_caller_that_is_cancelled_leaves_no_browser_half_relaunched(
             assert not browser.is_gone  # it waits for its extension
             cancelled.cancel()
             await until_all_wait()
-            socket = FakeSocket()
-            browser._tasks.start_soon(browser.bridge.serve, socket)
+            tasks.start_soon(browser.bridge.serve, socket)
             socket.say(hello())
             sync = await socket.hear("plugins.sync")
             socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
-        assert (launches.count, opened) == (2, ["https://chat.example/"])
-        browser._tasks.cancel_scope.cancel()
+        assert (launches.count, opened) == (2, pages)
+        tasks.cancel_scope.cancel()
     socket.dispose()
+
+
+async def test_one_task_enters_and_leaves_a_launcher() -> None:
+    states: list[str] = []
+
+    @asynccontextmanager
+    async def launcher(planned: Planned) -> AsyncGenerator[None]:
+        await planned()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(anyio.sleep_forever)
+            states.append("open")
+            yield
+            await anyio.lowlevel.checkpoint()
+            states.append("closed")
+            tasks.cancel_scope.cancel()
+
+    async with closed_browser(launcher) as browser:
+        assert browser.launch is not None
+        await browser.launch.again()
+        assert states == ["open", "closed", "open"]
+    assert states == ["open", "closed", "open", "closed"]
+
+
+async def test_whatever_a_launcher_raises_a_browser_error_says_it() -> None:
+    @asynccontextmanager
+    async def launcher(planned: Planned) -> AsyncGenerator[None]:
+        await planned()
+        yield print(1 // 0)
+
+    async with anyio.create_task_group() as tasks:
+        launch = BackgroundLaunch(launcher, tasks)
+        launch.go_by(PLAN)
+        with pytest.raises(BrowserError, match="ZeroDivisionError: integer") as caught:
+            await launch.result()
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+async def test_a_launch_is_cancelled_by_closing_it() -> None:
+    async with anyio.create_task_group() as tasks:
+        launch = BackgroundLaunch(Launches(), tasks)  # which waits for its plan
+        await until_all_wait()
+        await launch.close()
+        with pytest.raises(BrowserError, match="was cancelled"):
+            await launch.result()
+
+
+async def test_what_fails_while_a_browser_closes_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @asynccontextmanager
+    async def launcher(planned: Planned) -> AsyncGenerator[None]:
+        await planned()
+        yield
+        raise OSError("the profile is gone")
+
+    async with closed_browser(launcher):
+        pass
+    assert "Closing the browser failed: the profile is gone" in caplog.text
