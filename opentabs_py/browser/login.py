@@ -1,6 +1,7 @@
 """A browser window for the user to sign in."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import anyio
@@ -76,11 +77,10 @@ class _Seen:
 
     async def follow(self, context: BrowserContext) -> None:
         while True:
-            try:
+            with suppress(Error):  # the window is closing
                 self._cookies = await context.cookies()
-                for page in context.pages:
+            for page in context.pages:
+                with suppress(Error):  # it is being left, or has no storage
                     origin, entries = await page.evaluate(_STORED)
                     self._stored[origin] = entries
-            except Error:
-                pass  # a page is being left, has no storage, or the window is closing
             await anyio.sleep(LOOK_AGAIN)

@@ -180,7 +180,7 @@ class OpenTabs:
         self._is_open = False
         for browser in self._browsers:
             browser.keep_closed()  # the last calls must not launch it
-            await browser.detach()
+            self._stack.push_async_callback(browser.detach)
         # Arguments not passed on: our task groups would wrap the caller's error in a group.
         await stacks.close(self._stack)
 
@@ -433,12 +433,12 @@ class OpenTabs:
             call_id: The call's id, as progress handlers receive it; a new one by default.
 
         Raises:
-            RuntimeError: There are plugins, but the server is not running.
+            RuntimeError: There are plugins, or a fleet, but the server is not running.
         """
         from opentabs_py.calling.observer import progress_observers
         from opentabs_py.server.results import result_of
 
-        if not self._is_open and self.needs_browser:
+        if not self._is_open and (self.needs_browser or self.is_endpoint):
             raise RuntimeError(_NOT_RUNNING)
         ours = nullcontext(self.registry) if self._is_open else self._python.without_pages()
         async with ours as registry:

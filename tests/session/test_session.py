@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import anyio
 import psutil
@@ -14,7 +15,9 @@ from opentabs_py import OpenTabs
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
+from opentabs_py.server.listen import bind
 from opentabs_py.server.results import ERROR_META_KEY
+from opentabs_py.session.browser import SessionBrowser
 
 WATCHED_LAUNCH = """
 import sys, anyio
@@ -187,6 +190,26 @@ async def test_a_tool_called_after_the_session_still_times_out() -> None:
 async def test_a_call_without_a_running_server_says_how_to_run_one(method: str) -> None:
     with pytest.raises(RuntimeError, match="async with OpenTabs"):
         await getattr(OpenTabs(plugins=["chat"]), method)("chat_send")
+
+
+async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() -> None:
+    with pytest.raises(RuntimeError, match="async with OpenTabs"):
+        await OpenTabs(nats="nats://127.0.0.1:1").call_tool("any")
+
+
+async def test_a_session_ends_although_a_browser_cannot_be_detached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_: SessionBrowser) -> None:
+        raise RuntimeError("it is stuck")
+
+    monkeypatch.setattr(SessionBrowser, "detach", fail)
+    with pytest.RaisesGroup(pytest.RaisesExc(RuntimeError, match="stuck")):
+        async with OpenTabs(browser="none", settings=load_settings(port=0)) as tabs:
+            port = urlsplit(tabs.mcp_url).port
+    assert port is not None
+    with bind("127.0.0.1", port):
+        pass
 
 
 @pytest.mark.parametrize("name", ["mcp_url", "plugins", "registry", "tools"])
