@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from opentabs_py.audit.file import FORMAT, WAIT, is_damage
 from opentabs_py.core.audit.entry import AuditEntry
-from opentabs_py.core.audit.statistics import ToolStatistics, summarise
+from opentabs_py.core.audit.statistics import ToolStatistics, summarize
 from opentabs_py.errors import AuditError
 
 _COLUMNS: Final = ", ".join(AuditEntry._fields)
@@ -25,11 +25,11 @@ class Filter:
     """Which calls to read.
 
     Attributes:
-        since: Only those that started then or later, in seconds since the epoch.
-        plugin: Only those of this plugin or Python module.
-        tool: Only those of the tools whose MCP name matches, as in `slack_*`.
-        client: Only those of clients whose name contains this, in any case.
-        failed: Only those that returned no value.
+        since: Only calls that started at or after this time, in seconds since the epoch.
+        plugin: Only calls of this plugin or Python module.
+        tool: Only calls of tools whose MCP name matches, as in `slack_*`.
+        client: Only calls of clients whose name contains this, in any case.
+        failed: Only calls that returned no value.
     """
 
     since: float | None = None
@@ -113,7 +113,7 @@ def read_statistics(path: Path, which: Filter = EVERY) -> list[ToolStatistics]:
     with _reading(path) as db:
         if db is None:
             return []
-        return summarise(db.execute(_ALL.format(which.condition()), which.parameters()))
+        return summarize(db.execute(_ALL.format(which.condition()), which.parameters()))
 
 
 def count_missed(path: Path, *, since: float | None = None) -> int:

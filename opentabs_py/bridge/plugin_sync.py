@@ -1,4 +1,4 @@
-"""Synchronise the extension's plugins: at every hello and at every change."""
+"""Synchronize the extension's plugins: at every hello and at every change."""
 
 import asyncio
 import logging

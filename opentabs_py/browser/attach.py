@@ -113,8 +113,8 @@ class Attachment:
         self._show = show
         self._on_driven = on_driven
         self._shown = ""
-        # It is there while a browser may have the extension: an earlier server may have been told
-        # to leave it, or may have been killed.
+        # This file exists while a browser may have the extension: an earlier server may have been
+        # told to leave it there, or may have been killed.
         self._mark = extension.with_name(f"{extension.name}.loaded")
 
     @property

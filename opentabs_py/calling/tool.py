@@ -182,7 +182,7 @@ class Asker(Protocol):
 
 
 class CallClient(StreamReader, Protocol):
-    """The MCP client that made a call, as seen by what the call has to tell it."""
+    """The MCP client that made a call: where its logs, questions and progress go."""
 
     @property
     def name(self) -> str | None:

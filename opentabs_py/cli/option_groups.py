@@ -26,11 +26,11 @@ class OptionGroup:
 
     @property
     def is_given(self) -> bool:
-        """Whether any is given, other than as a flag that is off."""
+        """Whether any option is given, other than as a flag that is off."""
         return any(vars(self).values())
 
     def settings(self) -> Mapping[str, Any]:
-        """Return those that are settings, by the settings' names; None for one not given.
+        """Return the options that are settings, by the settings' names; None if not given.
 
         Raises:
             ConfigError: A value is not valid.

@@ -279,7 +279,7 @@ class Settings(BaseSettings):
         """Return these settings for a server that only the program which starts it uses.
 
         It listens on a free port, asks for no token, lists every tool under its own name, returns
-        results whole, and records no calls; `updates` are settings besides.
+        results whole, and records no calls. `updates` override this.
         """
         own = {
             "host": "127.0.0.1",

@@ -348,7 +348,7 @@ class Dispatch:
         heapq.heappush(self._timers, (deadline, call.request.call_id))
 
     def _is_obsolete(self, alarm: float, call_id: str) -> bool:
-        """Return whether an entry of the timer heap is that of an ended call, or no longer its."""
+        """Return whether a timer of the heap is stale: its call has ended, or has a newer one."""
         call = self._pending.get(call_id)
         return call is None or call.alarm != alarm
 

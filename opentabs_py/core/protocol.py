@@ -91,7 +91,7 @@ class LoadingTab(Model):
 class PluginSpec(Model):
     """What the extension needs to know of a plugin: where it runs, and its files.
 
-    Of one with files in `early`, only these are injected, before the runtime, which takes them up.
+    If `early` is not empty, only those files are injected. The runtime loads them when it starts.
     """
 
     name: Name

@@ -237,7 +237,7 @@ function needed(value⟦: unknown⟧, what⟦: string⟧)⟦: string⟧ {
 }
 """
 _IN_SCRIPT: Final = """
-/** What a script in the page gives a name, as in `{"csrfToken": "…"}`. */
+/** The value that a script in the page assigns to a name, as in `{"csrfToken": "…"}`. */
 function inScript(name⟦: string⟧)⟦: string | undefined⟧ {
   const plain = name.replace(/[.$]/g, "\\\\$&");
   const pattern = new RegExp(`["']?\\\\b${plain}["']?\\\\s*[:=]\\\\s*["']([^"']+)`);

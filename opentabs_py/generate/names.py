@@ -14,7 +14,7 @@ _RESERVED: Final = frozenset(
     enum eval export extends false finally for function if implements import in instanceof
     interface let new null package private protected public return static super switch this throw
     true try typeof var void while with yield tabId __proto__
-    """.split()  # noqa: SIM905 (so many lines would say no more)
+    """.split()  # noqa: SIM905 (a list has one line per word)
 )
 _IMPORTED: Final = frozenset(
     """

@@ -29,7 +29,7 @@ _LOCALS: Final = frozenset(
     FIELDS OPERATION Result action answer call context details encodeURIComponent form found graphql
     heading link maxPages next nextPage notice openPage page read request rows sendForm title
     undefined z
-    """.split()  # noqa: SIM905 (so many lines would say no more)
+    """.split()  # noqa: SIM905 (a list has one line per word)
 )
 _WIDTH: Final = 72  # columns of a call, besides its indentation
 

@@ -23,7 +23,7 @@ USED: Final = frozenset(
     """
     button checkbox combobox link listbox menuitem menuitemcheckbox menuitemradio option radio
     searchbox slider spinbutton switch tab textbox treeitem
-    """.split()  # noqa: SIM905 (so many lines would say no more)
+    """.split()  # noqa: SIM905 (a list has one line per word)
 )
 """The roles that one can use."""
 

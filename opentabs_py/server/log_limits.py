@@ -33,7 +33,7 @@ class Repeats(logging.Filter):
             loop = asyncio.get_running_loop()
         except RuntimeError:
             return True
-        timer = loop.call_later(PERIOD, self._summarise, key)
+        timer = loop.call_later(PERIOD, self._summarize, key)
         self._timers[key] = timer, record.getMessage()
         return True
 
@@ -41,9 +41,9 @@ class Repeats(logging.Filter):
         """Log how many warnings were suppressed, and suppress no more."""
         for key, (timer, _) in list(self._timers.items()):
             timer.cancel()
-            self._summarise(key)
+            self._summarize(key)
 
-    def _summarise(self, key: tuple[str, int, str]) -> None:
+    def _summarize(self, key: tuple[str, int, str]) -> None:
         _, first = self._timers.pop(key)
         name, level, _ = key
         if more := self._more.pop(key, 0):

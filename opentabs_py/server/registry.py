@@ -138,7 +138,8 @@ class ToolRegistry(ServedTools):
             excerpts: Truncates them, and masks secrets.
 
         Returns:
-            A function that ends it; what others want to be kept is kept as the last of them said.
+            A function that stops this. If several callers ask for values, the most recent one's
+            excerpts apply.
         """
         token = object()
         self._excerpts[token] = excerpts

@@ -33,7 +33,7 @@ READ_FIRST = 0.5  # s; to read what arrived in time
 # is closed. A lone one may be longer: its own limit is another.
 MOST_HALF_SENT = 200
 HALF_SENT_TOTAL = 512 * 1024 * 1024  # bytes
-_SMALL: Final = 1024 * 1024  # bytes; as many for each of these connections do no harm
+_SMALL: Final = 1024 * 1024  # bytes; little enough to keep for every connection
 
 
 @dataclass(slots=True)

@@ -56,7 +56,7 @@ class BrowserSource:
 
     @property
     def is_used(self) -> bool:
-        """Whether the session has a browser, however it comes by it."""
+        """Whether the session has a browser: one that it launches, attaches to or waits for."""
         return callable(self._browser) or bool(self.profiles) or self._is_needed()
 
     @property

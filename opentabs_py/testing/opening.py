@@ -29,7 +29,7 @@ from opentabs_py.testing.worker import ChainSlot, Worker
 
 @contextmanager
 def failing_plainly() -> Generator[None]:
-    """Fail the test by the text of an error of ours, without our traceback."""
+    """Report our own errors as failures of the test, without a traceback."""
     try:
         yield
     except OpenTabsError as error:

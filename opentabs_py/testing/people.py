@@ -18,7 +18,7 @@ class People:
         turns: Each person's turn, by name; of the only one, by `ALONE`.
 
     Attributes:
-        first: The turn of the first, whose are the fixtures `opentabs`, `page` and `context`.
+        first: The first one's turn; the fixtures `opentabs`, `page` and `context` use it.
     """
 
     def __init__(self, turns: Mapping[str, Turn]) -> None:

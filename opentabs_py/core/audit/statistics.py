@@ -50,7 +50,7 @@ class ToolStatistics:
         }
 
 
-def summarise(calls: Iterable[tuple[str, Outcome, float]]) -> list[ToolStatistics]:
+def summarize(calls: Iterable[tuple[str, Outcome, float]]) -> list[ToolStatistics]:
     """Return the statistics of calls, given as tool, outcome and seconds; most used tools first."""
     outcomes: defaultdict[str, Counter[Outcome]] = defaultdict(Counter)
     seconds: defaultdict[str, list[float]] = defaultdict(list)

@@ -20,7 +20,7 @@ VOLATILE: Final = frozenset(
     """
     _ _t cachebust cachebuster cb clientmutationid correlationid nonce rand random requestid rnd t
     timestamp traceid ts
-    """.split()  # noqa: SIM905 (so many lines would say no more)
+    """.split()  # noqa: SIM905 (a list has one line per word)
 )
 _LONGEST: Final = 200  # characters of a value in a difference
 _PERSISTED: Final = "extensions"

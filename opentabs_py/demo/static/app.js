@@ -1,6 +1,6 @@
 // The demo chat: channels, their history, and a panel that shows tools at work.
 //
-// The panel patches nothing and is told nothing by the tools. It watches the requests
+// The panel patches nothing, and the tools do not notify it. It watches the requests
 // that leave this document (Resource Timing), and the server says in a Server-Timing
 // header which page of how many each one fetched.
 
@@ -68,7 +68,7 @@ class View {
    * @param {number} page
    */
   loadUpTo(page) {
-    const before = this.#loading.catch(() => undefined); // who asked for that has been told
+    const before = this.#loading.catch(() => undefined); // its caller has seen the error
     this.#loading = before.then(async () => {
       while (this.pages < page && this.cursor !== undefined && view === this) await this.#older();
     });

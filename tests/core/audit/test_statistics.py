@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core.audit.statistics import ToolStatistics, summarise
+from opentabs_py.core.audit.statistics import ToolStatistics, summarize
 from opentabs_py.core.trace.record import Outcome
 
 
@@ -18,7 +18,7 @@ def test_each_tool_has_its_numbers_and_the_most_used_is_first() -> None:
         ("b", "cancelled", 5.0),
         ("c", "refused", 0.0),
     ]
-    b, a, c = summarise(calls)
+    b, a, c = summarize(calls)
     assert b == ToolStatistics("b", 6, 3, 1, 1, 0.4, 30.0, 30.0)
     assert a == ToolStatistics("a", 1, 0, 0, 0, 0.1, 0.1, 0.1)
     assert c == ToolStatistics("c", 1, 0, 1, 0, None, None, None)
@@ -35,11 +35,11 @@ def test_each_tool_has_its_numbers_and_the_most_used_is_first() -> None:
 
 
 def test_of_no_calls_there_are_no_numbers() -> None:
-    assert summarise([]) == []
+    assert summarize([]) == []
 
 
 def test_95_of_100_calls_took_no_longer_than_p95() -> None:
-    [tool] = summarise(("t", "succeeded", float(n)) for n in range(1, 101))
+    [tool] = summarize(("t", "succeeded", float(n)) for n in range(1, 101))
     assert (tool.p50, tool.p95, tool.longest) == (50.0, 95.0, 100.0)
 
 
@@ -47,7 +47,7 @@ def test_95_of_100_calls_took_no_longer_than_p95() -> None:
 def test_a_percentile_is_the_smallest_value_that_its_share_does_not_exceed(
     values: list[float],
 ) -> None:
-    [tool] = summarise(("t", "succeeded", each) for each in values)
+    [tool] = summarize(("t", "succeeded", each) for each in values)
     for found, percent in ((tool.p50, 50), (tool.p95, 95)):
         assert found in values
         assert 100 * sum(each <= found for each in values) >= percent * len(values)
