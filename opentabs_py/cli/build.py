@@ -12,6 +12,7 @@ from opentabs_py.cli.codes import BUILD_FAILED
 from opentabs_py.cli.options import Json, PluginDir
 from opentabs_py.core.plugin_files import ADAPTER
 from opentabs_py.core.text import counted
+from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.build import Builder, Built
@@ -48,12 +49,15 @@ def build(
             return BUILD_FAILED if built.problems else 0
 
     async def forever() -> int:
-        from opentabs_py.cli.terminal import err
+        from opentabs_py.cli.terminal import err, print_error
         from opentabs_py.plugins.source_watch import watch_source
 
         async with builder(quiet=json_) as running, watch_source(directory) as changes:
             while True:
-                print_result(await running.build(directory, with_types=check), as_json=json_)
+                try:
+                    print_result(await running.build(directory, with_types=check), as_json=json_)
+                except BuildError as error:
+                    print_error(error)
                 if not json_:
                     err.print("[dim]Waiting for changes. Press Ctrl-C to stop.[/]")
                 await changes.next()

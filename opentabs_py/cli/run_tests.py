@@ -196,14 +196,19 @@ class _Suite:
     async def watch(self) -> int:
         """Build and test, and again at each change, until cancelled."""
         from opentabs_py.cli.build import builder
-        from opentabs_py.cli.terminal import err
+        from opentabs_py.cli.terminal import err, print_error
         from opentabs_py.plugins.source_watch import watch_source
 
         async with builder() as running, watch_source(self.chosen.directory) as changes:
             why = "first run"
             while True:
                 err.rule(f"[bold]{escape(why)}[/]")
-                if await self._build(running):
+                is_built = False
+                try:
+                    is_built = await self._build(running)
+                except BuildError as error:
+                    print_error(error)
+                if is_built:
                     changed = await self._test_until(changes)
                 else:
                     changed = await next_source(changes)

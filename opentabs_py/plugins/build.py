@@ -8,8 +8,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import PIPE
+from tempfile import TemporaryFile
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 import anyio
 from anyio.abc import Process
@@ -63,19 +64,21 @@ class Built:
 
 
 class Builder:
-    """A running builder. It caches what it has read, so the next build is fast."""
+    """Builds plugins. Its process caches what it has read, so the next build is fast.
 
-    def __init__(self, toolchain: Toolchain, process: Process) -> None:
-        assert process.stdin is not None
-        assert process.stdout is not None
+    Args:
+        toolchain: What it builds with.
+        log: The file for the process's stderr: a pipe would have to be read all the time.
+    """
+
+    def __init__(self, toolchain: Toolchain, log: IO[bytes]) -> None:
         self._toolchain = toolchain
         self._icons = LucideIcons(toolchain.icons)
         self._sdk_version: str = json.loads(
             (toolchain.packages["@opentabs-dev/plugin-sdk"] / PACKAGE).read_bytes()
         )["version"]
-        self._process = process
-        self._requests = process.stdin
-        self._answers = BufferedByteReceiveStream(process.stdout)
+        self._log = log
+        self._process: Process | None = None
 
     async def build(self, directory: Path, *, with_types: bool = False) -> Built:
         """Build the plugin in a directory into its `dist/`.
@@ -152,9 +155,22 @@ class Builder:
         text = json.dumps(document, ensure_ascii=False, indent=2)
         return {**files, TOOLS: f"{text}\n".encode()}
 
+    async def stop(self) -> None:
+        """Stop the process, if there is one; the next build starts another."""
+        process, self._process = self._process, None
+        if process is not None:
+            # It holds nothing that requires a graceful shutdown.
+            if process.returncode is None:
+                process.kill()
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+
     async def _ask(self, request: Mapping[str, Any]) -> BuildReport:
+        answer = b""
         try:
-            await self._requests.send(json.dumps(request).encode() + b"\n")
+            process = self._process or await self._start()
+            assert process.stdin is not None
+            await process.stdin.send(json.dumps(request).encode() + b"\n")
             answer = await self._answers.receive_until(b"\n", _ANSWER_LIMIT)
         except (
             anyio.BrokenResourceError,
@@ -162,23 +178,33 @@ class Builder:
             anyio.IncompleteRead,
             anyio.ClosedResourceError,
         ) as error:
-            assert self._process.stderr is not None
-            said = b"".join([chunk async for chunk in self._process.stderr]).decode()
-            raise BuildError(f"The builder crashed. Its output:\n{said.strip()}") from error
+            self._log.seek(0)
+            said = self._log.read().decode(errors="replace").strip()
+            raise BuildError(f"The builder crashed. Its output:\n{said}") from error
+        finally:
+            if not answer:  # it has crashed, or the next request would get this one's answer
+                await self.stop()
         return BuildReport.model_validate_json(answer)
+
+    async def _start(self) -> Process:
+        self._log.seek(0)
+        self._log.truncate()
+        command = [str(self._toolchain.node), str(self._toolchain.builder)]
+        process = await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=self._log)
+        assert process.stdout is not None
+        self._process, self._answers = process, BufferedByteReceiveStream(process.stdout)
+        return process
 
 
 @asynccontextmanager
 async def start_builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
-    """Run a builder; leaving the context stops it."""
-    command = [str(toolchain.node), str(toolchain.builder)]
-    async with await anyio.open_process(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
+    """Return a builder, whose process the first build starts; leaving the context stops it."""
+    with TemporaryFile() as log:
+        builder = Builder(toolchain, log)
         try:
-            yield Builder(toolchain, process)
+            yield builder
         finally:
-            # It holds nothing that requires a graceful shutdown.
-            if process.returncode is None:
-                process.kill()
+            await builder.stop()
 
 
 def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourceProblem]]:

@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -166,6 +167,7 @@ def watching(plugin: Path) -> Generator[tuple[Path, "subprocess.Popen[str]"]]:
         cwd=plugin,
         env=ENVIRONMENT,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     ) as process:
         yield plugin, process
@@ -197,6 +199,53 @@ def test_watch_builds_again_at_each_change_until_it_is_interrupted(
         (True, True),
     ]
     assert process.wait(10) == 0
+
+
+def test_watch_continues_after_a_build_that_failed(
+    watching: tuple[Path, "subprocess.Popen[str]"],
+) -> None:
+    plugin, process = watching
+    assert process.stdout is not None
+    assert process.stderr is not None
+    tool = plugin / "src" / "tools" / "hello.ts"
+    next_build(process)
+    shutil.rmtree(plugin / "dist")
+    (plugin / "dist").write_text("a file")
+    change(tool, "Hello, ", "Hi, ")
+    wait_for("Cannot write", process.stderr)
+
+    (plugin / "dist").unlink()
+    change(tool, "Hi, ", "Good morning, ")
+
+    assert wait_for('"ok": true', process.stdout)
+
+
+def test_watching_tests_continues_after_a_build_that_failed(plugin: Path) -> None:
+    (plugin / "tests" / "test_my_chat.py").unlink()
+    (plugin / "dist").write_text("a file")
+    with subprocess.Popen(
+        ["opentabs", "test", "--watch"],
+        cwd=plugin,
+        env=ENVIRONMENT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        wait_for("Cannot write", process.stderr)
+
+        (plugin / "dist").unlink()
+        change(plugin / "src" / "tools" / "hello.ts", "headings.length,", "headings.length, // all")
+
+        assert wait_for("passed", process.stderr)
+        process.kill()
+
+
+def wait_for(text: str, output: IO[str]) -> str:
+    """Return the first line with a text, once the program has written it."""
+    line = next((line for line in output if text in line), "")
+    assert line, f"the program ended without {text!r}"
+    return line
 
 
 def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from opentabs_py.config.paths import data_dir
@@ -15,6 +16,7 @@ from opentabs_py.plugins.build import Builder, Built, start_builder
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.toolchain import Toolchain, find_toolchain
+from tests.waiting import PATIENT
 
 PACKAGE = {
     "name": "opentabs-plugin-chat",
@@ -626,12 +628,86 @@ async def test_a_dist_that_cannot_be_written_is_an_error(builder: Builder, tmp_p
         await builder.build(tmp_path)
 
 
-async def test_a_builder_that_crashes_says_why(toolchain: Toolchain, tmp_path: Path) -> None:
-    broken = Toolchain(toolchain.node, tmp_path / "adapter_js")
-    shutil.copytree(toolchain.directory / "sdk", broken.directory / "sdk")
-    broken.builder.parent.mkdir()
-    broken.builder.write_text("process.stderr.write('out of order'); process.exit(1);")
+def toolchain_with(builder: str, toolchain: Toolchain, directory: Path) -> Toolchain:
+    """Return a toolchain whose builder is another program."""
+    other = Toolchain(toolchain.node, directory / "adapter_js")
+    shutil.copytree(toolchain.directory / "sdk", other.directory / "sdk")
+    other.builder.parent.mkdir()
+    other.builder.write_text(builder)
+    return other
 
-    async with start_builder(broken) as running:
+
+# Answers each request with the name of its directory, but that of `slow` only with the next one.
+ECHO = """
+import { existsSync, writeFileSync, writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { basename } from "node:path";
+const held = [];
+for await (const line of createInterface({ input: process.stdin })) {
+  const { root } = JSON.parse(line);
+  const problems = [{ file: "", line: null, why: basename(root) }];
+  const description = { plugin: null, tools: [] };
+  held.push(JSON.stringify({ description, files: {}, problems, warnings: [] }) + "\\n");
+  prepare(root);
+  if (basename(root) !== "slow") process.stdout.write(held.splice(0).join(""));
+}
+function prepare(root) {
+  PREPARE
+}
+"""
+
+
+def first_problem(built: Built) -> str:
+    return built.problems[0].why
+
+
+async def test_a_cancelled_build_leaves_no_answer_for_the_next(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    echo = ECHO.replace("PREPARE", "writeFileSync(`${root}/asked`, '')")
+    slow, fast = source(tmp_path / "slow"), source(tmp_path / "fast")
+    async with start_builder(toolchain_with(echo, toolchain, tmp_path)) as running:
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(running.build, slow)
+                while not (slow / "asked").exists():  # noqa: ASYNC110 (a process makes it)
+                    await anyio.sleep(0.01)
+                tasks.cancel_scope.cancel()
+
+            built = await running.build(fast)
+
+    assert first_problem(built) == "fast"
+
+
+async def test_a_builder_may_write_any_number_of_warnings(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    echo = ECHO.replace("PREPARE", "writeSync(2, 'x'.repeat(1_000_000))")
+    async with start_builder(toolchain_with(echo, toolchain, tmp_path)) as running:
+        with anyio.fail_after(PATIENT):
+            built = await running.build(source(tmp_path / "plugin"))
+
+    assert first_problem(built) == "plugin"
+
+
+async def test_a_builder_that_crashes_says_why(toolchain: Toolchain, tmp_path: Path) -> None:
+    broken = "process.stderr.write('out of order'); process.exit(1);"
+
+    async with start_builder(toolchain_with(broken, toolchain, tmp_path)) as running:
         with pytest.raises(BuildError, match="out of order"):
             await running.build(source(tmp_path / "plugin"))
+
+
+async def test_the_build_after_a_crash_has_a_new_builder(
+    toolchain: Toolchain, tmp_path: Path
+) -> None:
+    echo = ECHO.replace("PREPARE", "if (existsSync(`${root}/broken`)) process.exit(1);")
+    plugin = source(tmp_path / "plugin", broken="")
+    async with start_builder(toolchain_with(echo, toolchain, tmp_path)) as running:
+        with pytest.raises(BuildError):
+            await running.build(plugin)
+        (plugin / "broken").unlink()
+
+        built = await running.build(plugin)
+
+    assert first_problem(built) == "plugin"
