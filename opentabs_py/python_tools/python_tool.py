@@ -164,11 +164,7 @@ class PythonTool:
         if failure is None:
             return value
         run.flush()
-        failure.partial = yielded.partial()
-        if failure.partial is not None:
-            message = f"{failure.detail.message} Its earlier output follows."
-            failure.detail = replace(failure.detail, message=message)
-        raise failure
+        raise _with_partial(failure, yielded.partial())
 
     async def _call(self, run: ToolRun, function: Callable[[], Any], yielded: "_Yielded") -> Any:
         value = function() if self._runs_here else await run_in_thread(function)
@@ -228,6 +224,20 @@ def _own(error: CallError) -> CallError:
     if isinstance(error, CallRefusedError | CallTimeoutError):
         return ToolFailedError(error.detail)
     return error
+
+
+def _with_partial(error: CallError, partial: Output | None) -> CallError:
+    """Return a copy of an error that has the output before it: tools may raise one repeatedly."""
+    kind = type(error)
+    failure = kind.__new__(kind, *error.args)
+    failure.__dict__.update(error.__dict__)
+    failure.__cause__, failure.__context__ = error.__cause__, error.__context__
+    failure.__suppress_context__ = error.__suppress_context__
+    failure.partial = partial
+    if partial is not None:
+        message = f"{error.detail.message} Its earlier output follows."
+        failure.detail = replace(error.detail, message=message)
+    return failure.with_traceback(error.__traceback__)
 
 
 def _is_interrupt(error: BaseException) -> bool:

@@ -2,6 +2,7 @@
 
 import json
 import threading
+import traceback
 from collections.abc import AsyncGenerator, Generator
 from typing import Any
 
@@ -9,6 +10,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from opentabs_py.errors import ToolError
 from opentabs_py.session.session import Server
 from tests.python_tools import samples, ways
 from tests.python_tools.ways import Way
@@ -139,6 +141,35 @@ async def test_a_generator_that_yields_what_json_cannot_say_is_closed_before_the
     assert "RESULT_NOT_SERIALIZABLE" in str(result.content[0])
     assert "Its earlier output follows." in str(result.content[0])
     assert "first" in str(result.content[1])
+
+
+class GoneError(ToolError):
+    def __init__(self, what: str, *, since: int) -> None:
+        super().__init__(f"{what} is gone.", "GONE")
+        self.since = since
+
+
+async def test_an_error_that_a_tool_raises_repeatedly_stays_as_it_was() -> None:
+    gone = GoneError("It", since=2020)
+    before = gone.detail
+
+    async def export() -> AsyncGenerator[str]:
+        yield "page 1"
+        raise gone from ValueError("why")
+
+    failures: list[GoneError] = []
+    async with Server(tools=[export]) as server:
+        for _ in range(2):
+            with pytest.raises(GoneError) as caught:
+                await server.call("export")
+            failures.append(caught.value)
+
+    messages = [each.detail.message for each in failures]
+    assert messages == ["It is gone. Its earlier output follows."] * 2
+    assert (gone.detail, gone.partial) == (before, None)
+    last = failures[-1]
+    assert (str(last), last.since, repr(last.__cause__)) == (str(gone), 2020, "ValueError('why')")
+    assert "export" in [each.name for each in traceback.extract_tb(last.__traceback__)]
 
 
 def test_a_tool_stays_the_function_that_it_was() -> None:
