@@ -107,6 +107,23 @@ async def test_a_plugin_whose_first_build_fails_is_served_and_shown_once_it_is_f
                 assert await greeting(client) == "Hello, Ada!"
 
 
+async def test_a_start_page_that_cannot_be_opened_is_reported(project: Path) -> None:
+    chat = project / "chat"
+    hello = chat / "src" / "tools" / "hello.js"
+    shutil.rmtree(chat / "playground")
+    change(
+        chat / "package.json", '"opentabs": {', '"opentabs": { "homepage": "http://127.0.0.1:1/",'
+    )
+    change(hello, "export const", "export cnst")
+    with terminal(["opentabs", "dev", "chat", "--port", "0"], project) as shown:
+        await wait_for(shown, "MCP at ")
+        change(hello, "export cnst", "export const")
+        await wait_for(shown, "warning: Cannot open http://127.0.0.1:1/")
+
+        change(hello, "Hello, ", "Good morning, ")
+        await wait_for(shown, "✓ chat: 1 tool")
+
+
 async def test_a_build_that_is_deleted_is_built_again(project: Path) -> None:
     dist = project / "chat" / "dist"
     hello = project / "chat" / "src" / "tools" / "hello.js"

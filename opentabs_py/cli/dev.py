@@ -21,7 +21,7 @@ from opentabs_py.cli.options import (
     gather_settings,
     load_tools,
 )
-from opentabs_py.errors import BuildError, ConfigError
+from opentabs_py.errors import BrowserError, BuildError, ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
@@ -130,11 +130,22 @@ async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
                 if not (is_open or built.problems):
                     is_open = True  # it was not there to be opened when the server started
                     await tabs.reload_plugins()
-                    if (page := await tabs.open_start_page(built.name)) is not None:
-                        err.print(f"[green]✓[/] opened {escape(page.url)}", soft_wrap=True)
+                    await _open_start_page(tabs, built.name)
             is_first = False
             files = await next_source(changes, or_build=True)
             err.print(f"[dim]{escape(changed_text(files))}[/]")
+
+
+async def _open_start_page(tabs: "OpenTabs", plugin: str) -> None:
+    from opentabs_py.cli.terminal import err, warn
+
+    try:
+        page = await tabs.open_start_page(plugin)
+    except BrowserError as error:
+        warn(str(error))
+    else:
+        if page is not None:
+            err.print(f"[green]✓[/] opened {escape(page.url)}", soft_wrap=True)
 
 
 async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:
