@@ -15,19 +15,6 @@ def is_someone_there() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def ask(question: Question) -> Answer:
-    """Ask about one call, and return the answer; the end of stdin is a no."""
-    waiting = {1: question}
-    show(waiting)
-    while True:
-        line = sys.stdin.readline()
-        if not line:
-            return "no"
-        if (answers := read_line(line, waiting)) is not None:
-            return answers[question.id]
-        prompt(waiting)
-
-
 def read_line(line: str, waiting: Mapping[int, Question]) -> dict[str, Answer] | None:
     """Return the answers that a typed line gives, by question; None if it is not an answer.
 

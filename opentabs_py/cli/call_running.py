@@ -8,16 +8,17 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.cli.asking import ask, is_someone_there
+from opentabs_py.cli.asking import is_someone_there
 from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
 from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
 from opentabs_py.cli.signals import exit_at_signals
+from opentabs_py.cli.terminal_questions import TerminalQuestions
 from opentabs_py.core.plugin_files import PACKAGE
-from opentabs_py.core.questions import Place, Question
+from opentabs_py.core.questions import Answer, Place, Question
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.state import ServerState, name_flag
 from opentabs_py.errors import ChainError, ConfigError, ErrorDetail, OpenTabsError
@@ -94,8 +95,14 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
     log = logging.getLogger(PLUGINS)
     reports: list[dict[str, Any]] = []
     client = LocalClient(state)
+
+    def answer(question_id: str, answer: Answer) -> None:
+        with suppress(ChainError):  # as the call itself will say
+            client.answer(question_id, answer)
+
     with (
         progress_bar("Calling", quiet=as_json) as bar,
+        closing(TerminalQuestions(answer, pause=bar.pause)) as questions,
         closing(client.call(request)) as happenings,
     ):
         for said in happenings:
@@ -113,8 +120,9 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
                 case {"question": fields}:
                     fields["answers"] = tuple(fields["answers"])
                     fields["place"] = Place(**fields["place"])
-                    with bar.pause():
-                        client.answer(fields["id"], ask(Question(**fields)))
+                    questions.show([Question(**fields)])
+                case {"questionEnded": _}:
+                    questions.show([])
                 case {"outcome": outcome}:
                     return {**said, "outcome": {**outcome, "progress": reports}}
                 case _:

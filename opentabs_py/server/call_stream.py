@@ -107,6 +107,10 @@ class CallStream(CallObserver):
         """Send a question, for the user to answer."""
         self._note({"question": asdict(question)})
 
+    def end_question(self, question_id: str) -> None:
+        """Send that a question has ended: it was answered, perhaps elsewhere, or timed out."""
+        self._note({"questionEnded": question_id})
+
     def warn(self, text: str) -> None:
         """Send a warning, for users."""
         self._note({"warning": text})

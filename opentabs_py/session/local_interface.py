@@ -293,9 +293,12 @@ class _Command:
         self.asker: Asker | None = self if can_ask else None
 
     async def ask(self, question: Question, /) -> Answer | None:
-        """Send the question; its answer comes by another request."""
+        """Send the question; its answer comes by another request, or is given elsewhere."""
         self._stream.ask(question)
-        await anyio.sleep_forever()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._stream.end_question(question.id)
         return None
 
     def follow(self, stream: Followed) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from opentabs_py.cli.asking import read_line
-from opentabs_py.cli.terminal_answers import _Numbers
+from opentabs_py.cli.terminal_questions import Numbers
 from opentabs_py.core.questions import Question
 
 
@@ -12,18 +12,18 @@ def a_question(question_id: str) -> Question:
 
 
 def test_a_number_answers_one_question_and_no_number_all() -> None:
-    waiting = _Numbers().of([a_question("a"), a_question("b")])
+    waiting = Numbers().of([a_question("a"), a_question("b")])
     assert read_line("2 o\n", waiting) == {"b": "once"}
     assert read_line("no\n", waiting) == {"a": "no", "b": "no"}
 
 
 @pytest.mark.parametrize("line", ["\n", "3 o\n", "0 o\n", "maybe\n", "2\n", "o 2\n"])
 def test_what_is_not_an_answer_answers_nothing(line: str) -> None:
-    assert read_line(line, _Numbers().of([a_question("a"), a_question("b")])) is None
+    assert read_line(line, Numbers().of([a_question("a"), a_question("b")])) is None
 
 
 def test_a_number_is_not_used_for_another_question_later() -> None:
-    numbers = _Numbers()
+    numbers = Numbers()
     numbers.of([a_question("a"), a_question("b")])
     waiting = numbers.of([a_question("b"), a_question("c")])
     assert read_line("1 o\n", waiting) is None
