@@ -1,15 +1,15 @@
 """Calls that the user makes in the console."""
 
+from functools import partial
 from typing import Any, Final
 
-import anyio
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py.calling.tool import new_call_id
 from opentabs_py.console.requests import BadRequestError, Body, read, refuse
 from opentabs_py.core.progress import Pace
-from opentabs_py.server.call_stream import CallStream, cancel_at_disconnect
+from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.registry import ToolRegistry
 
 NAME: Final = "console"  # as the client that makes a call, and as what allows it
@@ -51,19 +51,14 @@ class CallEndpoint:
             await refuse(str(error), error.status)(scope, receive, send)
             return
         stream, call_id = CallStream(send, self._pace), new_call_id()
-        await stream.open()
         stream.name(call_id)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
-            tasks.start_soon(stream.run)
-            outcome = await stream.call(
-                self._registry,
-                body.tool,
-                body.arguments,
-                call_id=call_id,
-                client_name=NAME,
-                allowed_by=NAME,
-            )
-            tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True):  # the page may take long to read a large result
-                await stream.finish(outcome)
+        call = partial(
+            stream.call,
+            self._registry,
+            body.tool,
+            body.arguments,
+            call_id=call_id,
+            client_name=NAME,
+            allowed_by=NAME,
+        )
+        await stream.serve(receive, call)

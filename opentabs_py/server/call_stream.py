@@ -3,7 +3,7 @@
 import json
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
 from http import HTTPStatus
 from math import inf
@@ -39,6 +39,20 @@ class CallStream(CallObserver):
         self._changed = anyio.Event()
         self._sending = anyio.Lock()
 
+    async def serve(self, receive: Receive, make: Callable[[], Awaitable[dict[str, Any]]]) -> None:
+        """Answer a request with what happens in a call until it ends.
+
+        Args:
+            receive: Receives from the client; if it goes away, the call is cancelled.
+            make: Makes the call with `call`, and returns the outcome.
+        """
+        await self.open()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
+            tasks.start_soon(self.run)
+            await self.finish(await make())  # the client may take long to read a large result
+            tasks.cancel_scope.cancel()
+
     async def open(self) -> None:
         """Begin the response."""
         headers = [(b"content-type", b"application/x-ndjson")]
@@ -57,7 +71,7 @@ class CallStream(CallObserver):
         client_name: str | None = None,
         allowed_by: str | None = None,
     ) -> dict[str, Any]:
-        """Call a tool, while `run` is running, and return the document for `finish`.
+        """Call a tool, while `run` is running, and return the outcome.
 
         The arguments are those of `ToolRegistry.call`.
         """

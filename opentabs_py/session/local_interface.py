@@ -8,6 +8,7 @@ JSON document per line while it runs, and is cancelled when its connection close
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from shlex import quote
@@ -30,7 +31,7 @@ from opentabs_py.core.questions import Answer, Question
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import is_stale
-from opentabs_py.server.call_stream import CallStream, cancel_at_disconnect
+from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.session.browser import close_page
 from opentabs_py.session.plugins import refuse_left_out
@@ -208,14 +209,7 @@ class _CallEndpoint:
             await refusal(scope, receive, send)
             return
         stream = CallStream(send, self._pace)
-        await stream.open()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
-            tasks.start_soon(stream.run)
-            outcome = await self._outcome(request, stream)
-            tasks.cancel_scope.cancel()
-            with anyio.CancelScope(shield=True):  # the client may take long to read a large result
-                await stream.finish(outcome)
+        await stream.serve(receive, partial(self._outcome, request, stream))
 
     async def _outcome(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
         try:

@@ -78,6 +78,36 @@ async def test_progress_is_sent_at_its_pace_and_the_last_of_it_before_the_outcom
     assert outcome == {"outcome": 1}
 
 
+async def test_what_a_slow_client_is_being_sent_when_the_call_ends_is_not_lost() -> None:
+    client, reads = Client(), anyio.Event()
+
+    async def send(message: Any) -> None:
+        if "body" in message:
+            await reads.wait()
+        await client.send(message)
+
+    stream = CallStream(send, Pace())
+
+    async def receive() -> Any:
+        await anyio.sleep_forever()
+
+    async def make() -> dict[str, Any]:
+        stream.warn("old")
+        await until_all_wait()  # the warning is on its way
+        stream.say("last")
+        tasks.start_soon(read_at_last)
+        return {"outcome": 1}
+
+    async def read_at_last() -> None:
+        await until_all_wait()
+        reads.set()
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            await stream.serve(receive, make)
+    assert client.documents() == [{"warning": "old"}, {"say": "last"}, {"outcome": 1}]
+
+
 async def test_of_too_many_notes_the_first_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("opentabs_py.server.call_stream.WAITING_LOGS", 2)
     client = Client()
