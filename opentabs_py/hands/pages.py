@@ -265,7 +265,7 @@ class PatientAction:
         self,
         watched: Watched,
         heartbeat: Callable[[], None],
-        failed: Callable[[Error], ToolError],
+        failed: Callable[[Exception], ToolError],
     ) -> None:
         self._watched = watched
         self._heartbeat = heartbeat
@@ -278,12 +278,12 @@ class PatientAction:
             ToolError: The action failed.
         """
         result: list[Any] = []
-        failures: list[Error] = []
+        failures: list[Exception] = []
 
         async def act(scope: anyio.CancelScope) -> None:
             try:
                 result.append(await action())
-            except Error as error:
+            except FAILURES as error:
                 failures.append(error)
             scope.cancel()
 

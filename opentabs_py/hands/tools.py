@@ -6,10 +6,11 @@ from typing import Annotated, Any, Final, Literal
 
 import anyio
 from mcp import types
-from playwright.async_api import Error, FloatRect, Locator, Page
+from playwright.async_api import FloatRect, Locator, Page
 from playwright.async_api import TimeoutError as LateError
 from pydantic import BaseModel, Field
 
+from opentabs_py.browser.driver import FAILURES
 from opentabs_py.browser.urls import web_address
 from opentabs_py.core import codes
 from opentabs_py.core.text import shorten
@@ -285,7 +286,7 @@ class Hands(PageUser):
                     data = await take_screenshot(page, element, full=full, within=SCREENSHOT_WITHIN)
                 except LateError:  # of a tab in the background, often only the next succeeds
                     data = await take_screenshot(page, element, full=full, within=ACT_WITHIN)
-        except Error as error:
+        except FAILURES as error:
             raise self.failed(error) from None
         text = base64.b64encode(data).decode()
         return types.ImageContent(type="image", data=text, mime_type="image/jpeg")

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import anyio
-from playwright.async_api import Dialog, Error, Locator, Page, Request
+from playwright.async_api import Dialog, Locator, Page, Request
 
+from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
@@ -100,8 +101,8 @@ class PageUser:
         try:
             if ref.isalnum() and await element.count():
                 return element
-        except Error:
-            pass  # the reference has another form than Playwright's
+        except FAILURES:
+            pass  # the reference has another form than Playwright's, or the page is gone
         known = watched.nodes.get(ref)
         if known is None:
             raise ToolError(
@@ -132,7 +133,7 @@ class PageUser:
         before = watched.shown
         async with self.pages.as_active(page):
             await PatientAction(watched, progress.heartbeat, self.failed).run(action)
-            with suppress(Error):  # it may never end
+            with suppress(*FAILURES):  # it may never end
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         dialog: Dialog | None = watched.dialog
         if dialog is not None:
@@ -190,7 +191,7 @@ class PageUser:
                 return await page.aria_snapshot(mode="ai", timeout=timeout)
             element = page.locator(f"aria-ref={ref}")
             return await element.aria_snapshot(mode="ai", timeout=timeout)
-        except Error as error:
+        except FAILURES as error:
             raise self.failed(error) from None
 
     def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
@@ -199,7 +200,10 @@ class PageUser:
     async def about(self, page: Page) -> dict[str, Any]:
         """Return the title and the URL of a page; no title if the page does not answer."""
         title = ""
-        with suppress(Error), anyio.move_on_after(TITLE_WITHIN):  # it may be on its way to another
+        with (
+            suppress(*FAILURES),
+            anyio.move_on_after(TITLE_WITHIN),
+        ):  # it may be on its way to another
             title = await page.title()
         return {
             "title": shorten(one_line(self.masked(title)), 120),
@@ -212,7 +216,7 @@ class PageUser:
         try:
             response = await request.response()  # its page may be closed
             text = "" if response is None else await response.text()
-        except (Error, UnicodeDecodeError) as error:
+        except (*FAILURES, UnicodeDecodeError) as error:
             text = f"(cannot be shown: {type(error).__name__})"
         sent, text = self.masked(request.post_data or ""), self.masked(text)
         return {
@@ -236,9 +240,9 @@ class PageUser:
             )
         return value
 
-    def failed(self, error: Error) -> ToolError:
+    def failed(self, error: Exception) -> ToolError:
         """Return the error of an action; Playwright's text may have the value that was typed."""
-        return action_failed(self.masked(error.message))
+        return action_failed(self.masked(str(error)))
 
     def masked(self, text: str) -> str:
         """Return a string with the names of secrets in place of their values; see `Masks`."""

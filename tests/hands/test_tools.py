@@ -1,7 +1,8 @@
 """The tools that use a page, with a page that records what is done to it."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
@@ -9,7 +10,7 @@ from playwright.async_api import Error, Page
 
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.errors import ToolError
-from opentabs_py.hands.pages import HandPages, PageRequest, Tab, Watched
+from opentabs_py.hands.pages import HandPages, PageRequest, PatientAction, Tab, Watched
 from opentabs_py.hands.tools import Hands, take_screenshot
 from opentabs_py.python_tools.progress import Progress
 
@@ -30,6 +31,10 @@ class OnePage(HandPages):
 
     def watched(self, page: Page) -> Watched:  # noqa: ARG002
         return self.seen
+
+    @asynccontextmanager
+    async def as_active(self, page: Page) -> AsyncGenerator[None]:  # noqa: ARG002
+        yield
 
 
 class HandsOnOne(Hands):
@@ -112,6 +117,43 @@ async def test_the_requests_of_a_closed_page_are_listed_without_their_responses(
     assert (listed["url"], listed["status"]) == ("https://a.example/data", None)
     bodies = await hands.page_network(PROGRESS, request=1)
     assert bodies["received"] == "(cannot be shown: Error)"
+
+
+class PageOfDeadDriver:
+    """A page that cannot be used: the event loop reports that the driver's pipe is closed."""
+
+    url = "https://a.example/"
+
+    async def title(self) -> str:
+        raise RuntimeError("the handler is closed")
+
+    async def aria_snapshot(self, **_options: Any) -> str:
+        raise RuntimeError("the handler is closed")
+
+    async def screenshot(self, **_options: Any) -> bytes:
+        raise RuntimeError("the handler is closed")
+
+    response = title
+
+
+async def test_a_dead_driver_fails_what_is_done_in_a_page_and_says_so() -> None:
+    page = cast("Any", PageOfDeadDriver())
+    hands = HandsOnOne(page)
+    action = PatientAction(Watched(), PROGRESS.heartbeat, hands.failed)
+    with pytest.raises(ToolError, match="the handler is closed"):
+        await action.run(page.title)
+    with pytest.raises(ToolError, match="the handler is closed"):
+        await hands.look(page, PROGRESS, None, 100)
+    with pytest.raises(ToolError, match="the handler is closed"):
+        await hands.page_screenshot(PROGRESS)
+
+
+async def test_a_page_of_a_dead_driver_has_no_title_and_its_requests_no_responses() -> None:
+    page = cast("Any", PageOfDeadDriver())
+    assert await HandsOnOne(page).about(page) == {"title": "", "url": "https://a.example/"}
+    page.post_data = None
+    bodies = await HandsOnOne(page).bodies(page)
+    assert bodies["received"] == "(cannot be shown: RuntimeError)"
 
 
 class WidePage:
