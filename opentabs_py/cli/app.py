@@ -47,7 +47,7 @@ _COMMANDS: Final = {
     "inspect": _Command("inspect", "inspect"),
     "review": _Command("review", "review"),
     "serve": _Command("serve", "serve"),
-    "start": _Command("start", "start", "StartCommand"),
+    "start": _Command("start", "start"),
     "stop": _Command("start", "stop"),
     "restart": _Command("start", "restart"),
     "status": _Command("status", "status"),

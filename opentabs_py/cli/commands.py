@@ -16,6 +16,11 @@ class Command(TyperCommand):
     def __init__(self, *args: Any, help: str | None = None, **settings: Any) -> None:  # noqa: A002
         super().__init__(*args, help=_unwrapped(help), **settings)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Keep the arguments as they were typed, in `ctx.meta`, and parse them."""
+        ctx.meta["arguments"] = [*args]
+        return super().parse_args(ctx, args)
+
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its arguments and options."""
         return _without_useless_types(super().get_params(ctx))

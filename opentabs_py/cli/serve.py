@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 @grouped
 def serve(
+    ctx: typer.Context,
     server: ServerOptions,
     tools: ToolOptions,
     browsers: BrowserSourceOptions,
@@ -97,6 +98,7 @@ def serve(
                 exit_with_browser=browsers.exit_with_browser,
                 trace=records.trace,
                 claim=claim,
+                arguments=ctx.meta["arguments"],
                 log=server.log_file,
                 endpoint=endpoint,
                 metrics=address,

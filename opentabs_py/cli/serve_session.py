@@ -43,6 +43,7 @@ async def serve_session(
     exit_with_browser: bool = False,
     trace: Path | None = None,
     claim: "Claim | None" = None,
+    arguments: Sequence[str] = (),
     log: Path | None = None,
     endpoint: "FleetOptions | None" = None,
     metrics: Address | None = None,
@@ -61,6 +62,7 @@ async def serve_session(
         exit_with_browser: End when the browser is closed.
         trace: A file to write every call to.
         claim: The name under which other commands find this server.
+        arguments: Those of the command, with which others start it again.
         log: The file that is logged to.
         endpoint: The fleet whose tools are served.
         metrics: Where to serve metrics.
@@ -109,7 +111,7 @@ async def serve_session(
                     tasks.start_soon(_watch_browser, each, scope)
             if claim is not None:
                 stop = tasks.cancel_scope.cancel
-                await tasks.start(_register, tabs, claim, settings, directory, log, stop)
+                await tasks.start(_register, tabs, claim, settings, arguments, directory, log, stop)
             # Now that other commands find the server: scripts wait for these lines.
             _log_what_is_served(tabs, settings, endpoint)
             if log is None and sys.stderr.isatty():  # others may read the log of a service
@@ -154,6 +156,7 @@ async def _register(
     tabs: "OpenTabs",
     claim: "Claim",
     settings: "Settings",
+    arguments: Sequence[str],
     directory: Path,
     log: Path | None,
     stop: Callable[[], None],
@@ -163,7 +166,6 @@ async def _register(
     """Let other commands use the server, until cancelled."""
     from opentabs_py.session.registration import registered
 
-    arguments = sys.argv[sys.argv.index("serve") + 1 :]
     async with registered(
         tabs, claim, settings, arguments=arguments, directory=directory, log=log, stop=stop
     ):

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from opentabs_py.cli.codes import CHAIN_FAILED
-from opentabs_py.cli.commands import Command
 from opentabs_py.cli.option_groups import with_parameters
 from opentabs_py.cli.serve import serve
 from opentabs_py.errors import ConfigError
@@ -27,17 +26,8 @@ Name = Annotated[
 ]
 
 
-class StartCommand(Command):
-    """A command that keeps its arguments as they were typed, to pass them on to `serve`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Keep the arguments, then parse them, so that a wrong one is reported here and now."""
-        ctx.meta["arguments"] = [*args]
-        return super().parse_args(ctx, args)
-
-
-# Of the options of `serve`, those that make no sense for a server without a terminal.
-_NOT_IN_BACKGROUND = {"stdio", "exit_with_browser", "name", "log_file", "check"}
+# Of the parameters of `serve`, its context and what makes no sense for a server without a terminal.
+_NOT_IN_BACKGROUND = {"ctx", "stdio", "exit_with_browser", "name", "log_file", "check"}
 
 
 def _with_options_of_serve(command: Callable[..., None]) -> Callable[..., None]:
