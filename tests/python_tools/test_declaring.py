@@ -177,6 +177,12 @@ def test_a_docstring_in_no_style_is_all_text(docstring: str) -> None:
     assert parse_docstring(docstring) == Docstring(docstring.strip())
 
 
+def test_the_title_of_examples_stays_in_the_description() -> None:
+    titled = "Say what.\n\nExamples: To a friend\n    >>> say('hi')"
+    text = "Say what.\n\nExamples: To a friend\n    >>> say('hi')"
+    assert parse_docstring(titled).text == text
+
+
 def test_a_partial_hides_what_it_has_bound_and_keeps_its_timers() -> None:
     @tool(idle=60)
     def send(to: str, text: str) -> None:

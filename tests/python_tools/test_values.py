@@ -1,0 +1,87 @@
+"""What becomes of a tool's return value."""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import pytest
+from mcp import types
+
+from opentabs_py.calling.tool import CallClient, Followed, Output
+from opentabs_py.errors import ToolFailedError
+from opentabs_py.python_tools.values import name_streams, to_output
+
+TEXT = types.TextContent(text="one")
+
+
+@dataclass
+class Open:
+    """An open stream."""
+
+    id: str = "s1"
+    name: str = "build"
+
+
+@dataclass
+class Reader:
+    """A client that reads links."""
+
+    takes_links: bool = True
+
+
+BUILD = cast("Followed", Open())
+
+
+@pytest.mark.parametrize("value", [[], [1, "two"], ({"n": 1},)])
+def test_a_list_of_plain_values_remains_json(value: Any) -> None:
+    assert to_output("t", value, limit=100) == list(value)
+
+
+def test_plain_values_beside_content_become_text() -> None:
+    output = to_output("t", [TEXT, "two", {"n": 3}], limit=100)
+    assert output == Output((TEXT, *(types.TextContent(text=each) for each in ("two", '{"n":3}'))))
+
+
+def test_a_result_of_mcp_keeps_all_its_parts() -> None:
+    result = types.CallToolResult(
+        content=[TEXT], structured_content={"n": 1}, _meta={"a.example/b": 2}
+    )
+    output = Output((TEXT,), {"n": 1}, {"a.example/b": 2})
+    assert to_output("t", result, limit=100) == output
+
+
+def test_content_that_another_tool_returned_can_be_returned_again() -> None:
+    output = Output((TEXT,), {"n": 1})
+    assert to_output("t", output, limit=100) is output
+
+
+@pytest.mark.parametrize("value", ["x" * 8, "ü" * 8, [1, 2, 3456]])
+def test_the_limit_counts_characters_of_json_and_is_itself_allowed(value: Any) -> None:
+    size = 10
+    assert to_output("t", value, limit=size) == value
+    with pytest.raises(ToolFailedError, match=f"takes {size} characters as JSON; 9 is the limit"):
+        to_output("t", value, limit=size - 1)
+
+
+def test_a_named_stream_leaves_everything_else_in_a_result() -> None:
+    output = Output((TEXT,), {"n": 1}, {"a.example/b": 2})
+    client = cast("CallClient", Reader())
+    named = name_streams(output, [BUILD], client)
+    assert (named.content[0], named.structured) == (TEXT, {"n": 1})
+    assert named.meta is not None
+    assert named.meta["a.example/b"] == 2
+    assert named.content[2] == types.ResourceLink(
+        name="build",
+        uri="stream://s1",
+        description="Updates of build.",
+        mime_type="application/json",
+    )
+
+
+@pytest.mark.parametrize(("value", "structured"), [({"n": 1}, {"n": 1}), ([1], None)])
+def test_beside_a_named_stream_only_an_object_is_structured(value: Any, structured: Any) -> None:
+    assert name_streams(value, [BUILD], None).structured == structured
+
+
+def test_what_is_not_serializable_says_what_it_is() -> None:
+    with pytest.raises(ToolFailedError, match="Unable to serialize unknown type: <class 'object'>"):
+        to_output("t", {"a": object()}, limit=100)
