@@ -212,7 +212,7 @@ def test_keyword_arguments_of_any_name_leave_the_schema_open() -> None:
     [
         (Found, "object"), (Place, "object"), (dict[str, int], "object"), (list[int], None),
         (str, None), (None, None), (TextContent, None), (list[TextContent], None), (Any, None),
-        (Found | None, None),
+        (Found | None, None), (Module, None),
     ],
 )  # fmt: skip
 def test_an_output_schema_is_promised_for_objects_alone(annotation: Any, kind: Any) -> None:
@@ -240,6 +240,9 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
     class Thing:
         def method(self, a: int) -> None: ...
 
+    class Lamp(Module):
+        def __init__(self, bulb: str) -> None: ...
+
     def takes(a: Thing) -> None: ...
 
     def works() -> None: ...
@@ -254,6 +257,10 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         Server(tools=[Thing])
     with pytest.raises(ConfigError, match="has no tools: mark its methods"):
         Server(tools=[Module])
+    with pytest.raises(ConfigError, match=r"Cannot create Lamp without arguments: .*'bulb'"):
+        Server(tools=[Lamp])
+    with pytest.raises(TypeError, match="cannot be marked as a tool"):
+        tool(Thing().method)
     with pytest.raises(ValueError, match="idle is 0"):
         tool(idle=0)
     with pytest.raises(ConfigError, match=r"readOnlyHint of the tool works is 'yes'\. Write"):

@@ -1,5 +1,6 @@
 """The injected progress callback: for the application, and never for the model."""
 
+import asyncio
 from typing import Any
 
 import anyio
@@ -124,6 +125,22 @@ async def test_nothing_is_reported_of_a_run_that_has_ended() -> None:
     await kept[0]("after")
     await server.call_tool("leaves_its_callback")
     assert seen == ["during", "during"]
+
+
+async def test_it_can_be_awaited_in_a_task_which_can_be_cancelled() -> None:
+    async def works(progress_callback: Any) -> None:
+        await asyncio.create_task(progress_callback("in a task"))
+        await asyncio.wait_for(progress_callback("with a timeout"), PATIENT)
+        task = asyncio.create_task(progress_callback("cancelled"))
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+
+    server = a_server(works)
+    seen: list[Any] = []
+    server.on_tool_progress(lambda _tool, _call, data: seen.append(data))
+    assert not (await server.call_tool("works")).is_error
+    assert seen == ["in a task", "with a timeout", "cancelled"]
 
 
 async def test_without_a_handler_the_callback_does_nothing() -> None:

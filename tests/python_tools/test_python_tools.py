@@ -1,5 +1,6 @@
 """What a Python tool returns, through every way to call it."""
 
+import asyncio
 import json
 import signal
 
@@ -11,6 +12,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.session.session import Server
 from tests.python_tools.ways import Way
 
 pytestmark = pytest.mark.anyio
@@ -90,6 +92,17 @@ async def test_a_coroutine_that_raises_keyboard_interrupt_does_not_end_the_serve
     for _ in range(2):
         outcome = await stdio_2026.call("interrupt_async")
         assert "interrupt_async failed: KeyboardInterrupt." in outcome.text
+
+
+async def test_a_tool_that_awaits_what_was_cancelled_fails_and_its_caller_goes_on() -> None:
+    async def waits() -> None:
+        future = asyncio.get_running_loop().create_future()
+        future.cancel()
+        await future
+
+    result = await Server(tools=[waits]).call_tool("waits")
+    assert result.is_error
+    assert "waits failed: CancelledError." in result.content[0].model_dump()["text"]
 
 
 async def test_ctrl_c_during_a_coroutine_is_not_taken_for_the_tools_failure() -> None:
