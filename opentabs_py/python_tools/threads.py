@@ -66,14 +66,19 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
     is_abandoned = has_yielded = False
     error: BaseException | None = None
 
-    def post(item: Any) -> None:
+    def receive_item(item: Any) -> None:
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
             send.send_nowait(item)
+
+    def post(item: Any) -> None:
+        nonlocal has_yielded
+        has_yielded = True  # before the consumer has the item, with which it may stop
+        loop.call_soon_threadsafe(receive_item, item)
 
     def work() -> None:
         nonlocal error
         try:
-            error = _drive(generator, lambda item: loop.call_soon_threadsafe(post, item), wait)
+            error = _drive(generator, post, wait)
             if error is not None and is_abandoned:
                 logger.error("A generator failed after its consumer stopped", exc_info=error)
         finally:
@@ -82,7 +87,6 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
 
     def wait() -> bool:
         nonlocal has_yielded
-        has_yielded = True
         go_on.acquire()
         has_yielded = False
         return not is_abandoned

@@ -1,0 +1,153 @@
+"""Generators in threads of their own, however they end."""
+
+import threading
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+import anyio
+import pytest
+
+from opentabs_py.python_tools.threads import close_generator, iterate_in_thread
+from tests.waiting import PATIENT, until_all_wait
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_exception_of_a_generator_follows_what_it_has_yielded() -> None:
+    def fails() -> Generator[int]:
+        yield 1
+        raise ValueError("the second is missing")
+
+    items = iterate_in_thread(fails())
+    with anyio.fail_after(PATIENT):
+        assert await anext(items) == 1
+        with pytest.raises(ValueError, match="the second is missing"):
+            await anext(items)
+
+
+async def test_what_a_generator_returns_is_its_last_item() -> None:
+    def counts(result: Any) -> Generator[int, None, Any]:
+        yield 1
+        return result
+
+    assert [item async for item in iterate_in_thread(counts({"total": 1}))] == [1, {"total": 1}]
+    assert [item async for item in iterate_in_thread(counts(None))] == [1]
+
+
+async def test_a_generator_whose_consumer_stops_is_closed_in_its_thread_before_that_goes_on() -> (
+    None
+):
+    threads: list[threading.Thread] = []
+
+    def counts() -> Generator[int]:
+        threads.append(threading.current_thread())
+        try:
+            yield 1
+            raise AssertionError("continued")
+        finally:
+            threads.append(threading.current_thread())
+
+    items = iterate_in_thread(counts())
+    assert await anext(items) == 1
+    await items.aclose()
+    [began, ended] = threads
+    assert began is ended
+    assert began is not threading.current_thread()
+
+
+async def test_a_generator_that_runs_when_its_consumer_stops_is_closed_when_it_yields(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("opentabs_py.python_tools.threads.CLOSE_WITHIN", PATIENT * 2)
+    go_on, closed = threading.Event(), threading.Event()
+
+    def waits() -> Generator[int]:
+        try:
+            yield 1
+            go_on.wait(PATIENT)
+            yield 2
+            raise AssertionError("continued")
+        finally:
+            closed.set()
+
+    async def consume() -> None:
+        async for _ in iterate_in_thread(waits()):
+            pass
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(consume)
+            await until_all_wait()
+            tasks.cancel_scope.cancel()
+        assert not closed.is_set()  # the consumer did not wait for it
+        go_on.set()
+        assert await anyio.to_thread.run_sync(closed.wait, PATIENT)
+        await until_all_wait()
+    assert caplog.messages == []
+
+
+async def test_a_generator_that_fails_after_its_consumer_has_stopped_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fails() -> Generator[int]:
+        try:
+            yield 1
+        finally:
+            raise ValueError("cannot be closed")
+
+    items = iterate_in_thread(fails())
+    assert await anext(items) == 1
+    await items.aclose()
+    assert caplog.messages == ["A generator failed after its consumer stopped"]
+    assert "cannot be closed" in caplog.text
+
+
+async def test_an_async_generator_that_fails_while_it_is_closed_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def fails() -> AsyncGenerator[int]:
+        try:
+            yield 1
+        finally:
+            raise ValueError("cannot be closed")
+
+    items = fails()
+    assert await anext(items) == 1
+    await close_generator(items)
+    assert caplog.messages == ["A generator failed while being closed"]
+    assert "cannot be closed" in caplog.text
+
+
+async def test_an_async_generator_is_closed_although_its_call_is_cancelled() -> None:
+    closed: list[str] = []
+
+    async def cleans_up() -> AsyncGenerator[int]:
+        try:
+            yield 1
+        finally:
+            await anyio.lowlevel.checkpoint()
+            closed.append("all of it")
+
+    items = cleans_up()
+    assert await anext(items) == 1
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await close_generator(items)
+    assert closed == ["all of it"]
+
+
+async def test_an_async_generator_that_does_not_end_is_left_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.python_tools.threads.CLOSE_WITHIN", 0.0)
+
+    async def hangs() -> AsyncGenerator[int]:
+        try:
+            yield 1
+        finally:
+            await anyio.sleep_forever()
+
+    items = hangs()
+    assert await anext(items) == 1
+    with anyio.fail_after(PATIENT):
+        await close_generator(items)
