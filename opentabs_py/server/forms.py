@@ -46,7 +46,7 @@ class Forms:
 
     async def _send(self, first: Question, elicit: Elicit) -> None:
         others = [each for each in self._waiting.values() if each is not first]
-        others = [each for each in others if each.id not in self._answers]
+        # None of them has an answer: they are asked in the order in which they came.
         questions = [first, *others[: MOST_AT_ONCE - 1]]
         try:
             result = await elicit(*make_form(questions))

@@ -1,6 +1,6 @@
 """MCP clients of both eras ask their user whether a call may run."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -72,8 +72,10 @@ async def connected(
                 yield client
 
 
-def show_accounts(bridge: FakeBridge, *, front: int, readiness: str = "ready") -> None:
-    """Report two tabs in which the call could run."""
+def show_accounts(
+    bridge: FakeBridge, *, front: int, readiness: str = "ready", tabs: Sequence[int] = (1, 2)
+) -> None:
+    """Report tabs in which the call could run."""
     given = [
         a_document(
             documentId=f"{tab:032x}",
@@ -82,7 +84,7 @@ def show_accounts(bridge: FakeBridge, *, front: int, readiness: str = "ready") -
             active=tab == front,
             readiness=readiness,
         )
-        for tab in (1, 2)
+        for tab in tabs
     ]
     now = anyio.current_time()
     bridge.tabs.connection_changed(connected=True, now=now)
@@ -134,6 +136,25 @@ async def test_the_call_runs_in_the_tab_that_the_question_named(mode: str) -> No
 
     [received] = served.bridge.received
     assert received.target.tab_id == 1
+
+
+@ERAS
+async def test_a_call_runs_in_no_other_tab_if_the_one_that_the_question_named_is_closed(
+    mode: str,
+) -> None:
+    served = Asking()
+
+    def answer(params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        assert '(tab "Account 1")' in params.message
+        show_accounts(served.bridge, front=2, tabs=[2])
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    show_accounts(served.bridge, front=1)
+    async with connected(served, mode, answer) as client:
+        result = await client.call_tool("chat_send", {})
+
+    assert (result.meta or {})[ERROR_META_KEY]["code"] == "NOT_DELIVERED"
+    assert served.bridge.received == []
 
 
 @ERAS

@@ -1,13 +1,14 @@
 """One form at a time asks a client's user about all that waits."""
 
+from dataclasses import replace
 from typing import Any, Literal
 
 import anyio
 import pytest
 from mcp import types
 
-from opentabs_py.core.questions import Answer, Question
-from opentabs_py.server.forms import MOST_AT_ONCE, Forms
+from opentabs_py.core.questions import About, Answer, Question
+from opentabs_py.server.forms import MOST_AT_ONCE, Forms, make_form
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -59,6 +60,40 @@ async def test_a_client_that_failed_to_ask_is_still_asked_the_next_question(
     assert await forms.ask(a_question(1), fail) is None
     assert "could not ask its user: ConnectionError('gone')" in caplog.text
     assert await forms.ask(a_question(2), elicit) == "once"
+
+
+async def test_the_answer_to_a_question_that_is_not_asked_any_more_is_forgotten() -> None:
+    forms, is_open, go_on = Forms(), anyio.Event(), anyio.Event()
+    answers = list[Answer | None]()
+
+    async def elicit(_message: str, schema: dict[str, Any]) -> types.ElicitResult:
+        assert len(schema["properties"]) == 2
+        is_open.set()
+        await go_on.wait()
+        return types.ElicitResult(
+            action="accept", content=dict.fromkeys(schema["properties"], "once")
+        )
+
+    async def ask(number: int) -> None:
+        answers.append(await forms.ask(a_question(number), elicit))
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks, anyio.create_task_group() as ending:
+            tasks.start_soon(ask, 0)
+            ending.start_soon(ask, 1)
+            await is_open.wait()
+            ending.cancel_scope.cancel()
+            go_on.set()
+    assert answers == ["once"]
+    assert forms._answers == {}
+
+
+@pytest.mark.parametrize(
+    ("about", "title"), [("permission", "Allow it?"), ("sign_in", "Have you signed in?")]
+)
+def test_a_form_for_one_question_says_what_it_asks(about: About, title: str) -> None:
+    _, schema = make_form([replace(a_question(), about=about)])
+    assert schema["properties"]["answer"]["title"] == title
 
 
 @pytest.mark.parametrize(
