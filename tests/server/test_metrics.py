@@ -175,6 +175,12 @@ def test_a_call_that_was_not_sent_to_a_page_has_no_hops() -> None:
     assert scraped.labels("opentabs_hop_duration_seconds_count", "hop") == set()
 
 
+def test_a_call_that_ended_before_the_service_worker_had_it_has_the_hop_in_which_it_ended() -> None:
+    stamps = dict(list(SUCCEEDED.stamps.items())[:2])
+    scraped = observed(replace(TIMED_OUT, stamps=stamps))
+    assert "server" in scraped.labels("opentabs_hop_duration_seconds_count", "hop")
+
+
 def test_durations_from_5_ms_to_5_min_are_distinguished() -> None:
     scraped = observed(*(replace(SUCCEEDED, seconds=each) for each in (0.004, 0.2, 299.0, 301.0)))
     bounds = {
@@ -201,6 +207,8 @@ async def test_what_a_process_knows_of_itself_is_read_at_each_scrape() -> None:
     scraped = exported.scrape()
     assert scraped.value("opentabs_calls_running") is None
     assert scraped.value("opentabs_browser_restarts_total", role="server") == 1
+    types = {family.name: family.type for family in scraped.families}
+    assert (types["opentabs_browser_restarts"], types["opentabs_ready"]) == ("counter", "gauge")
 
 
 def test_two_sessions_of_a_process_count_apart() -> None:
@@ -225,6 +233,8 @@ def test_metrics_are_in_the_format_that_every_prometheus_reads() -> None:
     scraped = Scraped(answer.text)
     assert scraped.value("opentabs_ready") == 1
     assert scraped.value("process_resident_memory_bytes") is not None
+    assert scraped.value("python_info") == 1
+    assert scraped.value("python_gc_collections_total", generation="0") is not None
 
 
 def test_a_process_that_is_starting_is_alive_and_not_ready() -> None:
