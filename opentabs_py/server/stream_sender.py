@@ -92,22 +92,17 @@ class Feed:
         """Send a stream too, from its first update."""
         self._sent.append((stream, 0))
 
-    async def send(self, send: Callable[[Followed, StreamUpdate, int], Awaitable[None]]) -> bool:
-        """Send the new updates of each stream, in order.
-
-        Returns:
-            Whether the client accepted them all.
-        """
+    async def send(self, send: Callable[[Followed, StreamUpdate, int], Awaitable[None]]) -> None:
+        """Send the new updates of each stream, in order, until the client does not accept one."""
         for place, (stream, already) in enumerate(self._sent):
             last = already
             for update in stream.since(already):
                 with anyio.move_on_after(HUNG_CLIENT) as scope:
                     await send(stream, update, update.number - last - 1)
                 if scope.cancelled_caught:
-                    return False
+                    return
                 last = update.number
                 self._sent[place] = stream, last
-        return True
 
     def drop_ended(self) -> None:
         """Forget the streams that have ended and been sent completely."""

@@ -178,12 +178,28 @@ async def test_a_stream_is_a_resource_whose_beginning_can_be_left_out(mode: str)
         for after, numbers in ((0, [1, 2, 3, 4]), (2, [3, 4])):
             [content] = (await ear.client.read_resource(f"{uri}?after={after}")).contents
             assert isinstance(content, types.TextResourceContents)
+            assert content.mime_type == "application/json"
             assert [each["n"] for each in json.loads(content.text)["updates"]] == numbers
-        listed = [each.uri for each in (await ear.client.list_resources()).resources]
-        assert listed == ([uri] if mode == "legacy" else [])
         [template] = (await ear.client.list_resource_templates()).resource_templates
         assert template.uri_template == "stream://{id}{?after}"
-        for unknown in ("stream://0", "stream://[x", "https://example.com/", f"{uri}?after=x"):
+        assert template.mime_type == "application/json"
+        listed = (await ear.client.list_resources()).resources
+        one = types.Resource(
+            uri=uri,
+            name="count_later",
+            description="Updates of count_later; ?after=N skips the first N.",
+            mime_type="application/json",
+        )
+        assert listed == ([one] if mode == "legacy" else [])
+        unknowns = [uri.replace("stream", each, 1) for each in ("https", "opentabs://result/")]
+        for unknown in (
+            *unknowns,
+            "stream://0",
+            "stream://[x",
+            "https://example.com/",
+            f"{uri}?after=x",
+            f"{uri}?after=-1",
+        ):
             with pytest.raises(MCPError) as caught:
                 await ear.client.read_resource(unknown)
             # The code was different before 2026-07-28 (SEP-2164).

@@ -191,7 +191,13 @@ async def test_a_session_lists_its_own_results_and_no_other_reads_them() -> None
         result = await mine.call_tool("chat_send", {})
         uri = (result.meta or {})[WHOLE_META_KEY]
         [listed] = (await mine.list_resources()).resources
-        assert (str(listed.uri), listed.name) == (uri, "chat_send")
+        assert listed == types.Resource(
+            uri=uri,
+            name="chat_send",
+            description="The whole result of a call of chat_send.",
+            mime_type="application/json",
+            size=len(json.dumps(VALUE, separators=(",", ":"))),
+        )
         assert (await other.list_resources()).resources == []
         with pytest.raises(MCPError, match="There is no result at"):
             await other.read_resource(uri)
