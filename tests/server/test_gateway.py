@@ -10,7 +10,7 @@ from mcp.client import Client
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.errors import ErrorDetail, ToolFailedError
-from opentabs_py.server.gateway import MOST_FOUND
+from opentabs_py.server.gateway import MOST_FOUND, input_schema
 from opentabs_py.server.results import ERROR_META_KEY
 from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
 from tests.served import Served
@@ -115,15 +115,17 @@ async def test_a_search_says_as_much_of_each_tool_as_is_asked_for() -> None:
     properties = {
         "text": {"type": "string", "description": "What to say."},
         "to": {"enum": ["all", "one"]},
+        "more": True,
     }
     schema = {"type": "object", "properties": properties, "required": ["text"]}
     served.serve("send", input_schema=schema, summary="Sends it")
     [line] = (await find(served, query="send"))["tools"]
     assert line == {"name": "chat_send", "summary": "Sends it"}
     [some] = (await find(served, query="send", detail="arguments"))["tools"]
-    assert some == {**line, "arguments": {"text": "string; What to say.", "to?": "one of all, one"}}
+    arguments = {"text": "string; What to say.", "to?": "one of all, one", "more?": ""}
+    assert some == {**line, "arguments": arguments}
     [full] = (await find(served, query="send", detail="full"))["tools"]
-    assert full["inputSchema"]["properties"].keys() == {"text", "to", "tabId"}
+    assert full["inputSchema"]["properties"].keys() == {"text", "to", "more", "tabId"}
 
 
 async def test_both_tools_are_loaded_at_once_by_a_client_that_defers_others(mode: str) -> None:
@@ -138,6 +140,30 @@ async def test_of_too_many_the_first_are_listed_with_the_number_of_others() -> N
     found = await find(served)
     assert len(found["tools"]) == MOST_FOUND
     assert found["more"].startswith("7 more match; refine")
+
+
+async def test_as_many_as_can_be_listed_are_listed_without_a_number_of_others() -> None:
+    served = Served()
+    served.serve(*(f"tool{number}" for number in range(MOST_FOUND)))
+    found = await find(served)
+    assert len(found["tools"]) == MOST_FOUND
+    assert "more" not in found
+
+
+async def test_what_a_tool_does_not_declare_is_not_in_its_description() -> None:
+    served = Served()
+    served.serve("send", output_schema=None)
+    [tool] = (await find(served, names=["chat_send"]))["tools"]
+    assert tool.keys() == {"name", "title", "description", "inputSchema"}
+
+
+def test_each_of_the_two_tools_has_its_own_input_schema_and_no_other_name_has_one() -> None:
+    call, find = (input_schema(name) for name in ("opentabs_call", "opentabs_list_tools"))
+    assert call is not None
+    assert find is not None
+    assert "arguments" in call["properties"]
+    assert "query" in find["properties"]
+    assert input_schema("chat_send") is None
 
 
 async def test_by_name_a_tool_is_described_in_full() -> None:
