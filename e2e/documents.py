@@ -52,13 +52,16 @@ def find_marked(blocks: Sequence[Block], mark: str) -> list[Block]:
     return [block for block in blocks if block.mark == mark]
 
 
-def run(command: list[str], cwd: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def run(
+    command: list[str], cwd: Path, within: float = 100, /, **more: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command; `within` is in seconds, and `more` are environment variables."""
     return subprocess.run(
         command,
         cwd=cwd,
         env={**ENVIRONMENT, **more},
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=within,
         check=False,
     )

@@ -72,7 +72,7 @@ def tested(chat: Path, told: list[tuple[Block, int, str]]) -> str:
     [wrong] = [block for block in BLOCKS if block.mark == "fails"]
     (chat.parent / wrong.argument).write_text(wrong.text)
 
-    done = run(["pytest", "-q", "-rA"], chat)
+    done = run(["pytest", "-q", "-rA"], chat, 250)
 
     assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout
     return done.stdout
