@@ -11,8 +11,10 @@ from opentabs_py.core.consent import (
     Permission,
     Standing,
     decide,
+    no_effect,
     parse_rule,
     parse_rules,
+    unknown_rules,
 )
 
 
@@ -49,6 +51,15 @@ def test_without_rules_a_tool_that_changes_something_asks_unless_its_plugin_was_
 )
 def test_the_most_specific_rule_wins(rules: dict[str, Permission], permission: Permission) -> None:
     assert decide(rules, a_tool()).permission == permission
+
+
+def test_rules_that_name_neither_a_tool_nor_its_plugin_are_reported() -> None:
+    known = ["default", "my-chat", "my-chat.send", "my-chat.my_chat_send"]
+    of_a_page = "page--shop-example"
+    rules = [*known, "my-chat.sned", of_a_page, "chat"]
+
+    assert unknown_rules(rules, [a_tool()]) == ["chat", "my-chat.sned"]
+    assert no_effect("chat").startswith('permissions."chat" has no effect')
 
 
 @pytest.mark.parametrize("standing", ["unreviewed", "changed"])
