@@ -331,6 +331,27 @@ async def test_a_list_of_tools_is_loaded_again_if_an_update_came_before_it_faile
     await expect(page.get_by_role("link", name="File a report")).to_be_visible()
 
 
+async def test_a_list_of_tools_stays_when_an_earlier_request_for_it_fails(page: Page) -> None:
+    begun, may_fail = anyio.Event(), anyio.Event()
+
+    async def refuse_late(route: Route) -> None:
+        begun.set()
+        await may_fail.wait()
+        await route.abort("connectionrefused")
+
+    await page.route("**/console/api/tools", refuse_late, times=1)
+    await go(page, "try")
+    with anyio.fail_after(WITHIN):
+        await begun.wait()
+    await page.get_by_label("Find a tool").fill("report")  # which asks for the list again
+    found = page.get_by_role("link", name="File a report")
+    await expect(found).to_be_visible()
+    async with page.expect_event("requestfailed"):
+        may_fail.set()
+    await page.evaluate("fetch('/')")  # ends after it
+    await expect(found).to_be_visible()
+
+
 async def test_a_list_of_tools_that_fails_to_load_hides_no_tool_opened_meanwhile(
     page: Page,
 ) -> None:

@@ -53,6 +53,7 @@ export function tryView(console_) {
   let tools = null;
   let revision = -1; // that was read
   let hasChanged = false; // while it was being read
+  let requests = 0; // for the list
   /** @type {Map<string, Bench & {revision: number}>} what was written stays while one looks at other tools */
   const benches = new Map();
 
@@ -65,9 +66,13 @@ export function tryView(console_) {
     if (tools === null || newestRevision() !== revision) {
       revision = newestRevision();
       hasChanged = false;
+      const request = ++requests;
       try {
-        tools = await link.get("/tools");
+        const answer = await link.get("/tools");
+        if (request !== requests) return; // it is read again
+        tools = answer;
       } catch (error) {
+        if (request !== requests) return;
         tools = null;
         revision = -1;
         if (hasChanged) return pick();
