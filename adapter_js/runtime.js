@@ -491,7 +491,8 @@
 
   /**
    * Returns the type of an object of the platform that has no members for JSON, such as a Response.
-   * Not of an empty list or dictionary, nor of an instance of a page's class: those may be empty.
+   * Not of an empty list or dictionary, nor of an instance of a page's class, unless that has a tag
+   * (`Symbol.toStringTag`): those may be empty.
    * @param {object} value
    * @returns {string | undefined} undefined for any other object
    */

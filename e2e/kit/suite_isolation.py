@@ -138,7 +138,7 @@ def test_then_there_is_one_again(opentabs: SyncOpenTabs, page: Page) -> None:
     expect(opentabs.start("probe_echo", value=1)).to_succeed()
 
 
-def test_first_the_browser_hangs(opentabs: SyncOpenTabs) -> None:
+def hang_browser(opentabs: SyncOpenTabs) -> None:
     open_site(opentabs.page)
     (browser,) = (each for each in descendants(os.getpid()) if is_browser(each))
     seen["browser"], seen["patience"] = browser, chain.CLEAN_WITHIN
@@ -146,12 +146,21 @@ def test_first_the_browser_hangs(opentabs: SyncOpenTabs) -> None:
     os.kill(browser, signal.SIGSTOP)
 
 
-def test_then_it_was_killed_and_there_is_another(opentabs: SyncOpenTabs, page: Page) -> None:
+def check_another(opentabs: SyncOpenTabs, page: Page) -> None:
+    """Check that the browser of `hang_browser` was killed and replaced."""
     chain.CLEAN_WITHIN = seen["patience"]
     open_site(page)
 
     assert not is_alive(seen["browser"])
     expect(opentabs.start("probe_echo", value=1)).to_succeed()
+
+
+def test_first_the_browser_hangs(opentabs: SyncOpenTabs) -> None:
+    hang_browser(opentabs)
+
+
+def test_then_it_was_killed_and_there_is_another(opentabs: SyncOpenTabs, page: Page) -> None:
+    check_another(opentabs, page)
 
 
 def test_first_a_page_hangs_whose_messages_have_a_fault(opentabs: SyncOpenTabs, page: Page) -> None:
@@ -171,11 +180,11 @@ def test_then_the_same_browser_is_there(opentabs: SyncOpenTabs, page: Page) -> N
 
 def test_first_the_browser_hangs_after_a_fault(opentabs: SyncOpenTabs) -> None:
     opentabs.faults.delay("port", 0.01, optional=True)
-    test_first_the_browser_hangs(opentabs)
+    hang_browser(opentabs)
 
 
 def test_then_it_was_killed_too(opentabs: SyncOpenTabs, page: Page) -> None:
-    test_then_it_was_killed_and_there_is_another(opentabs, page)
+    check_another(opentabs, page)
 
 
 def test_first_a_session_is_loaded(opentabs: SyncOpenTabs, context: BrowserContext) -> None:

@@ -203,11 +203,11 @@ class _Suite:
             why = "first run"
             while True:
                 err.rule(f"[bold]{escape(why)}[/]")
-                is_built = False
                 try:
                     is_built = await self._build(running)
                 except BuildError as error:
                     print_error(error)
+                    is_built = False
                 if is_built:
                     changed = await self._test_until(changes)
                 else:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -198,8 +197,11 @@ def _turned_on(
     tools = [gated(row.listing) for row in rows]
     for rule in unknown_rules(settings.permissions, tools):
         warn(no_effect(rule))
-    kept = [decide(settings.permissions, tool).permission != "off" for tool in tools]
-    return [*compress(rows, kept)]
+    return [
+        row
+        for row, tool in zip(rows, tools, strict=True)
+        if decide(settings.permissions, tool).permission != "off"
+    ]
 
 
 def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:

@@ -1,4 +1,4 @@
-"""Say which rule of a schema a value breaks."""
+"""Describe the rule of a schema that a value breaks."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -200,10 +200,8 @@ class PageUser:
     async def about(self, page: Page) -> dict[str, Any]:
         """Return the title and the URL of a page; no title if the page does not answer."""
         title = ""
-        with (
-            suppress(*FAILURES),
-            anyio.move_on_after(TITLE_WITHIN),
-        ):  # it may be on its way to another
+        # It may be on its way to another page.
+        with suppress(*FAILURES), anyio.move_on_after(TITLE_WITHIN):
             title = await page.title()
         return {
             "title": shorten(one_line(self.masked(title)), 120),

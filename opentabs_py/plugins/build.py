@@ -79,6 +79,7 @@ class Builder:
         )["version"]
         self._log = log
         self._process: Process | None = None
+        self._answers: BufferedByteReceiveStream  # of the process
 
     async def build(self, directory: Path, *, with_types: bool = False) -> Built:
         """Build the plugin in a directory into its `dist/`.

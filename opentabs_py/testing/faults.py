@@ -29,7 +29,6 @@ from opentabs_py.testing.thread import ServerThread
 Death = Literal["stop", "close", "sigkill"]
 
 WITHIN = 10.0  # s; upper bound for operations that take milliseconds
-ANSWERS_WITHIN = 0.5  # s; a page that does not hang needs a millisecond
 HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
 REPORTED_WITHIN = 2.0  # s; a page's console is read within milliseconds
 _METHOD = re.compile(r'"method":\s*"([\w./]+)"')
@@ -87,7 +86,7 @@ class FaultInjector:
         """The faults applied in this test so far; `to_json` writes it for `replay`."""
         for page in self._context.pages:
             if any(rule.hop in _IN_BROWSER for rule in self._planted) and page not in self._frozen:
-                self._thread.answers(page, ANSWERS_WITHIN)  # with its console messages so far
+                self._thread.answers(page)  # with its console messages so far
         return self.log_so_far()
 
     def log_so_far(self) -> FaultLog:
@@ -348,7 +347,7 @@ class FaultInjector:
         marked = "document.documentElement.dataset.opentabsFaults"
         has_rules = f"version => {marked} === undefined || {marked} === version"
         for page in self._context.pages:
-            if self._thread.answers(page, ANSWERS_WITHIN):
+            if self._thread.answers(page):
                 page.wait_for_function(has_rules, arg=str(self._version), timeout=WITHIN * 1e3)
 
     def _evaluate(self, script: str, argument: Any = None) -> None:

@@ -17,6 +17,8 @@ from playwright.sync_api import BrowserContext, Error, Page, Playwright
 
 T = TypeVar("T")
 
+ANSWERS_WITHIN = 0.5  # s; a page that does not hang needs a millisecond
+
 
 class ServerThread:
     """A running event loop; `close` stops it.
@@ -89,7 +91,7 @@ class ServerThread:
         with suppress(Error, IndexError):  # the browser, or its first page, is gone
             context.pages[0].page_errors()  # answered by the driver alone, in the order of requests
 
-    def answers(self, page: Page, within: float) -> bool:
+    def answers(self, page: Page, within: float = ANSWERS_WITHIN) -> bool:
         """Return whether a page runs a script; its events so far have then been dispatched.
 
         Unlike this, Playwright waits for a page that hangs, however long.

@@ -20,7 +20,6 @@ from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_tex
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
-from opentabs_py.testing.faults import ANSWERS_WITHIN
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.notes import NoListener, RunListener
 from opentabs_py.testing.recordings import ActiveRecording, Asked, ReplayedSite
@@ -173,7 +172,7 @@ class Turn:
         """Receive what the pages of calls have written to their consoles, such as late reports."""
         if self.transcript.calls:
             for page in self._recorded.pages:
-                self._thread.answers(page, ANSWERS_WITHIN)
+                self._thread.answers(page)
         self._thread.catch_up(self.context)
 
     @property
@@ -219,13 +218,14 @@ class Turn:
             self._undo()
 
     def _undo(self) -> None:
-        with ExitStack() as last:  # each is done, whatever fails before it
-            last.callback(self._wait_until_pages_are_gone)
-            last.callback(self._chain.clean)
-            last.callback(self._recorded.close)
-            last.callback(self._stop_artifacts)
+        # In reverse order: the last one is called first. Each is called, whatever fails before it.
+        with ExitStack() as stack:
+            stack.callback(self._wait_until_pages_are_gone)
+            stack.callback(self._chain.clean)
+            stack.callback(self._recorded.close)
+            stack.callback(self._stop_artifacts)
             for end in reversed(self._endings):
-                last.callback(end)
+                stack.callback(end)
 
     def _stop_artifacts(self) -> None:
         with suppress(Error):  # the browser died, or the test closed it

@@ -26,7 +26,7 @@ def short(subject: str = "a") -> Outgoing:
 
 
 def taken(pacer: Pacer) -> list[Outgoing]:
-    """Take all messages that may be published now."""
+    """Return all messages that may be published now."""
     messages = []
     while (message := pacer.take()) is not None:
         messages.append(message)
