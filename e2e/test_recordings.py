@@ -448,9 +448,9 @@ def test_nothing_leaves_a_replayed_test(tmp_path: Path) -> None:
     (plugin / "tests" / "traps.har").write_text(json.dumps({"log": {"entries": entries}}))
     (plugin / "tests" / "trap.txt").write_text(trap_url)
 
-    ran = run_suite(plugin, "walls", "-k", "traps")
+    ran = run_suite(plugin, "offline", "-k", "traps")
     visits = [*trap.visits]
-    run_suite(plugin, "walls", "-k", "plain")
+    run_suite(plugin, "offline", "-k", "plain")
     trap.close()
 
     case = ran["test_traps"]

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     )
     from opentabs_py.plugins.plugin import PluginChanges, Quarantined
     from opentabs_py.python_tools.declare import skill, tool
+    from opentabs_py.python_tools.module import Module, ToolStream
     from opentabs_py.python_tools.progress import Progress
-    from opentabs_py.python_tools.streams import Module, ToolStream
     from opentabs_py.session.plugin_view import PluginView
     from opentabs_py.session.session import OpenTabs, Server
 
@@ -103,7 +103,7 @@ _PLACES = {
     "FleetOptions": "opentabs_py.config.fleet",
     "Launcher": "opentabs_py.browser.launch",
     "Limits": "opentabs_py.core.limits",
-    "Module": "opentabs_py.python_tools.streams",
+    "Module": "opentabs_py.python_tools.module",
     "OpenTabs": "opentabs_py.session.session",
     "OpenTabsError": "opentabs_py.errors",
     "Output": "opentabs_py.calling.tool",
@@ -120,7 +120,7 @@ _PLACES = {
     "Settings": "opentabs_py.config.settings",
     "ToolError": "opentabs_py.errors",
     "ToolFailedError": "opentabs_py.errors",
-    "ToolStream": "opentabs_py.python_tools.streams",
+    "ToolStream": "opentabs_py.python_tools.module",
     "TraceError": "opentabs_py.errors",
     "load_settings": "opentabs_py.config.settings",
     "skill": "opentabs_py.python_tools.declare",

@@ -165,14 +165,14 @@ export function channelEnd(node, { hears, says }) {
  * The service worker's end of the relay's Ports.
  */
 export function fakeWorker() {
-  /** @typedef {{said: any[], listeners: Set<Function>, onGone: Set<Function>, open: boolean}} End */
+  /** @typedef {{sent: any[], listeners: Set<Function>, onGone: Set<Function>, open: boolean}} End */
   /** @type {End[]} */
   const ports = [];
   const runtime = {
     id: "extension",
     connect() {
       /** @type {End} */
-      const end = { said: [], listeners: new Set(), onGone: new Set(), open: true };
+      const end = { sent: [], listeners: new Set(), onGone: new Set(), open: true };
       ports.push(end);
       return {
         onMessage: {
@@ -183,7 +183,7 @@ export function fakeWorker() {
         },
         postMessage(/** @type {unknown} */ message) {
           if (!end.open) throw new Error("Attempting to use a disconnected port object");
-          end.said.push(structuredClone(message));
+          end.sent.push(structuredClone(message));
         },
         disconnect() {
           end.open = false;
@@ -195,7 +195,7 @@ export function fakeWorker() {
     chrome: { runtime },
     ports,
     /** Returns what the relay has sent on its current Port since the last call. */
-    drain: () => /** @type {End} */ (ports.at(-1)).said.splice(0),
+    drain: () => /** @type {End} */ (ports.at(-1)).sent.splice(0),
     /** @param {unknown} message */
     say(message) {
       for (const listener of /** @type {End} */ (ports.at(-1)).listeners) listener(message);

@@ -174,9 +174,9 @@ test("resent messages follow a marker with the epoch of their link", () => {
   relay.report({ progress: 1 });
   relay.drain();
   relay.resend(undefined, 7);
-  const said = relay.worker.drain();
-  assert.deepEqual(said[0], { type: "resending", epoch: 7 });
-  assert.match(said[1], /tool\.progress/);
+  const sent = relay.worker.drain();
+  assert.deepEqual(sent[0], { type: "resending", epoch: 7 });
+  assert.match(sent[1], /tool\.progress/);
 });
 
 test("the worker is notified that a call was received before the page receives it", () => {

@@ -92,14 +92,14 @@ export function startRelay({ runtime = true, late = false, document: more = {} }
     const messages = [];
     marks = [];
     let parts = "";
-    for (const said of worker.drain()) {
-      if (said.type === "attach") documentId = said.documentId;
-      if (said.type === "resending") marks.push(said.epoch);
-      else if (typeof said !== "string") messages.push(said);
-      else if (!said.startsWith("~")) messages.push(JSON.parse(said));
+    for (const message of worker.drain()) {
+      if (message.type === "attach") documentId = message.documentId;
+      if (message.type === "resending") marks.push(message.epoch);
+      else if (typeof message !== "string") messages.push(message);
+      else if (!message.startsWith("~")) messages.push(JSON.parse(message));
       else {
-        parts += said.slice(42);
-        if (said[41] === ".") messages.push(JSON.parse(parts));
+        parts += message.slice(42);
+        if (message[41] === ".") messages.push(JSON.parse(parts));
       }
     }
     return messages;

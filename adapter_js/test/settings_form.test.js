@@ -46,17 +46,17 @@ async function formFor(setting) {
   const { element, read } = settingsForm(link, "chat");
   await read();
   const all = /** @type {FakeElement[]} */ (element.all());
-  const [form, input, said] = [
+  const [form, input, status] = [
     all.find(({ name }) => name === "form"),
     all.find(({ attributes }) => attributes.id === "setting-size"),
     all.find(({ attributes }) => attributes.role === "status"),
   ];
-  assert.ok(form !== undefined && input !== undefined && said !== undefined);
+  assert.ok(form !== undefined && input !== undefined && status !== undefined);
   const remove = all.find((each) => each.name === "button" && each.text() === "Remove");
   const save = async () => {
     form.fire("submit");
     await settled();
-    return { posted, said: said.textContent };
+    return { posted, status: status.textContent };
   };
   return { input, remove, save };
 }
@@ -79,17 +79,17 @@ test("the largest exact integer is saved", async () => {
 
 for (const text of ["9007199254740993", "-9007199254740993"]) {
   test(`${text} is rejected, because it would be saved as another number`, async () => {
-    const { posted, said } = await save(text);
+    const { posted, status } = await save(text);
     assert.deepEqual(posted, []);
-    assert.equal(said, "Size: this number is too large to be sent exactly.");
+    assert.equal(status, "Size: this number is too large to be sent exactly.");
   });
 }
 
 for (const text of ["0x10", "Infinity", "1e999", "many"]) {
   test(`${text} is not saved`, async () => {
-    const { posted, said } = await save(text);
+    const { posted, status } = await save(text);
     assert.deepEqual(posted, []);
-    assert.match(said, /^Size: (write a number|this number is too large)/);
+    assert.match(status, /^Size: (write a number|this number is too large)/);
   });
 }
 

@@ -24,11 +24,11 @@ export function showActivity({ running, waiting }) {
   chrome.action.setBadgeText({ text });
   chrome.action.setBadgeTextColor({ color: "#ffffff" });
   chrome.action.setBadgeBackgroundColor({ color: waiting > 0 ? WAITING : RUNNING });
-  const said = [
+  const parts = [
     ...(running > 0 ? [running === 1 ? "1 call runs" : `${running} calls run`] : []),
     ...(waiting > 0
       ? [waiting === 1 ? "1 call waits for you" : `${waiting} calls wait for you`]
       : []),
   ];
-  chrome.action.setTitle({ title: `OpenTabs: ${said.join(", ") || "connected"}` });
+  chrome.action.setTitle({ title: `OpenTabs: ${parts.join(", ") || "connected"}` });
 }

@@ -278,8 +278,8 @@
   function schemaOfField(fields) {
     const field = /** @type {any} */ (fields[0]);
     const isGroup = field.type === "radio" || fields.length > 1;
-    const said = field.getAttribute("toolparamdescription") ?? (isGroup ? null : labelOf(field));
-    const described = said === null ? {} : { description: said };
+    const text = field.getAttribute("toolparamdescription") ?? (isGroup ? null : labelOf(field));
+    const described = text === null ? {} : { description: text };
     if (field.type === "radio" || (field.type === "checkbox" && isGroup)) {
       const schema = schemaOfOptions(fields.map((each) => [each.value, labelOf(each)]));
       return { ...(field.type === "radio" ? schema : listOf(schema)), ...described };
@@ -304,7 +304,7 @@
     }
     if (field.type === "date") {
       const format = "Dates MUST be provided in 'YYYY-MM-DD' format.";
-      return { type: "string", format: "date", description: said ?? format };
+      return { type: "string", format: "date", description: text ?? format };
     }
     const format = FORMATS.get(field.type);
     const { pattern } = field;

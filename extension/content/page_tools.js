@@ -58,7 +58,7 @@
     /** @type {Map<string, unknown>} the last errors of forms, by their tools */
     const formErrors = new MapConstructor();
     let count = 0;
-    let said = "";
+    let sent = "";
     let started = false;
     let reading = false;
     let stale = false;
@@ -295,15 +295,15 @@
     /** @param {string} text */
     function say(text) {
       // A page that is loading has most likely not registered its tools yet.
-      if (text !== said && (text !== NONE || said !== "" || loaded)) {
-        said = text;
+      if (text !== sent && (text !== NONE || sent !== "" || loaded)) {
+        sent = text;
         send(`w${text}`);
       }
     }
 
     function sayNothing() {
       loaded = true;
-      say(said === "" ? NONE : said); // what was read before still counts
+      say(sent === "" ? NONE : sent); // what was read before still counts
       return true;
     }
 
@@ -438,8 +438,8 @@
       /** A relay is there: it receives the list, now and at each change. */
       start() {
         started = true;
-        if (said !== "") {
-          send(`w${said}`);
+        if (sent !== "") {
+          send(`w${sent}`);
         }
         refresh();
       },

@@ -93,7 +93,7 @@ export function runningCalls({ store, link }, profile) {
   function itemOf({ id, name }) {
     const took = h("span", { class: "took quiet" });
     const bar = h("progress", { class: "bar", "aria-label": `Progress of ${name}` });
-    const said = h("p", { class: "said quiet" });
+    const status = h("p", { class: "said quiet" });
     const cancel = h("button", { type: "button", "aria-label": `Cancel ${name}` }, "Cancel");
     let problem = "";
     cancel.addEventListener("click", async () => {
@@ -117,7 +117,7 @@ export function runningCalls({ store, link }, profile) {
       ),
       cancel,
       bar,
-      said,
+      status,
     );
     return {
       element: item,
@@ -131,7 +131,7 @@ export function runningCalls({ store, link }, profile) {
         } else bar.removeAttribute("value");
         const seconds = runs ? Math.max(0, store.now() - call.started) : call.seconds;
         write(took, duration(1000 * seconds));
-        write(said, problem || (runs ? aboutRunning(call) : aboutEnd(call)));
+        write(status, problem || (runs ? aboutRunning(call) : aboutEnd(call)));
       },
     };
   }
@@ -149,8 +149,8 @@ export function runningCalls({ store, link }, profile) {
   /** @param {CallRow} call */
   function aboutEnd(call) {
     const state = call.state.replace("_", " ");
-    const said = state.charAt(0).toUpperCase() + state.slice(1);
-    return call.error === null ? said : `${said}: ${call.error.message}`;
+    const status = state.charAt(0).toUpperCase() + state.slice(1);
+    return call.error === null ? status : `${status}: ${call.error.message}`;
   }
 
   setInterval(() => items.size > 0 && element.isConnected && show(), 500);

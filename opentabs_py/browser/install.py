@@ -226,6 +226,6 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _last_error(lines: Sequence[str]) -> str | None:
     """Return the most informative line of a failed command's output."""
-    said = [line.strip() for line in lines if line.strip()]
-    causes = [line for line in said if _CAUSE.match(line)]
-    return next(reversed(causes or said), None)
+    printed = [line.strip() for line in lines if line.strip()]
+    causes = [line for line in printed if _CAUSE.match(line)]
+    return next(reversed(causes or printed), None)

@@ -117,9 +117,9 @@ class LaunchPlan:
                 "directory that you can write to."
             ) from error
 
-    def not_started(self, said: str) -> BrowserError:
+    def not_started(self, output: str) -> BrowserError:
         """Return the error for a failed launch, with advice derived from Playwright's message."""
-        return BrowserError(_why_not_started(self.chromium, said, headed=self.headed))
+        return BrowserError(_why_not_started(self.chromium, output, headed=self.headed))
 
 
 Planned = Callable[[], Awaitable[LaunchPlan]]

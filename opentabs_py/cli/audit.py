@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 
 from opentabs_py.cli.options import Json
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def _warn_of_missed(since: float | None) -> None:
     from opentabs_py.config.paths import audit_file
 
     if missed := count_missed(audit_file(), since=since):
-        calls = f"{counted(missed, 'call')} {'is' if missed == 1 else 'are'}"
+        calls = f"{quantity(missed, 'call')} {'is' if missed == 1 else 'are'}"
         warn(f"{calls} missing: the file could not be written for too long.")
 
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from opentabs_py.cli.codes import BUILD_FAILED
 from opentabs_py.cli.options import Json, PluginDir
 from opentabs_py.core.plugin_files import ADAPTER
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def print_problems(built: "Built") -> None:
             err.print(f"{text}\n    {escape(problem.why)}", soft_wrap=True)
     if built.problems:
         count = len(built.problems)
-        err.print(f"[bold red]✗[/] {counted(count, 'error')}; dist/ is unchanged", soft_wrap=True)
+        err.print(f"[bold red]✗[/] {quantity(count, 'error')}; dist/ is unchanged", soft_wrap=True)
 
 
 def print_result(built: "Built", *, as_json: bool = False) -> None:
@@ -133,7 +133,7 @@ def print_result(built: "Built", *, as_json: bool = False) -> None:
         return
     print_problems(built)
     if not built.problems:
-        tools = counted(len(built.tools), "tool")
+        tools = quantity(len(built.tools), "tool")
         size = built.sizes[ADAPTER] / 1000
         state = f"adapter {size:.0f} kB" if built.changed else "nothing changed"
         err.print(

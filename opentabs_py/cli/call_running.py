@@ -70,18 +70,18 @@ def call_running(
     exit_at_signals()
     began = time.perf_counter()
     try:
-        said = _show(state, request, as_json=as_json)
-        if "refused" in said:
-            if said["failed"] == "caller":
-                raise ConfigError(said["refused"])
-            raise ChainError(ErrorDetail("CHAIN_FAILED", said["refused"], category="chain"))
+        last = _show(state, request, as_json=as_json)
+        if "refused" in last:
+            if last["failed"] == "caller":
+                raise ConfigError(last["refused"])
+            raise ChainError(ErrorDetail("CHAIN_FAILED", last["refused"], category="chain"))
     except OpenTabsError as error:
         if not as_json:
             raise
         print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
         return USAGE if isinstance(error, ConfigError) else CHAIN_FAILED
-    print_outcome(said["outcome"], as_json=as_json)
-    return EXIT_CODES[said["failed"]]
+    print_outcome(last["outcome"], as_json=as_json)
+    return EXIT_CODES[last["failed"]]
 
 
 def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> dict[str, Any]:
@@ -103,10 +103,10 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
     with (
         progress_bar("Calling", quiet=as_json) as bar,
         closing(TerminalQuestions(answer, pause=bar.pause)) as questions,
-        closing(client.call(request)) as happenings,
+        closing(client.call(request)) as events,
     ):
-        for said in happenings:
-            match said:
+        for event in events:
+            match event:
                 case {"say": text}:
                     bar.say(text)
                 case {"progress": report}:
@@ -124,9 +124,9 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
                 case {"questionEnded": _}:
                     questions.show([])
                 case {"outcome": outcome}:
-                    return {**said, "outcome": {**outcome, "progress": reports}}
+                    return {**event, "outcome": {**outcome, "progress": reports}}
                 case _:
-                    return said
+                    return event
     message = (
         f"The server {state.name!r} stopped before the call ended; the tool may have run. See "
         f"`opentabs logs{name_flag(state.name)}`."

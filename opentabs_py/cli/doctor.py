@@ -108,10 +108,12 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     load_soon()  # while the browser starts
     for server in read_states():
         async with probe(f"The running server {server.name!r} answers") as detail:
-            said = await anyio.to_thread.run_sync(LocalClient(server).status)
-            if not said["extension"] and said["plugins"]:
+            status = await anyio.to_thread.run_sync(LocalClient(server).status)
+            if not status["extension"] and status["plugins"]:
                 raise failures.not_connected()
-            detail.append(f"pid {server.pid}, tools: {said['tools']}, tabs: {len(said['tabs'])}")
+            detail.append(
+                f"pid {server.pid}, tools: {status['tools']}, tabs: {len(status['tabs'])}"
+            )
     async with probe("Your settings are valid"):
         settings = load_settings()
     async with probe("Chromium is installed") as detail:

@@ -14,7 +14,7 @@ from opentabs_py.cli.commands import App
 from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -221,9 +221,9 @@ def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Tab
     browsers = sum(len(each.browsers) for each in workers)
     endpoints = observed.endpoints.values()
     table.caption = (
-        f"{counted(len(workers), 'worker')}, {counted(browsers, 'browser')}, "
-        f"{counted(len(endpoints), 'endpoint')}; "
-        f"{running} of {counted(sum(each.max_calls for each in workers), 'call')} running, "
+        f"{quantity(len(workers), 'worker')}, {quantity(browsers, 'browser')}, "
+        f"{quantity(len(endpoints), 'endpoint')}; "
+        f"{running} of {quantity(sum(each.max_calls for each in workers), 'call')} running, "
         f"{sum(each.waiting for each in endpoints)} waiting"
     )
     return table

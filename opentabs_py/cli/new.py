@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _generate(name: str, directory: Path, language: "Language", site: "KnownSite
             escape(mcp_name(name, tool.name)),
             "[dim]reads[/]" if tool.is_read else "[yellow]writes[/]",
             escape(tool.source),
-            counted(count, "call"),
+            quantity(count, "call"),
         )
     err.print()
     err.print(table)

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import BrowserOptions, NoReview, PluginOptions, gather_settings
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import BrowserError, ConfigError, RecordingError
 
 if TYPE_CHECKING:
@@ -209,13 +209,11 @@ class _Session:
             if each.response is not None and each.response.body is None and each.error is None
         ]
         if lost:
-            warn(
-                f"{counted(len(lost), 'response')} came without a body: the browser had dropped it."
-            )
+            warn(f"{quantity(len(lost), 'response')} came without a body: Chromium had dropped it.")
         err.print(
-            f"[green]✓[/] {counted(len(recording.exchanges), 'request')}, "
-            f"{counted(len(recording.sockets), 'WebSocket')} and "
-            f"{counted(len(recording.calls), 'call')} in [bold]{escape(str(self._file))}[/] and "
+            f"[green]✓[/] {quantity(len(recording.exchanges), 'request')}, "
+            f"{quantity(len(recording.sockets), 'WebSocket')} and "
+            f"{quantity(len(recording.calls), 'call')} in [bold]{escape(str(self._file))}[/] and "
             f"{escape(bodies_dir(self._file).name)}/",
             soft_wrap=True,
         )

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from opentabs_py.cli.commands import App
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 
 app = App(help="Merge reports of test runs.")
 
@@ -46,7 +46,7 @@ def merge(
     for text in merged.missing:
         warn(text)
     err.print(
-        f"Wrote {out}: {counted(len(merged.runs), 'run')}, {counted(len(merged.tests), 'test')}",
+        f"Wrote {out}: {quantity(len(merged.runs), 'run')}, {quantity(len(merged.tests), 'test')}",
         markup=False,
         soft_wrap=True,
     )

@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 
 from opentabs_py.cli import collector
 from opentabs_py.cli.metrics_option import Address, exporting
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _log_what_is_served(
 
     if endpoint is not None:
         workers = tabs.fleet.directory.usable
-        logger.info("%s of the fleet at %s", counted(len(workers), "worker"), endpoint.addresses)
+        logger.info("%s of the fleet at %s", quantity(len(workers), "worker"), endpoint.addresses)
     elif not (tabs.plugins or tabs.quarantined or tabs.tools or settings.webmcp):
         logger.warning(
             "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
@@ -138,7 +138,7 @@ def _log_what_is_served(
         )
     owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
     names = ", ".join(dict.fromkeys(owners)) or "no plugin"
-    logger.info("Serving %s from %s", counted(len(owners), "tool"), names)
+    logger.info("Serving %s from %s", quantity(len(owners), "tool"), names)
     logger.info("MCP at %s", tabs.mcp_url)
 
 

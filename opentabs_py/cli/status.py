@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.options import Json
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ChainError
 
 # Of a server's state file; the rest are secrets, or what only programs need.
@@ -59,10 +59,10 @@ def _report(name: str) -> dict[str, Any]:
         return {**unknown, "name": name, "pid": find_holder(name), "error": why_unknown(name)}
     known = {each: getattr(state, each) for each in SHOWN}
     try:
-        said: dict[str, Any] = LocalClient(state).status()
+        status: dict[str, Any] = LocalClient(state).status()
     except ChainError as error:
         return {**known, "mcpUrl": state.mcp_url, "error": str(error)}
-    return {**known, **said, "error": None}
+    return {**known, **status, "error": None}
 
 
 def _print(report: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ def _print(report: dict[str, Any]) -> None:
         browser = _browsers(connected, of=len(report["browsers"]))
     else:
         browser = fleet_text(fleet)
-    calls = f"{counted(report['calls'], 'call')} running"
+    calls = f"{quantity(report['calls'], 'call')} running"
     out.print(f"[green]●[/] [bold]{report['name']}[/]  up {up}, {browser}, {calls}")
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", min_width=8)
@@ -92,7 +92,7 @@ def _print(report: dict[str, Any]) -> None:
         state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
         rows.add_row(
-            "  plugins" if index == 0 else "", f"{text}, {counted(plugin['tools'], 'tool')}"
+            "  plugins" if index == 0 else "", f"{text}, {quantity(plugin['tools'], 'tool')}"
         )
     for index, worker in enumerate([] if fleet is None else fleet["workers"]):
         ready = ", ".join(f"{name} {count}" for name, count in worker["ready"].items())
@@ -111,7 +111,7 @@ def _print(report: dict[str, Any]) -> None:
 def fleet_text(fleet: dict[str, Any]) -> str:
     """Return what a server says of the fleet that it is an endpoint of."""
     lost = "" if fleet["connected"] else ", [yellow]not connected to NATS[/]"
-    return f"endpoint of {counted(len(fleet['workers']), 'worker')} at {fleet['nats']}{lost}"
+    return f"endpoint of {quantity(len(fleet['workers']), 'worker')} at {fleet['nats']}{lost}"
 
 
 def _browsers(connected: Sequence[str], *, of: int) -> str:

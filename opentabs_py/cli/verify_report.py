@@ -67,8 +67,8 @@ def _print_call(call: CallVerdict, *, reason: str) -> None:
     if call.severity is not None:
         _print_line("✗", call.severity, text)
     else:
-        said = f"  [dim]{escape(visible(reason))}[/]" if reason else ""
-        out.print(f"  {_SIGNS[call.state]} {text}{said}", soft_wrap=True)
+        explanation = f"  [dim]{escape(visible(reason))}[/]" if reason else ""
+        out.print(f"  {_SIGNS[call.state]} {text}{explanation}", soft_wrap=True)
     _print_findings(call.findings)
 
 

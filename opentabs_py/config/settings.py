@@ -377,13 +377,13 @@ def _problem_text(problem: ErrorDetails) -> str:
     path = ".".join(map(str, problem["loc"]))
     plain = _PLAIN.get(problem["type"])
     if plain is None:
-        said = problem["msg"].removeprefix("Value error, ")
+        text = problem["msg"].removeprefix("Value error, ")
     elif problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
         hint = did_you_mean(nearest(path, Settings.model_fields))
-        said = f"{plain} ({hint})" if hint else plain
+        text = f"{plain} ({hint})" if hint else plain
     else:
-        said = plain.format(**problem.get("ctx", {}))
-    text = f"{path}: {said}"
+        text = plain.format(**problem.get("ctx", {}))
+    text = f"{path}: {text}"
     is_secret = problem["loc"][0] in ("settings", "token")  # a plugin's settings may be
     says_value = plain is None and isinstance(problem["input"], tuple)  # it names the wrong member
     if problem["type"] == "extra_forbidden" or is_secret or says_value:

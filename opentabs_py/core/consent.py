@@ -149,25 +149,25 @@ def parse_rules(value: object) -> dict[str, Permission]:
     if not isinstance(value, Mapping):
         raise ValueError('write a table, such as {default = "ask", slack = "auto"}')  # noqa: TRY004
     rules: dict[str, Permission] = {}
-    for name, said in _flatten(cast("Mapping[str, Any]", value)):
+    for name, permission in _flatten(cast("Mapping[str, Any]", value)):
         if not _RULE.fullmatch(name):
             raise ValueError(
                 f"{shorten(name)!r} is not a valid name; write `default`, a plugin, or plugin.tool"
             )
-        if said not in PERMISSIONS:
-            raise ValueError(f"{name} cannot be {said!r}; write {', '.join(PERMISSIONS)}")
-        rules[name] = said
+        if permission not in PERMISSIONS:
+            raise ValueError(f"{name} cannot be {permission!r}; write {', '.join(PERMISSIONS)}")
+        rules[name] = permission
     return rules
 
 
 def _flatten(rules: Mapping[str, Any]) -> list[tuple[str, Any]]:
     flat: list[tuple[str, Any]] = []
-    for name, said in rules.items():
-        if isinstance(said, Mapping):
-            table = cast("Mapping[str, Any]", said)
+    for name, permission in rules.items():
+        if isinstance(permission, Mapping):
+            table = cast("Mapping[str, Any]", permission)
             flat += [(f"{name}.{tool}", each) for tool, each in table.items()]
         else:
-            flat.append((name, said))
+            flat.append((name, permission))
     return flat
 
 
@@ -177,10 +177,10 @@ def parse_rule(text: str) -> tuple[str, Permission]:
     Raises:
         ValueError: It has another form.
     """
-    name, equals, said = text.partition("=")
+    name, equals, permission = text.partition("=")
     if not equals:
         raise ValueError(
             f"{shorten(text)!r} has no '='; write PLUGIN=ask, PLUGIN.TOOL=off or default=auto"
         )
-    [(rule, permission)] = parse_rules({name.strip(): said.strip()}).items()
+    [(rule, permission)] = parse_rules({name.strip(): permission.strip()}).items()
     return rule, permission

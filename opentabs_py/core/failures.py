@@ -14,7 +14,7 @@ from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.protocol import WireError
-from opentabs_py.core.text import counted, did_you_mean, one_line, shorten
+from opentabs_py.core.text import did_you_mean, one_line, quantity, shorten
 from opentabs_py.errors import (
     BrokenResultError,
     CallError,
@@ -161,7 +161,7 @@ def python_tool_timed_out(timers: Timers) -> CallTimeoutError:
 def _heard(timers: Timers) -> str:
     if not timers.reports:
         return "no progress report arrived"
-    came = counted(timers.reports, "progress report")
+    came = quantity(timers.reports, "progress report")
     return f"{came} arrived, the last {timers.heard - timers.started:.1f} s after the start"
 
 

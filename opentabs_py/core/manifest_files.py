@@ -33,7 +33,7 @@ from opentabs_py.core.plugin_settings import find_schema_problems, settle, settl
 from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.sdk_version import KNOWN, is_newer, is_version
-from opentabs_py.core.text import counted, shorten, show_value
+from opentabs_py.core.text import quantity, shorten, show_value
 from opentabs_py.errors import PluginError
 
 LONGEST_HOMEPAGE: Final = 2048  # characters; errors quote it, and servers reject longer URLs
@@ -395,5 +395,5 @@ def _long_name_problems(plugin: str, tools: Iterable[_Tool]) -> Iterator[Problem
 
 
 def _error_text(lines: Sequence[str]) -> str:
-    problems = counted(len(lines), "problem")
+    problems = quantity(len(lines), "problem")
     return "\n  ".join([f"The plugin is not valid; it has {problems}:", *lines])

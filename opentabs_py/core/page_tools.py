@@ -21,7 +21,7 @@ from opentabs_py.core.protocol import (
     RegisteredTool,
 )
 from opentabs_py.core.schemas import JsonObject, check_schema
-from opentabs_py.core.text import counted, shorten
+from opentabs_py.core.text import quantity, shorten
 
 # What one page may report, and how large, `extension/content/page_tools.js` limits.
 MOST: Final = 500  # tools of all pages
@@ -221,7 +221,7 @@ def list_tools(
             namings.setdefault(identity, (naming, site, tool, schema))
         for document, count in report.left_out():
             if (site := site_of(document.url)) is not None:
-                refused[f"{site.origin}, {counted(count, 'tool')}"] = _OVER_LIMITS
+                refused[f"{site.origin}, {quantity(count, 'tool')}"] = _OVER_LIMITS
     names = name_tools([naming for naming, *_ in namings.values()], taken)
     tools = [
         SiteTool(name, tuple({naming.suffixed()} - {name} - {*taken}), site, tool, schema)

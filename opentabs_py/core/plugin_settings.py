@@ -20,7 +20,7 @@ from opentabs_py.core.instances import find_namesakes
 from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.schemas import JsonObject
-from opentabs_py.core.text import counted, did_you_mean, nearest, shorten, show_value
+from opentabs_py.core.text import did_you_mean, nearest, quantity, shorten, show_value
 from opentabs_py.errors import PluginError
 
 SettingType = Literal["url", "string", "number", "boolean", "select"]
@@ -205,7 +205,7 @@ def settle(
             how = _how_to_give(plugin, setting)
             problems.append(f"{plugin}.{key} {error}, not {_allowed(setting)}; {how}")
     if problems:
-        count = counted(len(problems), "problem")
+        count = quantity(len(problems), "problem")
         head = f"The settings of the plugin {plugin!r} are not valid; they have {count}:"
         raise PluginError("\n  ".join([head, *problems]))
     return values

@@ -68,7 +68,7 @@ def one_line(text: str) -> str:
     return text.translate({ord(c): c if c.isprintable() else " " for c in set(text)})
 
 
-def counted(number: int, what: str) -> str:
+def quantity(number: int, what: str) -> str:
     """Return a number of things: `1 call`, `1,200 calls`.
 
     Args:

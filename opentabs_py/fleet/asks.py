@@ -98,7 +98,7 @@ class Asks:
         self._link.relinked.subscribe(self._handle_relinked)
 
     async def run(self) -> None:
-        """Send beats to the workers in use, and detect those that are gone."""
+        """Send heartbeats to the workers in use, and detect those that are gone."""
         linked = beat_at = anyio.current_time()
         while True:
             gone = self._gone_at().values() if self._link.connected else ()

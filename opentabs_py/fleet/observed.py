@@ -96,16 +96,16 @@ class ObservedFleet:
 
     def _handle_endpoint(self, message: Received) -> None:
         try:
-            said = read_endpoint(message.data)
+            endpoint = read_endpoint(message.data)
         except ProtocolError:
             return  # of another version
-        if said.leaving:
-            self.endpoints.pop(said.endpoint, None)
-            self._heard.pop(said.endpoint, None)
+        if endpoint.leaving:
+            self.endpoints.pop(endpoint.endpoint, None)
+            self._heard.pop(endpoint.endpoint, None)
             return
-        is_new = said.endpoint not in self.endpoints
-        self.endpoints[said.endpoint] = said
-        self._heard[said.endpoint] = anyio.current_time()
+        is_new = endpoint.endpoint not in self.endpoints
+        self.endpoints[endpoint.endpoint] = endpoint
+        self._heard[endpoint.endpoint] = anyio.current_time()
         if is_new:
             self._notify()
 

@@ -40,7 +40,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ProtocolError
 from opentabs_py.fleet.announcer import Announcer
@@ -122,7 +122,7 @@ class FleetWorker:
                 tasks.start_soon(self._announcer.run)
                 tasks.start_soon(self._look_for_gone_endpoints)
                 await self._draining.wait()
-                logger.info("Draining: %s running", counted(self.running, "call"))
+                logger.info("Draining: %s running", quantity(self.running, "call"))
                 while self._calls:
                     self._idle = anyio.Event()
                     await self._idle.wait()
@@ -322,7 +322,7 @@ class FleetWorker:
         calls = [call_id for call_id, call in self._calls.items() if call.endpoint == endpoint]
         if calls:
             logger.warning(
-                "The endpoint %s is gone: cancelled %s", endpoint, counted(len(calls), "call")
+                "The endpoint %s is gone: cancelled %s", endpoint, quantity(len(calls), "call")
             )
         for call_id in calls:
             self._forget(call_id)

@@ -302,8 +302,8 @@ class PatientAction:
 def action_failed(message: str) -> ToolError:
     """Return the error of an action, with what Playwright saw in its way."""
     lines = [line.strip(" -") for line in message.splitlines() if line.strip()]
-    said = [line for line in lines if not line.startswith(("Call log", "====="))]
-    text = ". ".join(dict.fromkeys(each.rstrip(".") for each in said[:1] + said[-3:]))
+    causes = [line for line in lines if not line.startswith(("Call log", "====="))]
+    text = ". ".join(dict.fromkeys(each.rstrip(".") for each in causes[:1] + causes[-3:]))
     if "Timeout" in text:
         return ToolError(
             f"The action timed out: {text}. Take a snapshot to see why.",

@@ -180,8 +180,8 @@ class Builder:
             anyio.ClosedResourceError,
         ) as error:
             self._log.seek(0)
-            said = self._log.read().decode(errors="replace").strip()
-            raise BuildError(f"The builder crashed. Its output:\n{said}") from error
+            output = self._log.read().decode(errors="replace").strip()
+            raise BuildError(f"The builder crashed. Its output:\n{output}") from error
         finally:
             if not answer:  # it has crashed, or the next request would get this one's answer
                 await self.stop()

@@ -40,12 +40,12 @@ async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceProb
         stderr=subprocess.STDOUT,
         check=False,
     )
-    said = done.stdout.decode(errors="replace")
+    output = done.stdout.decode(errors="replace")
     problems = [
-        _problem(found) for line in said.splitlines() if (found := _PROBLEM.fullmatch(line))
+        _problem(found) for line in output.splitlines() if (found := _PROBLEM.fullmatch(line))
     ]
     if done.returncode != 0 and not problems:
-        why = f"cannot be checked: {tsc} exited with {done.returncode}: {said.strip()}"
+        why = f"cannot be checked: {tsc} exited with {done.returncode}: {output.strip()}"
         return [SourceProblem(SETTINGS, None, None, "", why)]
     return problems
 

@@ -9,11 +9,11 @@ from opentabs_py.calling.tool import Tool
 from opentabs_py.core.plugin_names import same_name
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
+from opentabs_py.python_tools.module import Module
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.python_tools.stream import Streams
 from opentabs_py.python_tools.stream_tools import stream_tools
-from opentabs_py.python_tools.streams import Module
 
 logger = logging.getLogger(__name__)
 

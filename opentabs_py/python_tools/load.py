@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
-from opentabs_py.python_tools.streams import Module
+from opentabs_py.python_tools.module import Module
 
 # What Python and this module do when they import; no place in a tool.
 _IMPORTING: Final = ("<frozen ", str(importlib.__file__), __file__)

@@ -16,9 +16,9 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import CallError
-from opentabs_py.python_tools.loop import Mailbox
+from opentabs_py.python_tools.mailbox import Mailbox
 from opentabs_py.python_tools.observers import Observers, ToolEvent
 from opentabs_py.python_tools.progress import CallReport
 from opentabs_py.python_tools.stream import Stream, Streams
@@ -208,7 +208,7 @@ class ToolRun:
         for calling in list(self._calling):
             calling.cancel()
         if self._mailbox.dropped:
-            dropped = counted(self._mailbox.dropped, "report")
+            dropped = quantity(self._mailbox.dropped, "report")
             logger.warning("%s reported too fast: dropped %s", self.tool, dropped)
 
     def _time_out(self, _timer: Timer) -> None:

@@ -256,27 +256,27 @@ class TrafficRecorder:
             session.on(end, self._note_stream_end)
         yield session.send("Network.enable")
 
-    def _note_stream(self, said: dict[str, Any]) -> None:
-        request = said["request"]
-        if said.get("type") != "EventSource" or self._is_foreign(request["url"]):
+    def _note_stream(self, params: dict[str, Any]) -> None:
+        request = params["request"]
+        if params.get("type") != "EventSource" or self._is_foreign(request["url"]):
             return
         headers = [*request["headers"].items()]
-        self._streams[said["requestId"]] = _Stream(
+        self._streams[params["requestId"]] = _Stream(
             next(self._numbers), _plain(request["url"]), headers, time.time()
         )
 
-    def _note_stream_response(self, said: dict[str, Any]) -> None:
-        if (stream := self._streams.get(said["requestId"])) is not None:
-            stream.status = said["response"]["status"]
-            stream.response_headers = [*said["response"]["headers"].items()]
+    def _note_stream_response(self, params: dict[str, Any]) -> None:
+        if (stream := self._streams.get(params["requestId"])) is not None:
+            stream.status = params["response"]["status"]
+            stream.response_headers = [*params["response"]["headers"].items()]
 
-    def _note_event(self, said: dict[str, Any]) -> None:
-        if (stream := self._streams.get(said["requestId"])) is not None:
-            event = Event(time.time(), said["data"], said["eventName"], said["eventId"])
+    def _note_event(self, params: dict[str, Any]) -> None:
+        if (stream := self._streams.get(params["requestId"])) is not None:
+            event = Event(time.time(), params["data"], params["eventName"], params["eventId"])
             stream.events.append(event)
 
-    def _note_stream_end(self, said: dict[str, Any]) -> None:
-        if (stream := self._streams.get(said["requestId"])) is not None:
+    def _note_stream_end(self, params: dict[str, Any]) -> None:
+        if (stream := self._streams.get(params["requestId"])) is not None:
             stream.ended = time.time()
 
 

@@ -51,7 +51,7 @@ class Forms:
         try:
             result = await elicit(*make_form(questions))
         except Exception as error:  # noqa: BLE001
-            # It said that it can; whatever it does instead, there are other ways to ask.
+            # It value that it can; whatever it does instead, there are other ways to ask.
             logger.warning("A client could not ask its user: %r", error)
             return
         for question, answer in zip(questions, read_answers(result, len(questions)), strict=True):
@@ -90,8 +90,8 @@ def read_answers(result: types.ElicitResult, count: int) -> list[Answer]:
     return [_read_answer(content.get(name)) for name in names]
 
 
-def _read_answer(said: object) -> Answer:
+def _read_answer(value: object) -> Answer:
     for answer in ANSWERS:
-        if answer == said:
+        if answer == value:
             return answer
     return "no"

@@ -170,12 +170,12 @@ def _about(schema: Any) -> str:
     if not isinstance(schema, dict):
         return ""
     known = cast("dict[str, Any]", schema)
-    said = [str(known["type"])] if "type" in known else []
+    parts = [str(known["type"])] if "type" in known else []
     if "enum" in known:
-        said.append("one of " + ", ".join(map(str, known["enum"])))
+        parts.append("one of " + ", ".join(map(str, known["enum"])))
     if "description" in known:
-        said.append(str(known["description"]))
-    return shorten("; ".join(said), 120)
+        parts.append(str(known["description"]))
+    return shorten("; ".join(parts), 120)
 
 
 def _in_full(tool: Listing) -> dict[str, Any]:

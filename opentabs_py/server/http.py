@@ -25,7 +25,7 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.core.protocol import CLOSE_WRONG_SECRET, SUBPROTOCOL
 from opentabs_py.server import guards, slow_clients
 from opentabs_py.server.guards import LocalOnly, RequireToken
-from opentabs_py.server.log_limits import counted
+from opentabs_py.server.log_limits import repeats_suppressed
 from opentabs_py.server.slow_clients import PatientProtocol
 
 logger = logging.getLogger(__name__)
@@ -214,7 +214,7 @@ async def serve_http(
             server.begin_stop()
             on_stop()
 
-    with counted(*REFUSALS):
+    with repeats_suppressed(*REFUSALS):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(serve)
             try:

@@ -53,7 +53,7 @@ class Repeats(logging.Filter):
 
 
 @contextmanager
-def counted(*names: str) -> Generator[None]:
+def repeats_suppressed(*names: str) -> Generator[None]:
     """Suppress and count repeated warnings of these loggers while the context is open."""
     repeats = Repeats()
     loggers = [logging.getLogger(name) for name in names]

@@ -8,7 +8,7 @@ import anyio
 
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.recording.settling import SETTLE_WITHIN, Settling
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.recording.drivers import AsyncDriver
 from opentabs_py.recording.traffic import TrafficRecorder
 from opentabs_py.recording.values import CallNotes, WholeValues
@@ -52,8 +52,8 @@ class SessionRecorder:
     def summary(self) -> str:
         """How much there is so far, in one line."""
         traffic = self._traffic
-        requests = counted(traffic.count, "request")
-        return f"{requests}, {traffic.pending} running, {counted(len(self._notes.calls), 'call')}"
+        requests = quantity(traffic.count, "request")
+        return f"{requests}, {traffic.pending} running, {quantity(len(self._notes.calls), 'call')}"
 
     async def settle(self) -> None:
         """Wait until what the page has asked for so far has been read.

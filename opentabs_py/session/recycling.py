@@ -1,4 +1,4 @@
-"""Replace tired browsers: a Chromium that has shown pages for days holds ever more memory."""
+"""Replace browsers that have run for long: Chromium needs ever more memory while it shows pages."""
 
 import logging
 import re
@@ -11,7 +11,7 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.launch import BackgroundLaunch
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _LIMIT: Final = re.compile(r"(?P<number>[0-9]+)(?P<unit>[a-z]*)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class RecycleAfter:
-    """When a browser is tired.
+    """When a browser is replaced.
 
     Attributes:
         calls: After so many calls; None for any number.
@@ -86,7 +86,7 @@ class ReplaceableBrowser(Protocol):
 
 
 class Recycling:
-    """Closes tired browsers once nothing runs in them; what keeps them open relaunches them.
+    """Closes browsers that are due once nothing runs in them; what keeps them open relaunches them.
 
     A browser in which a client has opened a tab of its own is not replaced before that is closed.
     A call that no other browser can take waits until it is back.
@@ -94,7 +94,7 @@ class Recycling:
     Args:
         browsers: The browsers.
         pages: Their pages.
-        after: When a browser is tired.
+        after: When a browser is replaced.
     """
 
     def __init__(
@@ -106,18 +106,18 @@ class Recycling:
         self._measure_at = anyio.current_time() + MEASURE_EVERY
 
     async def run(self) -> None:
-        """Replace tired browsers until cancelled."""
+        """Replace browsers that are due until cancelled."""
         while True:
             await anyio.sleep(LOOK_EVERY)
-            for index in await self._tired():
+            for index in await self._find_due():
                 self._pages.resting.add(index)
             for index in [*self._pages.resting]:
                 if not self._is_used(index):
                     await self._replace(index)
 
-    async def _tired(self) -> list[int]:
+    async def _find_due(self) -> list[int]:
         after = self._after
-        tired = [
+        due = [
             index
             for index, ended in enumerate(self._pages.ended)
             if after.calls is not None and ended >= after.calls
@@ -126,8 +126,8 @@ class Recycling:
             self._measure_at = anyio.current_time() + MEASURE_EVERY
             for index, browser in enumerate(self._browsers):
                 if browser.launch is not None and await browser.launch.memory() >= after.memory:
-                    tired.append(index)
-        return tired
+                    due.append(index)
+        return due
 
     def _is_used(self, index: int) -> bool:
         own = self._pages.tabs.owners.every()
@@ -140,7 +140,7 @@ class Recycling:
         logger.info(
             "Replacing the browser %s after %s",
             browser.name,
-            counted(self._pages.ended[index], "call"),
+            quantity(self._pages.ended[index], "call"),
         )
         browser.bridge.hold_calls(BACK_WITHIN)
         try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.thread import ServerThread
 
@@ -34,7 +34,7 @@ class Call:
 
     def __repr__(self) -> str:
         state = "ended" if self.ended else "running"
-        return f"<Call {self.name} {state}, {counted(len(self.running.progress), 'report')}>"
+        return f"<Call {self.name} {state}, {quantity(len(self.running.progress), 'report')}>"
 
     @property
     def name(self) -> str:

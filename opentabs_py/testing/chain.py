@@ -26,9 +26,9 @@ from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.clock import StoppableClock
 from opentabs_py.testing.faults import FaultInjector, relay_faults
 from opentabs_py.testing.isolation import Isolation
+from opentabs_py.testing.refusing_proxy import RefusingProxy
 from opentabs_py.testing.replays import Sockets
 from opentabs_py.testing.thread import ServerThread
-from opentabs_py.testing.wall import Wall
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Chain:
         settings: Settings,
         offline: bool = False,
     ) -> None:
-        self._wall = Wall() if offline else None
+        self._offline_proxy = RefusingProxy() if offline else None
         self.sockets: Sockets | None = None
         self.clock = StoppableClock()
         self._thread = thread
@@ -110,9 +110,9 @@ class Chain:
             options = launch_options(plan, launch_args, context_args)
             if self._settings.hands:
                 options["args"] = [*options["args"], _DEBUGGED]
-            if self._wall is not None:
+            if self._offline_proxy is not None:
                 options.pop("proxy", None)
-                options["args"] = [*options["args"], *self._wall.switches(plan.extension)]
+                options["args"] = [*options["args"], *self._offline_proxy.switches(plan.extension)]
             try:
                 plan.prepare()
                 self.context = browser_type.launch_persistent_context(plan.profile, **options)
@@ -127,7 +127,7 @@ class Chain:
             raise
         self._opened = True
         session = self.session
-        if self._wall is not None:
+        if self._offline_proxy is not None:
             self.sockets = Sockets(self.context)  # before the isolation notes what tests do
         self.faults.attach(session, self.context)
         self.context.on("close", lambda _: self._thread.do(session.browser.handle_gone))
@@ -158,8 +158,8 @@ class Chain:
         self._thread.do(self._stop.set)
         self._thread.do(self._launched.set)
         self._thread.wait(self._ended, STOP_WITHIN)
-        if self._wall is not None:
-            self._wall.close()
+        if self._offline_proxy is not None:
+            self._offline_proxy.close()
 
     @contextmanager
     def _killed_if_it_hangs(self) -> Generator[None]:

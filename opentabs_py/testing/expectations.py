@@ -26,7 +26,7 @@ from typing import (
 
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.tabs import PluginStatus
-from opentabs_py.core.text import counted, visible
+from opentabs_py.core.text import quantity, visible
 from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
@@ -316,9 +316,9 @@ def _progress_text(
     reports: Sequence[Mapping[str, Any]] | None, least: int | None, *, monotonic: bool
 ) -> str:
     if reports is not None:
-        text = f"to report progress {counted(len(reports), 'time')}, as given"
+        text = f"to report progress {quantity(len(reports), 'time')}, as given"
     elif least is not None:
-        text = f"to report progress at least {counted(least, 'time')}"
+        text = f"to report progress at least {quantity(least, 'time')}"
     else:
         text = "to report progress"
     return f"{text}, increasing" if monotonic else text

@@ -22,7 +22,7 @@ from opentabs_py.core import fault_injection
 from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, Planted, Rule
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.faulty_links import FaultySocket, Transport, faulty_streams
-from opentabs_py.testing.kinds import CHUNK, RESPONSE, check_kind
+from opentabs_py.testing.message_kinds import CHUNK, RESPONSE, check_kind
 from opentabs_py.testing.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 

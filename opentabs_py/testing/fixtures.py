@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from opentabs_py.testing.items import (
+from opentabs_py.testing.item_options import (
     is_async,
     marks_of,
     uses_opentabs,

@@ -56,7 +56,7 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
     Raises:
         ValueError: A mark has an argument that is not valid; the text lists the valid ones.
     """
-    said: dict[str, Any] = {}
+    combined: dict[str, Any] = {}
     for args, kwargs in marks:
         unknown = [name for name in kwargs if name not in KNOWN]
         if args or unknown:
@@ -64,30 +64,30 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
             raise ValueError(
                 f"pytest.mark.opentabs does not accept {what}; use one of {', '.join(KNOWN)}"
             )
-        said = {**kwargs, **said}
+        combined = {**kwargs, **combined}
     for name in ("idle", "ceiling"):
-        value = said.get(name)
+        value = combined.get(name)
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
             raise ValueError(
                 f"pytest.mark.opentabs({name}=...) must be a number of seconds, not {value!r}"
             )
-    seed = said.get("faults_seed", 0)
+    seed = combined.get("faults_seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"pytest.mark.opentabs(faults_seed=...) must be an integer, not {seed!r}")  # noqa: TRY004
-    _check_browsers(said.get("browsers", ()), said.get("signed_in"))
-    recording = said.get("recording")
+    _check_browsers(combined.get("browsers", ()), combined.get("signed_in"))
+    recording = combined.get("recording")
     if recording is not None and not (isinstance(recording, str | PathLike) and recording):
         raise ValueError(
             f"pytest.mark.opentabs(recording=...) must be the path of a file, not {recording!r}"
         )
     for name, values in (("clock", get_args(Clock)), ("replay_timing", get_args(ReplayTiming))):
-        if said.get(name) not in (None, *values):
+        if combined.get(name) not in (None, *values):
             raise ValueError(
                 f"pytest.mark.opentabs({name}=...) must be {' or '.join(map(repr, values))}, "
-                f"not {said[name]!r}"
+                f"not {combined[name]!r}"
             )
-    return Marks(**said)
+    return Marks(**combined)
 
 
 def _check_browsers(browsers: Any, signed_in: Any) -> None:

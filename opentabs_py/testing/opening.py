@@ -13,7 +13,7 @@ from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import OpenTabsError
 from opentabs_py.testing.chain import Chain
-from opentabs_py.testing.items import (
+from opentabs_py.testing.item_options import (
     PEOPLE,
     REPORTING,
     clock_of,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.testing.items import (
+from opentabs_py.testing.item_options import (
     MARK,
     PEOPLE,
     REPORTING,

@@ -24,7 +24,7 @@ from opentabs_py.errors import ReportError
 from opentabs_py.runner import report_guard
 from opentabs_py.runner.report import Begun, check_writable, finish
 from opentabs_py.runner.spool import SpoolWriter, prepare, remove
-from opentabs_py.testing.items import option
+from opentabs_py.testing.item_options import option
 from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting
 from opentabs_py.testing.spooling import spool

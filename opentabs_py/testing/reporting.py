@@ -16,7 +16,7 @@ from opentabs_py.core.runner.events import (
     Retried,
     Started,
 )
-from opentabs_py.testing.items import PEOPLE
+from opentabs_py.testing.item_options import PEOPLE
 from opentabs_py.testing.notes import Notes, ScreenshotStore
 
 _PLAYWRIGHT_TRACES = "trace*.zip"

@@ -9,7 +9,7 @@ import pytest
 
 from opentabs_py.core.runner.events import Collected, Event, ScreenshotTaken
 from opentabs_py.runner.spool import PICTURES, SpoolWriter
-from opentabs_py.testing.items import REPORTING
+from opentabs_py.testing.item_options import REPORTING
 from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting, known
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas import Checker
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.core.trace import record
 from opentabs_py.errors import CallError, CallRefusedError, CallTimeoutError, ChainError
 from opentabs_py.testing.values import difference, is_within, shortened
@@ -206,7 +206,7 @@ def has_text(message: str, text: str | re.Pattern[str]) -> bool:
 
 def ending(seen: CallSnapshot) -> str:
     """Return one line that describes the state of a call."""
-    reports = counted(len(seen.reports), "progress report")
+    reports = quantity(len(seen.reports), "progress report")
     match seen.outcome:
         case "running":
             return f"still running, {reports}"

@@ -105,8 +105,8 @@ def _events(record: CallRecord, origin: float, tracks: _Tracks) -> Iterator[Even
 def _instants(record: CallRecord, start: float, where: Event) -> Iterable[Event]:
     instant = {**where, "ph": "i", "s": "t"}
     for mark in record.progress:
-        said = {"seq": mark.seq, "progress": mark.progress, "total": mark.total}
-        args = {**said, "message": mark.message}
+        progress = {"seq": mark.seq, "progress": mark.progress, "total": mark.total}
+        args = {**progress, "message": mark.message}
         yield {**instant, "name": "progress", "ts": start + mark.at * 1e6, "args": args}
     for log in record.logs:
         args = {"message": log.message}

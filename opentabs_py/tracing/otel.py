@@ -105,10 +105,10 @@ def _attributes(record: CallRecord) -> "dict[str, AttributeValue]":
 
 def _add_events(call: "Span", record: CallRecord) -> None:
     for mark in record.progress:
-        said = {"progress": mark.progress, "total": mark.total, "message": mark.message}
+        progress = {"progress": mark.progress, "total": mark.total, "message": mark.message}
         call.add_event(
             "progress",
-            {f"opentabs.progress.{k}": value for k, value in said.items() if value is not None},
+            {f"opentabs.progress.{k}": value for k, value in progress.items() if value is not None},
             _ns(record.started + mark.at),
         )
     for log in record.logs:

@@ -11,7 +11,7 @@ from typing import Final
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from opentabs_py.core.text import counted, duration, one_line, shorten
+from opentabs_py.core.text import duration, one_line, quantity, shorten
 from opentabs_py.core.trace.hops import Carrier, Span, Waterfall
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.tracing.words import outcome_text, reached_text
@@ -73,15 +73,15 @@ def headline(
     line = Text(f"{mark} ", style=f"bold {style}")
     if time:
         line.append(f"{time}  ", style="dim")
-    said = Text(f"  {duration(record.seconds)}  ")
+    outcome = Text(f"  {duration(record.seconds)}  ")
     how = "still running" if is_running else outcome_text(record)
-    said.append(how, style="" if record.succeeded else style)
+    outcome.append(how, style="" if record.succeeded else style)
     where = f"tab {record.tab_id}  " if record.tab_id is not None else ""
     right = f"{where}{one_line(record.call_id[:_ID])}"
     name = Text(one_line(record.name), style="bold")
-    room = width - line.cell_len - said.cell_len - cell_len(right) - 2
+    room = width - line.cell_len - outcome.cell_len - cell_len(right) - 2
     name.truncate(max(8, room), overflow="ellipsis")
-    line.append_text(name).append_text(said)
+    line.append_text(name).append_text(outcome)
     line.append(" " * max(2, width - line.cell_len - cell_len(right)))
     line.append(right, style="dim")
     line.truncate(width)
@@ -109,10 +109,10 @@ def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Te
     offset = record.lead(waterfall)
     if record.reports:
         marks = [mark.at + offset for mark in record.progress]
-        lines.append(_row("progress", counted(record.reports, "report"), _marks(marks, "▴", axis)))
+        lines.append(_row("progress", quantity(record.reports, "report"), _marks(marks, "▴", axis)))
     if record.log_count:
         marks = [mark.at + offset for mark in record.logs]
-        lines.append(_row("log", counted(record.log_count, "record"), _marks(marks, "•", axis)))
+        lines.append(_row("log", quantity(record.log_count, "record"), _marks(marks, "•", axis)))
     notes = _notes(waterfall, axis)
     if notes:
         lines.append(Text(f"{'':{_MARGIN}}{notes}", style="dim"))
@@ -189,27 +189,27 @@ def _notes(waterfall: Waterfall, axis: _Axis) -> str:
 
 
 def _explanation(record: CallRecord, width: int) -> list[Text]:
-    said: list[tuple[str, str]] = [("reached", reached_text(record))]
+    rows: list[tuple[str, str]] = [("reached", reached_text(record))]
     if record.url is not None:
-        said.append(("page", one_line(record.url)))
+        rows.append(("page", one_line(record.url)))
     left, limits = record.left, record.limits
     if left is not None:
-        said.append(("progress", _last_progress(record)))
+        rows.append(("progress", _last_progress(record)))
         idle = f"idle {left.idle:.1f} of {limits.idle:g} s"
         ceiling = f"ceiling {left.ceiling:.1f} of {limits.ceiling:g} s"
-        said.append(("left", f"{idle}, {ceiling}"))
+        rows.append(("left", f"{idle}, {ceiling}"))
     if len(record.links) > 1 or any(link.boot_id is None for link in record.links):
-        said.append(("worker", _worker(record)))
+        rows.append(("worker", _worker(record)))
     if record.dropped:
-        said.append(("dropped", f"{counted(record.dropped, 'report')} did not arrive"))
-    said += [
+        rows.append(("dropped", f"{quantity(record.dropped, 'report')} did not arrive"))
+    rows += [
         ("log", f"{duration(mark.at)} {mark.level}: {one_line(mark.message)}")
         for mark in record.logs[-_LOGS:]
     ]
     error = record.error
     if error is not None:
-        said.append(("error", f"{one_line(error.code)}: {one_line(error.message)}"))
-    lines = [line for label, text in said for line in _paragraph(label, text, width)]
+        rows.append(("error", f"{one_line(error.code)}: {one_line(error.message)}"))
+    lines = [line for label, text in rows for line in _paragraph(label, text, width)]
     if error is not None and error.stack is not None:
         lines += _stack(error.stack)
     return lines
@@ -228,7 +228,7 @@ def _last_progress(record: CallRecord) -> str:
     if not record.progress:
         return "no reports"
     last = record.progress[-1]
-    words = [f"the last of {counted(record.reports, 'report')} arrived at {duration(last.at)}"]
+    words = [f"the last of {quantity(record.reports, 'report')} arrived at {duration(last.at)}"]
     if last.progress is not None:
         words.append(f"{last.progress:g}" + (f"/{last.total:g}" if last.total else ""))
     if last.message:

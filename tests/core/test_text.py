@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opentabs_py.core.text import (
-    counted,
     did_you_mean,
     duration,
     nearest,
     one_line,
     path_text,
+    quantity,
     shorten,
     show_value,
     visible,
@@ -117,4 +117,4 @@ def test_a_suggestion_names_what_is_near(near: list[str], text: str) -> None:
     ("number", "text"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (1200, "1,200 calls")]
 )
 def test_one_thing_is_named_in_the_singular(number: int, text: str) -> None:
-    assert counted(number, "call") == text
+    assert quantity(number, "call") == text

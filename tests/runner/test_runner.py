@@ -210,7 +210,7 @@ async def test_stop_ends_the_run_and_the_process(suite: Suite) -> None:
 
 
 STAYS = """
-from opentabs_py.testing.items import REPORTING
+from opentabs_py.testing.item_options import REPORTING
 def test_stays(pytestconfig):
     assert pytestconfig.stash[REPORTING].pauses
 """

@@ -90,7 +90,7 @@ export function callsView({ store, link, go }) {
     const bar = h("progress", { class: "bar", max: call.total ?? 1, "aria-label": "Progress" });
     if (call.total !== null && call.progress !== null) bar.value = call.progress;
     const running = call.state === "running";
-    const said = running ? call.message : (call.error?.message ?? call.message);
+    const text = running ? call.message : (call.error?.message ?? call.message);
     return h(
       "div",
       { class: `call ${call.state}` },
@@ -105,7 +105,7 @@ export function callsView({ store, link, go }) {
         { class: "said" },
         running &&
           (call.reports > 0 ? bar : h("progress", { class: "bar", "aria-label": "Progress" })),
-        h("span", { class: "text" }, said ?? ""),
+        h("span", { class: "text" }, text ?? ""),
       ),
       h("span", { class: "client quiet" }, call.client ?? ""),
       h("span", { class: "where quiet" }, site(call.url)),
@@ -381,8 +381,8 @@ class Earlier {
     this.#link = link;
     this.#onChange = onChange;
     this.button = h("button", { type: "button" }, "Show earlier calls");
-    this.said = h("span", { class: "quiet", role: "status" });
-    this.element = h("div", { class: "earlier" }, this.button, this.said);
+    this.text = h("span", { class: "quiet", role: "status" });
+    this.element = h("div", { class: "earlier" }, this.button, this.text);
     this.button.addEventListener("click", () => this.#read());
   }
 
@@ -408,9 +408,9 @@ class Earlier {
       for (const call of page.calls) this.#calls.set(call.id, call);
       this.#before = page.calls.at(-1)?.number ?? this.#before;
       this.button.hidden = !page.more;
-      if (this.#calls.size === 0) write(this.said, "The audit has no calls.");
+      if (this.#calls.size === 0) write(this.text, "The audit has no calls.");
     } catch (error) {
-      write(this.said, whyFailed(error));
+      write(this.text, whyFailed(error));
     }
     this.button.disabled = false;
     this.#onChange();

@@ -15,7 +15,7 @@ export function runOf() {
   const took = h("span", { class: "quiet" });
   const open = h("a", { hidden: true }, "Where its time went");
   const bar = h("progress", { class: "bar", "aria-label": "Progress" });
-  const said = h("p", { class: "quiet message", "aria-live": "polite" });
+  const status = h("p", { class: "quiet message", "aria-live": "polite" });
   const logs = h("ul", { class: "run-logs", "aria-label": "Logs" });
   const notes = h("div", { class: "notes" });
   const result = h("div", { class: "result" });
@@ -24,7 +24,7 @@ export function runOf() {
     { class: "run" },
     h("div", { class: "head-of" }, h("h3", {}, "Result"), state, took, open),
     bar,
-    said,
+    status,
     notes,
     logs,
     result,
@@ -46,7 +46,7 @@ export function runOf() {
         bar.value = progress;
       }
       const text = [fraction(progress, total), message].filter(Boolean).join("  ");
-      write(said, text);
+      write(status, text);
     } else if (document.log !== undefined) {
       const { level, message } = document.log;
       if (logs.childElementCount < LOGS)

@@ -46,13 +46,13 @@ export function settingsForm(link, plugin) {
   const show = (described) => {
     drawn = JSON.stringify(described);
     fields = described.settings.map((setting) => fieldOf(setting));
-    const said = h("p", { role: "status" });
+    const feedback = h("p", { role: "status" });
     const save = h("button", { type: "submit", class: "primary" }, "Save");
     const form = h(
       "form",
       {},
       ...fields.map(({ element }) => element),
-      h("div", { class: "actions" }, save, said),
+      h("div", { class: "actions" }, save, feedback),
       h("p", { class: "quiet" }, "Saved in ", h("code", {}, described.file)),
     );
     form.addEventListener("submit", async (event) => {
@@ -74,8 +74,8 @@ export function settingsForm(link, plugin) {
         }
       } catch (error) {
         save.disabled = false;
-        said.className = "wrong";
-        write(said, error instanceof Error ? error.message : String(error));
+        feedback.className = "wrong";
+        write(feedback, error instanceof Error ? error.message : String(error));
       }
     });
     place.replaceChildren(h("summary", {}, "Settings"), form);

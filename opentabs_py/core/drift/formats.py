@@ -80,8 +80,8 @@ def _call_case(verdict: RecordingVerdict, call: CallVerdict) -> ET.Element:
     if call.severity is not None:
         _add_failure(case, call.severity, call.findings)
     elif call.state in ("unknown", "skipped"):
-        said = "could not tell" if call.state == "unknown" else "not called"
-        ET.SubElement(case, "skipped", message=visible(f"{said}: {call.reason}"))
+        state = "could not tell" if call.state == "unknown" else "not called"
+        ET.SubElement(case, "skipped", message=visible(f"{state}: {call.reason}"))
     return case
 
 

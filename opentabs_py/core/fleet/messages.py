@@ -298,10 +298,10 @@ def read_announcement(data: bytes, *, opentabs: str) -> Announcement:
     except ValueError as error:
         raise ProtocolError(f"An announcement is not JSON: {error}.") from None
     if isinstance(value, dict) and cast("Any", value).get("version") != FLEET_VERSION:
-        said = cast("dict[str, Any]", value)
-        name, instance = str(said.get("name"))[:100], str(said.get("instance"))[:32]
-        theirs = str(said.get("opentabs"))[:100]
-        raise VersionSkewError(name, instance, theirs, said.get("version"), opentabs)
+        sender = cast("dict[str, Any]", value)
+        name, instance = str(sender.get("name"))[:100], str(sender.get("instance"))[:32]
+        theirs = str(sender.get("opentabs"))[:100]
+        raise VersionSkewError(name, instance, theirs, sender.get("version"), opentabs)
     try:
         return _read(_ANNOUNCEMENT, data)
     except ProtocolError as error:

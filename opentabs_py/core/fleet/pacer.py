@@ -2,7 +2,7 @@
 
 A connection carries everything in order, so each message waits for those before it. On a slow link,
 a long result would delay for many seconds what has to arrive soon: the pings that keep the
-connection alive, the beats that show that this process is alive, and the progress of other calls.
+connection alive, the heartbeats of this process, and the progress of other calls.
 
 So long messages wait here while the congestion window is full, and subjects take turns. Pings
 measure the window: NATS answers a ping when it has read everything before it. Short messages pass,

@@ -7,7 +7,7 @@
 - `opentabs.FLEET.worker.NAME.INSTANCE.beat.ENDPOINT`: an endpoint is still there
 - `opentabs.FLEET.worker.NAME.INSTANCE.drain`: take nothing new, then stop
 - `opentabs.FLEET.endpoint.ENDPOINT.call.ID`: packets of a call, to its endpoint
-- `opentabs.FLEET.endpoint.ENDPOINT.beat.INSTANCE`: the answer to a beat
+- `opentabs.FLEET.endpoint.ENDPOINT.beat.INSTANCE`: the answer to a heartbeat
 - `opentabs.FLEET.endpoint.ENDPOINT.drain`: the answer to a drain
 """
 

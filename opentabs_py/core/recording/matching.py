@@ -54,11 +54,11 @@ class Difference(NamedTuple):
 
     def __str__(self) -> str:
         what = f"{self.part} {self.name}" if self.name else self.part
-        said = [
+        values = [
             f"{who} nothing" if value is None else f"{who} {shorten(value, _LONGEST)}"
             for who, value in (("recorded", self.recorded), ("sent", self.sent))
         ]
-        return f"{what}: {', '.join(said)}"
+        return f"{what}: {', '.join(values)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -407,17 +407,19 @@ class _Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._is_script, self._field = tag == "script", None
-        said = {name: value or "" for name, value in attrs}
+        attributes = {name: value or "" for name, value in attrs}
         if tag == "meta":
-            name = said.get("name") or said.get("property") or ""
-            self._finder.search_field(name, said.get("content", ""))
+            name = attributes.get("name") or attributes.get("property") or ""
+            self._finder.search_field(name, attributes.get("content", ""))
         elif tag in ("input", "button", "textarea"):
-            name = said.get("name") or said.get("id") or ""
-            self._finder.search_field(name, said.get("value", ""))
+            name = attributes.get("name") or attributes.get("id") or ""
+            self._finder.search_field(name, attributes.get("value", ""))
             self._field = name if tag == "textarea" else None
-            if said.get("type") == "password":
-                self._finder.add(said.get("value", ""), "token", name or "password", always=True)
-        for name, value in said.items():
+            if attributes.get("type") == "password":
+                self._finder.add(
+                    attributes.get("value", ""), "token", name or "password", always=True
+                )
+        for name, value in attributes.items():
             if name.startswith("data-"):
                 self._finder.search_field(name.removeprefix("data-"), value)
             elif name == "href" and value.startswith("tel:"):

@@ -258,10 +258,14 @@ function showRequest(entry) {
   if (channel === undefined || url.origin !== location.origin || url.searchParams.has("view")) {
     return;
   }
-  const said = entry.serverTiming.find((timing) => timing.name === "page")?.description;
-  const [page, total] = (said ?? "").split("/").map(Number);
+  const description = entry.serverTiming.find((timing) => timing.name === "page")?.description;
+  const [page, total] = (description ?? "").split("/").map(Number);
   const refused = entry.responseStatus >= 400 || entry.responseStatus === 0;
-  const what = refused ? `refused, ${entry.responseStatus}` : said ? `page ${said}` : "wrote";
+  const what = refused
+    ? `refused, ${entry.responseStatus}`
+    : description
+      ? `page ${description}`
+      : "wrote";
   const line = element("li", refused ? "refused" : "");
   line.append(
     element("span", "", `#${channel} ${what}`),
@@ -271,7 +275,7 @@ function showRequest(entry) {
   $("log").prepend(line);
   while ($("log").childElementCount > LOG_LENGTH) $("log").lastElementChild?.remove();
   if (refused) return;
-  if (said) showExported(channel, page, total);
+  if (description) showExported(channel, page, total);
   else if (channel === view.channel) view.refresh();
 }
 

@@ -147,17 +147,17 @@ function showNotices() {
   const several = runs.length > 1;
   const texts = runs.flatMap((run, at) => {
     const whose = several ? `${partOf(runs, at)}: ` : "";
-    const said = [];
-    if (run.why !== "") said.push(`The run did not finish: ${run.why}`);
+    const notes = [];
+    if (run.why !== "") notes.push(`The run did not finish: ${run.why}`);
     if (run.unpictured > 0)
-      said.push(
+      notes.push(
         `${plural(run.unpictured, "screenshot")} left out: a report holds ${mib(most.pictures)} of them, those of failures first.`,
       );
     if (run.lightened > 0)
-      said.push(
+      notes.push(
         `${plural(run.lightened, "test")} without calls: a report holds ${mib(most.details)} of calls and texts, those of failed tests first.`,
       );
-    return said.map((text) => whose + text);
+    return notes.map((text) => whose + text);
   });
   byId("notices").replaceChildren(
     ...[...missing, ...texts].map((text) => h("p", { class: "notice" }, text)),

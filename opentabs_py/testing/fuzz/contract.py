@@ -157,16 +157,16 @@ def documented_codes(description: str, given: Collection[str]) -> frozenset[str]
 
 def _find_wrong_code(error: CallError, documented: Collection[str]) -> Breach | None:
     detail = error.detail
-    said = f"{detail.code}: {detail.message}"
+    ending = f"{detail.code}: {detail.message}"
     if detail.code == codes.RESULT_BREAKS_SCHEMA:
-        return Breach("schema", f"ended with {said}")
+        return Breach("schema", f"ended with {ending}")
     if detail.code == codes.INTERNAL_ERROR:
-        return Breach("code", f"ended with {said}", detail.code)
+        return Breach("code", f"ended with {ending}", detail.code)
     if detail.category == "lost" and not isinstance(error, ToolFailedError):
-        return Breach("page", f"lost its page: {said}")
+        return Breach("page", f"lost its page: {ending}")
     if detail.code in documented or detail.code in _LIMITS:
         return None
-    return Breach("code", f"ended with a code that is not documented, {said}", detail.code)
+    return Breach("code", f"ended with a code that is not documented, {ending}", detail.code)
 
 
 def _as_http(url: str) -> str:

@@ -15,7 +15,7 @@ from hypothesis.errors import HypothesisWarning, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.page_arguments import TAB_ID
-from opentabs_py.core.text import counted
+from opentabs_py.core.text import quantity
 from opentabs_py.testing.fuzz.contract import Breach, setup_problem
 from opentabs_py.testing.fuzz.drawing import values_of
 from opentabs_py.testing.fuzz.errors import ContractError
@@ -248,7 +248,7 @@ class _Contract:
         made = self._probe.made
         self._forget()
         again = check(found.arguments)
-        drawn = f"Found with seed {self._seed} in {counted(made, 'call')}."
+        drawn = f"Found with seed {self._seed} in {quantity(made, 'call')}."
         text = self._text(found.breach if again is None else again, least)
         url = self._probe.url
         start_page = self._tool.start_page if url is not None else None

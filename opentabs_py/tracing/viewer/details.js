@@ -84,11 +84,11 @@ function errorBox(error) {
     const after = error.retryAfterMs === null ? "" : ` after ${duration(error.retryAfterMs)}`;
     marks.push(make("span", "tag", `retryable${after}`));
   }
-  const said = [make("div", "badges", marks), make("p", "", error.message)];
+  const rows = [make("div", "badges", marks), make("p", "", error.message)];
   if (error.stack !== null) {
-    said.push(make("pre", "stack", error.stack));
+    rows.push(make("pre", "stack", error.stack));
   }
-  return make("div", "error", said);
+  return make("div", "error", rows);
 }
 
 /** @param {Call} call */
@@ -292,7 +292,7 @@ function facts(call, started) {
   const time = new Date(started * 1000 + call.at).toLocaleString();
   const after = call.at > 0 ? ` (${duration(call.at)} after the first call)` : "";
   /** @type {[string, string | null][]} */
-  const said = [
+  const rows = [
     ["Started", time + after],
     ["Call", call.id],
     ["Plugin", call.plugin],
@@ -301,7 +301,7 @@ function facts(call, started) {
     ["Sent", call.attempts > 1 ? `${call.attempts} times: pages left just before` : null],
   ];
   const list = make("dl", "facts");
-  for (const [name, value] of said) {
+  for (const [name, value] of rows) {
     if (value !== null) {
       list.append(make("dt", "", name), make("dd", "", value));
     }

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-class Wall:
+class RefusingProxy:
     """A proxy that refuses every connection.
 
     Routes of Playwright see most of what pages request, but not all: not what a redirect leads to,

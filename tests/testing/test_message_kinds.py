@@ -5,7 +5,7 @@ import re
 import pytest
 
 from opentabs_py.testing.faults import HOPS, relay_faults
-from opentabs_py.testing.kinds import check_kind, known_kinds
+from opentabs_py.testing.message_kinds import check_kind, known_kinds
 
 
 @pytest.mark.parametrize(
