@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from opentabs_py.bridge.page_tool import Checked, PageTool
+from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.page_listing import listing_of
 from opentabs_py.core.arguments import ArgumentReader
@@ -18,7 +18,7 @@ from opentabs_py.core.plugin_settings import url_pattern
 from opentabs_py.core.tabs import Target
 
 
-class PluginTool(PageTool):
+class PluginTool(InPageTool):
     """A tool of a plugin, ready to be called.
 
     Args:

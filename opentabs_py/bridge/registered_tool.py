@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from opentabs_py.bridge.page_tool import Checked, PageTool
+from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.arguments import ArgumentReader
@@ -20,7 +20,7 @@ META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
 Registration = tuple[DocumentState, RegisteredTool]
 
 
-class RegisteredPageTool(PageTool):
+class RegisteredPageTool(InPageTool):
     """A tool of one or several pages of a site, ready to be called.
 
     Args:

@@ -134,8 +134,8 @@ class StreamReader(Protocol):
     """An MCP client that requests a stream."""
 
     @property
-    def owner(self) -> str | None:
-        """Its session; None if it has none, when knowing a stream's id grants access."""
+    def session_key(self) -> str | None:
+        """The key of its session; None if it has none, when knowing a stream's id grants access."""
         ...
 
 
@@ -239,9 +239,9 @@ class ToolCall:
     call_id: str = field(default_factory=new_call_id)
 
     @property
-    def owner(self) -> str | None:
-        """The session of the MCP client that made it; None if it has none."""
-        return None if self.client is None else self.client.owner
+    def session_key(self) -> str | None:
+        """The key of the session of the MCP client that made it; None if it has none."""
+        return None if self.client is None else self.client.session_key
 
     def notify_sent(self) -> None:
         """Notify the observers that the call is on its way."""

@@ -160,17 +160,17 @@ class Gate:
             return AUTO
         if decided.permission == "off":
             raise failures.turned_off(name, rule, decided)
-        owner = None if request.client is None else request.client.owner
-        if owner is not None and (owner, name) in self._granted:
+        session_key = None if request.client is None else request.client.session_key
+        if session_key is not None and (session_key, name) in self._granted:
             return Permit("asked: session")
-        answer, by, tab_id = await self._ask(request, owner)
+        answer, by, tab_id = await self._ask(request, session_key)
         if answer == "no":
             raise failures.not_allowed(name)
         decided = decision()
         if decided.permission == "off":  # the settings have changed since then
             raise failures.turned_off(name, rule, decided)
-        if answer == "session" and owner is not None:
-            self._granted.add((owner, name))
+        if answer == "session" and session_key is not None:
+            self._granted.add((session_key, name))
         if answer == "always":
             try:
                 await self.remember(rule, "auto")
@@ -209,13 +209,13 @@ class Gate:
         return answered is not None and answered[0] == "once"
 
     async def _ask(
-        self, request: PermissionRequest, owner: str | None
+        self, request: PermissionRequest, session_key: str | None
     ) -> tuple[Answer, str, int | None]:
         tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
         answers: tuple[Answer, ...] = tuple(
-            each for each in ANSWERS if each != "session" or owner is not None
+            each for each in ANSWERS if each != "session" or session_key is not None
         )
         question = self._question(request, asker, answers)
         if asker is not None and asker.is_immediate:

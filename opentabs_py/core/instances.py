@@ -42,7 +42,7 @@ class Instances:
         """The names a call can choose from; empty unless there are several instances."""
         return tuple(self.urls) if len(self.urls) > 1 else ()
 
-    def owner(self, url: str) -> str | None:
+    def instance_at(self, url: str) -> str | None:
         """Return the name of the instance that a page URL belongs to, or None.
 
         The origin decides. If several instances share an origin, the one with the longest
@@ -73,7 +73,7 @@ class Instance:
 
     def has(self, url: str) -> bool:
         """Return whether a page belongs to this instance."""
-        return self.among.owner(url) == self.name
+        return self.among.instance_at(url) == self.name
 
 
 def address(url: str) -> Address | None:

@@ -189,7 +189,7 @@ class Tabs:
             mine = [d for d in mine if instance.has(d.url)]
             coming = [tab for tab in coming if instance.has(tab.url)]
             if tab_id is not None and not mine and not coming:
-                theirs = instance.among.owner(elsewhere[0])
+                theirs = instance.among.instance_at(elsewhere[0])
                 return failures.other_instance(plugin, tab_id, instance.name, theirs)
         if not mine and coming:
             latest = max(coming, key=lambda tab: self._loading_since[tab.tab_id])

@@ -149,7 +149,7 @@ class Fleet:
             CallError: As in the worker's session, or the worker is gone, or there is none, or
                 all are full and too many calls wait.
         """
-        client = call.owner
+        client = call.session_key
         waiting = self._queue.add(client or "", wanted)
         place = PlaceInQueue(call)
         until = anyio.current_time() + self.quotas.waits
@@ -358,7 +358,7 @@ def _call_ask(tool: str, call: ToolCall) -> CallAsk:
         arguments=dict(call.arguments),
         idle=call.limits.idle,
         ceiling=call.limits.ceiling,
-        client=call.owner,
+        client=call.session_key,
         client_name=call.client_name,
         record=call.recording is not None,
         trace=call.recording is not None and call.recording.is_traced,

@@ -239,8 +239,8 @@ class FleetWorker:
 
     async def _run(self, call_id: str, call: "_Call", ask: CallAsk) -> None:
         limits = Limits(idle=ask.idle, ceiling=ask.ceiling)
-        owner = None if ask.client is None else f"{call.endpoint}.{ask.client}"
-        client = None if owner is None else _RemoteClient(owner, ask.client_name)
+        session_key = None if ask.client is None else f"{call.endpoint}.{ask.client}"
+        client = None if session_key is None else _RemoteClient(session_key, ask.client_name)
         outcome: Any = None
         records: list[CallRecord] = []
         try:
@@ -386,8 +386,8 @@ class _RemoteClient:
     takes_links = False
     asker = None  # its endpoint asks
 
-    def __init__(self, owner: str, name: str | None) -> None:
-        self.owner = owner
+    def __init__(self, session_key: str, name: str | None) -> None:
+        self.session_key = session_key
         self.name = name
 
     def follow(self, stream: Followed) -> None:

@@ -7,8 +7,8 @@ from typing import Any, Final
 from opentabs_py.core import codes
 from opentabs_py.core.origins import follow
 from opentabs_py.core.recording.matching import comparable
+from opentabs_py.generate.html_tools import HtmlTool
 from opentabs_py.generate.names import HAS_MORE, MAX_PAGES
-from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.plan import PlannedTool
 from opentabs_py.generate.samples import Sample
 

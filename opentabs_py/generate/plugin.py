@@ -9,9 +9,9 @@ from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.generate.api_source import api_source, index_source, ready_source
 from opentabs_py.generate.calls import AnsweredCall, calls_of
+from opentabs_py.generate.html_source import html_tool_source, pages_source
+from opentabs_py.generate.html_tools import HtmlTool
 from opentabs_py.generate.names import pascal
-from opentabs_py.generate.page_source import page_tool_source, pages_source
-from opentabs_py.generate.page_tools import HtmlTool
 from opentabs_py.generate.site import KnownSite
 from opentabs_py.generate.source import Language, tool_source
 
@@ -67,7 +67,7 @@ def write_plugin(site: KnownSite, name: str, language: Language) -> Generated:
     }
     for tool in site.tools:
         text = (
-            page_tool_source(tool, language)
+            html_tool_source(tool, language)
             if isinstance(tool, HtmlTool)
             else tool_source(tool, language)
         )

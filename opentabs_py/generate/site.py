@@ -9,8 +9,8 @@ from opentabs_py.errors import RecordingError
 from opentabs_py.generate.auth import Auth, Secrets, find_auth
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.frameworks import frameworks_of
+from opentabs_py.generate.html_tools import plan_pages
 from opentabs_py.generate.operations import Operation, operations_of
-from opentabs_py.generate.page_tools import plan_pages
 from opentabs_py.generate.plan import PlannedTool, is_meant, plan_tools
 from opentabs_py.generate.samples import Sample, samples_of
 

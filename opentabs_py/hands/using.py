@@ -66,7 +66,7 @@ class PageUser:
             ToolError: There is none, or it belongs to another client.
         """
         run = current_run.get()
-        client = None if run is None or run.client is None else run.client.owner
+        client = None if run is None or run.client is None else run.client.session_key
         owners, tabs = self.owners(), await self.pages.tabs(number)
         if number is not None:
             found = next((each for each in tabs if each.number == number), None)

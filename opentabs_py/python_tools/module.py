@@ -157,7 +157,9 @@ class Module:
             return list(streams.values())
         if (session := _session(run)) in streams:
             return [streams[session]]
-        return [each for each in streams.values() if run.session is each.opener.session is None]
+        return [
+            each for each in streams.values() if run.session_key is each.opener.session_key is None
+        ]
 
     def _open(self, name: str) -> dict[str, Stream]:
         """Return the open streams of a name, by session."""
@@ -170,7 +172,7 @@ class Module:
 
 def _session(run: ToolRun) -> str:
     """Return the key that separates a call's streams from others: its session, or the call."""
-    return run.call_id if run.session is None else run.session
+    return run.call_id if run.session_key is None else run.session_key
 
 
 def _log_lost(name: str, text: str) -> None:

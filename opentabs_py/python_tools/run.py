@@ -121,9 +121,9 @@ class ToolRun:
     # --- for the tool ---
 
     @property
-    def session(self) -> str | None:
-        """The session that owns its streams; None if its client has none."""
-        return "" if self.client is None else self.client.owner
+    def session_key(self) -> str | None:
+        """The key of the session that owns its streams; None if its client has none."""
+        return "" if self.client is None else self.client.session_key
 
     @property
     def cancelled(self) -> bool:

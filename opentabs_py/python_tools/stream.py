@@ -37,8 +37,8 @@ class Opener(Protocol):
         ...
 
     @property
-    def session(self) -> str | None:
-        """The session it was made in; None if its client has none."""
+    def session_key(self) -> str | None:
+        """The key of the session it was made in; None if its client has none."""
         ...
 
     def handle_update(self, update: StreamUpdate) -> None:
@@ -216,10 +216,10 @@ class Streams:
 
     def of(self, reader: StreamReader | None) -> list[Stream]:
         """Return the streams of a reader's session; none without one, because ids are secret."""
-        if reader is None or reader.owner is None:
+        if reader is None or reader.session_key is None:
             return []
         streams = list(self._by_id.values())  # tools open more in threads of their own
-        return [each for each in streams if _is_for(each, reader) and _owner(each)]
+        return [each for each in streams if _is_for(each, reader) and _session_key(each)]
 
     def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
         """Call a function, which must not raise, with the URI of each stream that changes.
@@ -277,9 +277,9 @@ def _is_running(loop: asyncio.AbstractEventLoop) -> bool:
         return False
 
 
-def _owner(stream: Stream) -> str | None:
+def _session_key(stream: Stream) -> str | None:
     client = stream.opener.client
-    return None if client is None else client.owner
+    return None if client is None else client.session_key
 
 
 def _is_for(stream: Stream, reader: StreamReader | None) -> bool:
@@ -287,8 +287,8 @@ def _is_for(stream: Stream, reader: StreamReader | None) -> bool:
         return True
     if stream.opener.client is None:
         return False
-    owner = _owner(stream)
-    return owner is None or owner == reader.owner
+    session_key = _session_key(stream)
+    return session_key is None or session_key == reader.session_key
 
 
 def describe(stream: Stream, after: int, *, most: int = 1_000) -> dict[str, Any]:

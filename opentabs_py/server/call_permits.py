@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from opentabs_py.bridge.page_tool import PageTool
+from opentabs_py.bridge.in_page_tool import InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
@@ -61,7 +61,7 @@ class CallPermits:
             ChainError: The tab is not there any more.
         """
         tool = self._tool
-        if permit.tab_id is None or not isinstance(tool, PageTool):
+        if permit.tab_id is None or not isinstance(tool, InPageTool):
             return make
         place = find_place(self._pages.tabs.documents, tool.plugin, permit.tab_id)
         if place.tab_id is None:
@@ -79,7 +79,7 @@ class CallPermits:
             ChainError: The user has not signed in.
         """
         tool = self._tool
-        if not isinstance(tool, PageTool) or not failures.needs_sign_in(error):
+        if not isinstance(tool, InPageTool) or not failures.needs_sign_in(error):
             raise error
 
         async def wait_ready() -> None:
@@ -98,7 +98,7 @@ class CallPermits:
         tool = self._tool
 
         def place() -> Place:
-            if not isinstance(tool, PageTool):
+            if not isinstance(tool, InPageTool):
                 return NOWHERE
             chosen = tool.foresee(call)
             documents = self._pages.tabs.documents if chosen is None else [chosen]

@@ -78,7 +78,7 @@ class ClientConnections:
         self._key = secrets.token_hex(16)
         self._sessions: dict[str, ClientConnection] = {}
 
-    def owner(self, ctx: ServerRequestContext[Any]) -> str | None:
+    def session_key(self, ctx: ServerRequestContext[Any]) -> str | None:
         """Return a stable key for a client's session, or None.
 
         Over HTTP, requests of 2026-07-28 have no session.

@@ -40,12 +40,14 @@ class LocalTabsList(TabsList):
             tabs.loading,
             self._pages.names,
             owners=tabs.owners,
-            client=call.owner,
+            client=call.session_key,
         )
         if self._list_all is None:
             return listed
         known = {each["tabId"] for each in listed["tabs"]}
-        others = [each for each in await self._list_all(call.owner) if each["tabId"] not in known]
+        others = [
+            each for each in await self._list_all(call.session_key) if each["tabId"] not in known
+        ]
         return {"tabs": [*listed["tabs"], *others]}
 
 
@@ -64,7 +66,7 @@ class LocalTabsOpen(TabsOpen):
 
     async def open_tab(self, call: ToolCall, url: str, browser: str | None) -> Any:
         """Open a tab, and return it when it has loaded."""
-        tab = await self._own_tabs.open(url, browser=browser, client=call.owner)
+        tab = await self._own_tabs.open(url, browser=browser, client=call.session_key)
         try:
             await self._wait_loaded(tab, url)
         except anyio.get_cancelled_exc_class():
@@ -78,7 +80,7 @@ class LocalTabsOpen(TabsOpen):
             tabs.loading,
             self._pages.names,
             owners=tabs.owners,
-            client=call.owner,
+            client=call.session_key,
         )
 
     async def _wait_loaded(self, tab: int, url: str) -> None:
@@ -101,5 +103,5 @@ class LocalTabsClose(TabsClose):
 
     async def close_tab(self, call: ToolCall, tab: int) -> Any:
         """Close a tab that the call's client opened."""
-        await self._own_tabs.close(tab, client=call.owner)
+        await self._own_tabs.close(tab, client=call.session_key)
         return {"closed": tab}

@@ -27,15 +27,15 @@ class LongResult:
     Attributes:
         uri: Its URI as a resource.
         tool: The name of its tool.
-        owner: The session of the client that made the call; None if it has none, when knowing the
-            URI grants access.
+        session_key: The key of the session of the client that made the call; None if it has none,
+            when knowing the URI grants access.
         text: All of it, in UTF-8.
         mime_type: The type of the text.
     """
 
     uri: str
     tool: str
-    owner: str | None
+    session_key: str | None
     text: bytes
     mime_type: str
 
@@ -60,34 +60,34 @@ class LongResults:
         self._results: dict[str, LongResult] = {}
 
     def shorten(
-        self, tool: str, value: JsonValue, owner: str | None
+        self, tool: str, value: JsonValue, session_key: str | None
     ) -> types.CallToolResult | None:
         """Return a tool's value as a result that is cut; None if it is short enough.
 
         Args:
             tool: The tool's name.
             value: Its value.
-            owner: The session of the client that made the call.
+            session_key: The key of the session of the client that made the call.
         """
         text = as_text(value)
         if not is_longer(text, self._limit):
             return None
         shown, left_out = self._cut(text, value, self._limit - _NOTICE)
-        whole = self._keep(tool, text, owner, is_json=not isinstance(value, str))
+        whole = self._keep(tool, text, session_key, is_json=not isinstance(value, str))
         content: list[types.ContentBlock] = [types.TextContent(text=shown)]
         return self._finish(content, left_out, whole)
 
     def shorten_content(
-        self, tool: str, result: types.CallToolResult, owner: str | None
+        self, tool: str, result: types.CallToolResult, session_key: str | None
     ) -> types.CallToolResult:
         """Return a result without what is too long of its texts and its structure."""
         texts = "\n\n".join(
             each.text for each in result.content if isinstance(each, types.TextContent)
         )
         if is_longer(texts, self._limit):
-            whole = self._keep(tool, texts, owner, is_json=False)
+            whole = self._keep(tool, texts, session_key, is_json=False)
         elif is_longer(structure := as_text(result.structured_content), self._limit):
-            whole = self._keep(tool, structure, owner, is_json=True)
+            whole = self._keep(tool, structure, session_key, is_json=True)
         else:
             return result
         left = self._limit - _NOTICE
@@ -105,20 +105,20 @@ class LongResults:
         meta = {**(result.meta or {}), **(cut.meta or {})}
         return cut.model_copy(update={"is_error": result.is_error, "meta": meta or None})
 
-    def of(self, owner: str | None) -> Sequence[LongResult]:
+    def of(self, session_key: str | None) -> Sequence[LongResult]:
         """Return the results kept for a client's session; none without one."""
-        if owner is None:
+        if session_key is None:
             return []
-        return [each for each in self._results.values() if each.owner == owner]
+        return [each for each in self._results.values() if each.session_key == session_key]
 
-    def find(self, uri: str, owner: str | None) -> LongResult:
+    def find(self, uri: str, session_key: str | None) -> LongResult:
         """Return a result kept for a client.
 
         Raises:
             LookupError: There is none at that URI, or not for that client.
         """
         found = self._results.get(uri)
-        if found is None or found.owner not in (None, owner):
+        if found is None or found.session_key not in (None, session_key):
             raise LookupError(
                 f"There is no result at {uri}. The last {self._kept} long results are kept, up to "
                 f"{self._kept_bytes / 1024 / 1024:g} MiB; call the tool again."
@@ -134,7 +134,9 @@ class LongResults:
         cut = cut_value(value, limit)
         return as_text(cut.value), cut.left_out
 
-    def _keep(self, tool: str, text: str, owner: str | None, *, is_json: bool) -> LongResult | None:
+    def _keep(
+        self, tool: str, text: str, session_key: str | None, *, is_json: bool
+    ) -> LongResult | None:
         """Keep a result, and forget the oldest; return None if it is too long."""
         content = text.encode()
         if len(content) > self._kept_bytes:
@@ -142,7 +144,7 @@ class LongResults:
         # Lower case, because some clients lower-case addresses.
         uri = f"{RESULT_ADDRESS}{secrets.token_hex(16)}"
         mime_type = "application/json" if is_json else "text/plain"
-        kept = self._results[uri] = LongResult(uri, tool, owner, content, mime_type)
+        kept = self._results[uri] = LongResult(uri, tool, session_key, content, mime_type)
         while len(self._results) > self._kept or self._size() > self._kept_bytes:
             del self._results[next(iter(self._results))]
         return kept

@@ -197,7 +197,7 @@ class _Handlers:
                     with_stack=self.registry.debug,
                     slot=slot,
                     long_results=self.long_results,
-                    owner=reporter.owner,
+                    session_key=reporter.session_key,
                 )
             except ConsentAskedError as error:
                 result = error.result

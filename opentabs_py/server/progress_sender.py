@@ -40,7 +40,7 @@ class ProgressSender(CallObserver):
         find_asker: Returns what asks the client's user, if anything can.
 
     Attributes:
-        owner: The client's session.
+        session_key: The key of the client's session.
         name: The client's name and version.
         takes_links: Whether the client reads resource links.
     """
@@ -57,7 +57,7 @@ class ProgressSender(CallObserver):
     ) -> None:
         self._find_asker = find_asker
         self._asker: Asker | None = None
-        self.owner: str | None = ctx.lifespan_context.owner(ctx)
+        self.session_key: str | None = ctx.lifespan_context.session_key(ctx)
         self.name = client_name(ctx)
         self.takes_links = reads_links(ctx)
         self._logger = logger

@@ -46,7 +46,7 @@ class RemoteTabsList(TabsList):
         async with anyio.create_task_group() as tasks:
             for worker in workers:
                 tasks.start_soon(ask, worker)
-        own = {each.instance for each in self._fleet.own_tabs.workers(call.owner)}
+        own = {each.instance for each in self._fleet.own_tabs.workers(call.session_key)}
         in_order = sorted(workers, key=lambda each: each.instance not in own)
         return {"tabs": [tab for each in in_order for tab in tabs.get(each.instance, ())]}
 
@@ -64,7 +64,7 @@ class RemoteTabsOpen(TabsOpen):
 
     async def open_tab(self, call: ToolCall, url: str, browser: str | None) -> Any:
         """Open a tab in a worker, and return it."""
-        client = call.owner
+        client = call.session_key
         worker = self._choose(url, browser, client)
         arguments = {"url": url}
         if browser is not None and len(worker.browsers) > 1:
@@ -108,9 +108,9 @@ class RemoteTabsClose(TabsClose):
         try:
             closed = await self._fleet.call_in(worker, TABS_CLOSE, call)
         except CallRefusedError:  # a person or the page may have closed it
-            self._fleet.disown(call.owner, tab)
+            self._fleet.disown(call.session_key, tab)
             raise
-        self._fleet.disown(call.owner, tab)
+        self._fleet.disown(call.session_key, tab)
         return closed
 
 

@@ -43,6 +43,6 @@ class RemoteTool:
         wanted = Wanted(
             owner,
             tab_id=read_tab_id(name, call.arguments) if needs_tab else None,
-            own_tabs=self._fleet.own_tabs.of(call.owner, owner),
+            own_tabs=self._fleet.own_tabs.of(call.session_key, owner),
         )
         return partial(self._fleet.call, name, wanted, call)

@@ -26,7 +26,7 @@ _NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 ha
 class ResourceClient:
     """The client that requests a stream."""
 
-    owner: str | None
+    session_key: str | None
 
 
 class Resources:
@@ -68,9 +68,9 @@ class Resources:
             MCPError: The request has a cursor, but there is only one page.
         """
         _refuse_cursor(params)
-        owner = ctx.lifespan_context.owner(ctx)
-        streams = () if self._streams is None else self._streams.of(ResourceClient(owner))
-        results = () if self._results is None else self._results.of(owner)
+        session_key = ctx.lifespan_context.session_key(ctx)
+        streams = () if self._streams is None else self._streams.of(ResourceClient(session_key))
+        results = () if self._results is None else self._results.of(session_key)
         resources = [
             types.Resource(
                 uri=f"{_SCHEME}://{stream.id}",
@@ -132,7 +132,7 @@ class Resources:
         uri = shorten(params.uri, _LONGEST_URI)
         if self._results is not None and uri.startswith(RESULT_ADDRESS):
             try:
-                result = self._results.find(uri, ctx.lifespan_context.owner(ctx))
+                result = self._results.find(uri, ctx.lifespan_context.session_key(ctx))
             except LookupError as error:
                 raise _not_found(ctx, uri, str(error)) from None
             whole = types.TextResourceContents(
@@ -166,7 +166,7 @@ class Resources:
         uri = shorten(uri, _LONGEST_URI)
         parts = _split(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
-        reader = ResourceClient(ctx.lifespan_context.owner(ctx))
+        reader = ResourceClient(ctx.lifespan_context.session_key(ctx))
         if self._streams is None:
             raise _not_found(ctx, uri, f"{uri} is not a result URI ({RESULT_ADDRESS}ID).")
         if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):

@@ -30,7 +30,7 @@ async def result_of(
     with_stack: bool = False,
     slot: Prepared | None = None,
     long_results: LongResults | None = None,
-    owner: str | None = None,
+    session_key: str | None = None,
 ) -> types.CallToolResult:
     """Make a call and return its result, whether it succeeds or fails.
 
@@ -40,7 +40,7 @@ async def result_of(
         with_stack: Whether the result of a failed call has its stack trace.
         slot: Where to put the value; the result is empty then.
         long_results: Cuts a long value, if given.
-        owner: The session of the client, which can read what was cut.
+        session_key: The key of the session of the client, which can read what was cut.
 
     Raises:
         ConsentAskedError: The client has to repeat the call with the answer of its user.
@@ -49,15 +49,17 @@ async def result_of(
         value = await call
         if isinstance(value, Output):
             result = to_result(value)
-            return long_results.shorten_content(tool, result, owner) if long_results else result
-        if long_results and (cut := long_results.shorten(tool, value, owner)) is not None:
+            return (
+                long_results.shorten_content(tool, result, session_key) if long_results else result
+            )
+        if long_results and (cut := long_results.shorten(tool, value, session_key)) is not None:
             return cut
         return to_result(value) if slot is None else _prepare_result(value, slot)
     except ConsentAskedError:
         raise  # the client is to repeat the call
     except CallError as error:
         result = to_failed_result(error, with_stack=with_stack)
-        return long_results.shorten_content(tool, result, owner) if long_results else result
+        return long_results.shorten_content(tool, result, session_key) if long_results else result
     except Exception:
         # The boundary to the client: internal details stay in our log.
         logger.exception("The call of %s failed inside the server", tool)

@@ -276,7 +276,7 @@ class _Command:
         can_ask: Whether the user reads the stream and can answer.
     """
 
-    owner: str | None = None
+    session_key: str | None = None
     takes_links = False
     name = COMMAND
     is_immediate = False

@@ -29,7 +29,7 @@ class Client:
     """A client whose user gives the answer in `says`, or none if it is empty."""
 
     says: list[Answer] = field(default_factory=list[Answer])
-    owner: str | None = "session 1"
+    session_key: str | None = "session 1"
     can_ask: bool = True
     name: str | None = "agent 1.0"
     takes_links: bool = False

@@ -52,7 +52,7 @@ async def test_a_yes_for_the_session_is_that_clients_and_ends_with_it() -> None:
     await chain.call(client=client)
     assert len(client.asked) == 1
     assert chain.records[1].allowed == "asked: session"
-    other = Client(["no"], owner="session 2")
+    other = Client(["no"], session_key="session 2")
     assert (await chain.refused(client=other)).detail.code == "CONSENT_REFUSED"
     chain.gate.forget("session 1")
     client.says = ["no"]
@@ -60,7 +60,7 @@ async def test_a_yes_for_the_session_is_that_clients_and_ends_with_it() -> None:
 
 
 async def test_a_yes_for_the_session_is_not_offered_to_a_client_without_one() -> None:
-    chain, client = Chain(), Client(["once"], owner=None)
+    chain, client = Chain(), Client(["once"], session_key=None)
     await chain.call(client=client)
     assert "session" not in client.asked[0].answers
 
@@ -73,7 +73,7 @@ async def test_always_is_remembered_and_asks_no_user_again() -> None:
 
     chain, client = Chain(remember=remember), Client(["always"])
     await chain.call(client=client)
-    await chain.call(client=Client([], owner="session 2"))
+    await chain.call(client=Client([], session_key="session 2"))
     assert remembered == [("chat.send", "auto")]
     assert len(client.asked) == 1
 

@@ -43,13 +43,13 @@ SHARED = Instances(
 def test_a_page_is_of_the_instance_at_its_origin_with_the_longest_path_before_its_own(
     url: str, name: str | None
 ) -> None:
-    assert SHARED.owner(url) == name
+    assert SHARED.instance_at(url) == name
     assert Instance("team", SHARED).has(url) == (name == "team")
 
 
 def test_the_longest_path_decides_and_not_the_name() -> None:
     instances = Instances({"z": ("https://x.example/",), "a": ("https://x.example/team/",)})
-    assert instances.owner("https://x.example/team/1") == "a"
+    assert instances.instance_at("https://x.example/team/1") == "a"
 
 
 @pytest.mark.parametrize("url", ["about:blank", "https://", "https:///path", "file://host/x"])
@@ -59,12 +59,12 @@ def test_what_has_no_web_host_has_no_address(url: str) -> None:
 
 def test_where_only_paths_differ_a_page_beside_them_is_of_none() -> None:
     instances = Instances({"a": ("https://x.example/a",), "b": ("https://x.example/b",)})
-    assert instances.owner("https://x.example/c") is None
+    assert instances.instance_at("https://x.example/c") is None
 
 
 def test_a_page_of_an_international_host_is_known_by_the_name_that_the_browser_uses() -> None:
     instances = Instances({"a": ("https://bücher.example",), "b": ("https://b.example",)})
-    assert instances.owner("https://xn--bcher-kva.example/x") == "a"
+    assert instances.instance_at("https://xn--bcher-kva.example/x") == "a"
     assert address("https://" + "ä" * 70 + ".example/") is None
 
 

@@ -128,7 +128,7 @@ async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> No
             await pair.session.called.wait()
             [(tool, options)] = pair.session.calls
             assert (tool, options["limits"]) == ("chat_send", Limits(idle=1, ceiling=2))
-            assert (options["client"].owner, options["client"].name) == (
+            assert (options["client"].session_key, options["client"].name) == (
                 f"{ENDPOINT}.c1",
                 "claude 1",
             )

@@ -4,8 +4,8 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.generate.calls import calls_of
-from opentabs_py.generate.page_source import page_tool_source
-from opentabs_py.generate.page_tools import HtmlTool
+from opentabs_py.generate.html_source import html_tool_source
+from opentabs_py.generate.html_tools import HtmlTool
 from opentabs_py.generate.plugin import write_plugin
 from tests.generate.recorded import ask, site_of, tools_of
 
@@ -155,4 +155,4 @@ def test_a_list_is_not_named_like_an_id() -> None:
     [tool] = tools_of(ask("GET /A00%3A", f"<table>{rows}</table>")).values()
     assert isinstance(tool, HtmlTool)
     assert tool.wrap == "items"
-    assert "items: z.array(" in page_tool_source(tool, "ts")
+    assert "items: z.array(" in html_tool_source(tool, "ts")

@@ -333,7 +333,7 @@ class Nobody:
     """Opens streams that nobody follows."""
 
     client = None
-    session = None
+    session_key = None
 
     def handle_update(self, update: StreamUpdate) -> None: ...
 

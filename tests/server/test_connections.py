@@ -41,21 +41,21 @@ def test_requests_over_stdio_share_a_connection() -> None:
 def test_requests_without_a_session_share_nothing_and_own_nothing() -> None:
     known = ClientConnections()
     assert known.of(over_http(None)) is not known.of(over_http(None))
-    assert known.owner(over_http(None)) is None
+    assert known.session_key(over_http(None)) is None
 
 
 def test_a_request_of_an_era_without_sessions_cannot_claim_one() -> None:
     known = ClientConnections()
     theirs, claimed = over_http("one"), over_http("one", "2026-07-28")
     assert known.of(claimed) is not known.of(theirs)
-    assert known.owner(claimed) is None
+    assert known.session_key(claimed) is None
 
 
 def test_an_owner_is_the_same_for_a_session_and_another_for_each_transport() -> None:
     known = ClientConnections()
-    assert known.owner(over_http("one")) == known.owner(over_http("one"))
-    assert known.owner(over_http("one")) != known.owner(over_http("two"))
-    assert known.owner(OVER_STDIO) != ClientConnections().owner(OVER_STDIO)
+    assert known.session_key(over_http("one")) == known.session_key(over_http("one"))
+    assert known.session_key(over_http("one")) != known.session_key(over_http("two"))
+    assert known.session_key(OVER_STDIO) != ClientConnections().session_key(OVER_STDIO)
 
 
 @pytest.mark.anyio
@@ -66,7 +66,7 @@ async def test_a_session_is_known_until_it_ends_and_reported_then() -> None:
     known.of(first).least = "error"
     assert known.of(over_http("one")).least == "error"
     await first.session._connection.exit_stack.aclose()
-    assert gone == [known.owner(first)]
+    assert gone == [known.session_key(first)]
     assert known.of(over_http("one")).least == "info"
 
 

@@ -56,14 +56,14 @@ CHAT = PluginSpec(
 class Session:
     """A client with a session."""
 
-    owner: str | None
+    session_key: str | None
     takes_links: bool = False
     asker: None = None
     name: str | None = None
 
 
-def client(owner: str) -> CallClient:
-    return cast("CallClient", Session(owner))
+def client(session_key: str) -> CallClient:
+    return cast("CallClient", Session(session_key))
 
 
 @dataclass

@@ -18,7 +18,7 @@ Checked: TypeAlias = tuple[Target, str, JsonObject]
 """Where a call runs, the tool's name there, and its arguments."""
 
 
-class PageTool(ABC):
+class InPageTool(ABC):
     """A tool in a page, ready to be called.
 
     Args:
@@ -55,13 +55,13 @@ class PageTool(ABC):
         """Check a call, and return the function that runs it in a tab; see `Tool.prepare`."""
         if call.recording is not None:
             call.recording.resolve(*self.shown_as)
-        target, name, arguments = self.check(call.arguments, call.owner)
+        target, name, arguments = self.check(call.arguments, call.session_key)
         checked = replace(call, arguments=arguments)
         return partial(self._pages.call, target, name, checked)
 
     def foresee(self, call: ToolCall) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
-        return self._pages.foresee(self.check(call.arguments, call.owner)[0])
+        return self._pages.foresee(self.check(call.arguments, call.session_key)[0])
 
     def bind(self, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
         """Return the function that runs a call in this tab, or not at all; see `prepare`."""

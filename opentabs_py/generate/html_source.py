@@ -5,9 +5,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from opentabs_py.generate.api_source import typed
+from opentabs_py.generate.html_tools import NOTICES, HtmlTool
 from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.names import HAS_MORE, MAX_PAGES, is_identifier
-from opentabs_py.generate.page_tools import NOTICES, HtmlTool
 from opentabs_py.generate.source import (
     Language,
     list_variable,
@@ -20,7 +20,7 @@ from opentabs_py.generate.zod import literal, member, schema
 _LISTED: Final = ", ".join(['[role="alert"]', '[role="status"]', *(f".{each}" for each in NOTICES)])
 
 
-def page_tool_source(tool: HtmlTool, language: Language) -> str:
+def html_tool_source(tool: HtmlTool, language: Language) -> str:
     """Return the module of a tool that reads a page or sends a form."""
     body = _send(tool) if tool.form is not None else _read(tool)
     text = "\n".join(body)
