@@ -21,7 +21,7 @@ from opentabs_py.core.browsers import renumbered
 from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.match_patterns import serves
 from opentabs_py.core.page_tools import PageReports
-from opentabs_py.core.placement import Ask, Placement
+from opentabs_py.core.placement import Placement, RequestTabs
 from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.core.text import one_line
@@ -381,7 +381,7 @@ class Bridge:
             match placement.step(self.tabs, anyio.current_time()):
                 case protocol.DocumentState() as document:
                     return document
-                case Ask(plugin=plugin):
+                case RequestTabs(plugin=plugin):
                     await self.tab_requests.query(plugin)
                 case Wait(until=until):
                     with anyio.CancelScope(deadline=until):

@@ -15,13 +15,13 @@ from opentabs_py.core.fleet.messages import (
     ToEndpoint,
     ToolJson,
     Tools,
-    ToolsAsk,
+    ToolsRequest,
     digest_of,
 )
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.match_patterns import MatchPattern, parse
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.asks import NotDeliveredError
+from opentabs_py.fleet.requests import NotDeliveredError
 
 logger = logging.getLogger(__name__)
 
@@ -43,11 +43,11 @@ class Entry:
     limits: Limits | None
 
 
-class Asking(Protocol):
-    """The part of `Asks` that reads tools."""
+class ToolsReader(Protocol):
+    """The part of `WorkerRequests` that reads tools."""
 
-    async def ask(self, worker: Announcement, message: ToolsAsk) -> ToEndpoint:
-        """Ask something of a worker, and return its last answer."""
+    async def request(self, worker: Announcement, message: ToolsRequest) -> ToEndpoint:
+        """Send a request to a worker, and return its last answer."""
         ...
 
 
@@ -59,12 +59,14 @@ class Catalog:
     no worker serves any more are kept for a while: usually one is just restarting.
 
     Args:
-        asks: Asks the workers.
+        requests: Sends requests to the workers.
         workers: Returns the workers.
     """
 
-    def __init__(self, asks: Asking, workers: Callable[[], Sequence[Announcement]]) -> None:
-        self._asks = asks
+    def __init__(
+        self, requests: ToolsReader, workers: Callable[[], Sequence[Announcement]]
+    ) -> None:
+        self._requests = requests
         self._workers = workers
         self._read: dict[str, Tools] = {}
         self._patterns: dict[str, Sequence[MatchPattern]] = {}  # of their pages
@@ -122,7 +124,7 @@ class Catalog:
 
     async def _read_tools(self, worker: Announcement, owner: str, digest: str) -> None:
         try:
-            answer = await self._asks.ask(worker, ToolsAsk(owner=owner))
+            answer = await self._requests.request(worker, ToolsRequest(owner=owner))
         except (ChainError, NotDeliveredError) as error:
             logger.debug("The tools of %s were not read from %s: %s", owner, worker.name, error)
         else:

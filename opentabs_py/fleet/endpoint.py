@@ -21,13 +21,13 @@ from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
     Announcement,
     Busy,
-    CallAsk,
+    CallRequest,
     EndpointAnnouncement,
     Failed,
-    LeaveAsk,
+    LeaveRequest,
     Returned,
     ToEndpoint,
-    ToolsAsk,
+    ToolsRequest,
     encode,
 )
 from opentabs_py.core.fleet.pool import Pool, Wanted
@@ -36,13 +36,13 @@ from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.asks import Asks, NotDeliveredError
 from opentabs_py.fleet.catalog import Catalog
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from opentabs_py.fleet.place import PlaceInQueue
+from opentabs_py.fleet.requests import NotDeliveredError, WorkerRequests
 from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
@@ -85,11 +85,11 @@ class Fleet:
         self.link = link
         self._clock = clock
         self.quotas = quotas
-        self._asks = Asks(link, self.id, most=most, on_lost=self._handle_lost)
+        self._requests = WorkerRequests(link, self.id, most=most, on_lost=self._handle_lost)
         self.directory = Directory(
             labels, link.version, self._handle_change, on_conflict=self._handle_conflict
         )
-        self.catalog = Catalog(self._asks, lambda: self.directory.usable)
+        self.catalog = Catalog(self._requests, lambda: self.directory.usable)
         self.own_tabs = OwnRemoteTabs()
         self._queue: CallQueue[Announcement | ChainError] = CallQueue(quotas)
         self._places: dict[Waiting, asyncio.Future[Announcement]] = {}
@@ -124,10 +124,10 @@ class Fleet:
             tasks: Tasks that run as long as the endpoint.
         """
         self._tasks = tasks
-        await self._asks.start()
+        await self._requests.start()
         await self.link.subscribe(self.link.subjects.workers, self._handle_announcement)
         self.link.relinked.subscribe(self._handle_relinked)
-        tasks.start_soon(self._asks.run)
+        tasks.start_soon(self._requests.run)
         tasks.start_soon(self.catalog.run)
         tasks.start_soon(self._look_for_silent_workers)
         await self.link.subscribe(self.link.subjects.who, lambda _: self._announce())
@@ -159,7 +159,9 @@ class Fleet:
             if call.recording is not None:
                 call.recording.place(instant(self._clock))
             try:
-                answer = await self._asks.ask(worker, _call_ask(tool, call), place.handle)
+                answer = await self._requests.request(
+                    worker, _call_request(tool, call), place.handle
+                )
             except NotDeliveredError:
                 answer = Busy()
             except BaseException:
@@ -191,7 +193,9 @@ class Fleet:
             CallError: As in the worker's session, or the worker is gone.
         """
         try:
-            answer = await self._asks.ask(worker, _call_ask(tool, call), PlaceInQueue(call).handle)
+            answer = await self._requests.request(
+                worker, _call_request(tool, call), PlaceInQueue(call).handle
+            )
         except NotDeliveredError:
             raise failures.worker_lost(worker.name) from None
         return _read(answer, worker)
@@ -212,9 +216,9 @@ class Fleet:
     async def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client: its workers may close the tabs that it opened."""
         for worker in self.own_tabs.discard(client):
-            self._asks.release(worker.instance)
+            self._requests.release(worker.instance)
             try:
-                await self._asks.ask(worker, LeaveAsk(client=client))
+                await self._requests.request(worker, LeaveRequest(client=client))
             except (ChainError, NotDeliveredError) as error:
                 logger.debug(
                     "%s was not notified that a client disconnected: %s", worker.name, error
@@ -232,13 +236,13 @@ class Fleet:
             plugins: Those that work there.
         """
         if client is not None and self.own_tabs.add(client, tab, worker, plugins):
-            self._asks.hold(worker)
+            self._requests.hold(worker)
 
     def disown(self, client: str | None, tab: int) -> None:
         """Record that a client's tab is closed."""
         worker = self.own_tabs.remove(client, tab)
         if worker is not None:
-            self._asks.release(worker.instance)
+            self._requests.release(worker.instance)
 
     async def _find_place(
         self, waiting: Waiting, place: PlaceInQueue, until: float
@@ -317,7 +321,7 @@ class Fleet:
     async def _look_for(self, worker: Announcement) -> None:
         """Send an empty request to a worker; if it is gone, this is noticed, and it is removed."""
         with suppress(ChainError, NotDeliveredError):
-            await self._asks.ask(worker, ToolsAsk(owner=worker.name))
+            await self._requests.request(worker, ToolsRequest(owner=worker.name))
 
     def _handle_lost(self, instance: str) -> None:
         self.directory.remove(instance)
@@ -352,8 +356,8 @@ def _set(event: anyio.Event) -> anyio.Event:
     return anyio.Event()
 
 
-def _call_ask(tool: str, call: ToolCall) -> CallAsk:
-    return CallAsk(
+def _call_request(tool: str, call: ToolCall) -> CallRequest:
+    return CallRequest(
         tool=tool,
         arguments=dict(call.arguments),
         idle=call.limits.idle,

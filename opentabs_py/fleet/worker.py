@@ -23,15 +23,15 @@ from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.core.fleet.liveness import Liveness
 from opentabs_py.core.fleet.messages import (
     Busy,
-    CallAsk,
+    CallRequest,
     Cancel,
     Done,
-    LeaveAsk,
+    LeaveRequest,
     Logs,
     Progress,
     Sent,
     State,
-    ToolsAsk,
+    ToolsRequest,
     encode,
     read_for_worker,
 )
@@ -60,7 +60,7 @@ MOST_UNREAD: Final = 64 * 1024 * 1024
 
 
 class FleetWorker:
-    """Makes the calls that endpoints ask for.
+    """Makes the calls that endpoints request.
 
     Args:
         link: The connection.
@@ -218,50 +218,50 @@ class FleetWorker:
         if call.is_answered:
             return
         match read_for_worker(data):
-            case CallAsk() as ask:
+            case CallRequest() as request:
                 if self._draining.is_set() or self.running >= self.identity.max_calls:
                     self._settle(call_id, call, Busy())
                     return
                 call.runs = True
                 if self.running == self.identity.max_calls:
                     self._announcer.notify()  # it is full
-                if ask.client is not None and ask.tool == TABS_OPEN:
-                    self._clients.setdefault(call.endpoint, set()).add(ask.client)
-                self._tasks.start_soon(self._run, call_id, call, ask)
+                if request.client is not None and request.tool == TABS_OPEN:
+                    self._clients.setdefault(call.endpoint, set()).add(request.client)
+                self._tasks.start_soon(self._run, call_id, call, request)
             case Cancel():
                 call.scope.cancel()
-            case ToolsAsk(owner=owner):
+            case ToolsRequest(owner=owner):
                 self._settle(call_id, call, self._announcer.describe(owner))
-            case LeaveAsk(client=client):
+            case LeaveRequest(client=client):
                 self._clients.get(call.endpoint, set()).discard(client)
                 self._session.handle_client_gone(f"{call.endpoint}.{client}")
                 self._settle(call_id, call, Done())
 
-    async def _run(self, call_id: str, call: "_Call", ask: CallAsk) -> None:
-        limits = Limits(idle=ask.idle, ceiling=ask.ceiling)
-        session_key = None if ask.client is None else f"{call.endpoint}.{ask.client}"
-        client = None if session_key is None else _RemoteClient(session_key, ask.client_name)
+    async def _run(self, call_id: str, call: "_Call", request: CallRequest) -> None:
+        limits = Limits(idle=request.idle, ceiling=request.ceiling)
+        session_key = None if request.client is None else f"{call.endpoint}.{request.client}"
+        client = None if session_key is None else _RemoteClient(session_key, request.client_name)
         outcome: Any = None
         records: list[CallRecord] = []
         try:
-            with call.scope, within_trace(ask.traceparent):
+            with call.scope, within_trace(request.traceparent):
                 try:
                     value = await self._session.caller.call(
-                        ask.tool,
-                        ask.arguments,
+                        request.tool,
+                        request.arguments,
                         limits=limits,
                         observers=(_Reporter(call.channel),),
                         client=client,
-                        client_name=ask.client_name,
-                        on_record=records.append if ask.record or ask.trace else None,
-                        traced=ask.trace,
+                        client_name=request.client_name,
+                        on_record=records.append if request.record or request.trace else None,
+                        traced=request.trace,
                     )
                     outcome = returned(value)
                 except Exception as error:
                     if not isinstance(error, CallError):
-                        logger.exception("%s failed", ask.tool)
+                        logger.exception("%s failed", request.tool)
                     self._announcer.counts["failures"] += 1
-                    outcome = failed(error, ask.tool)
+                    outcome = failed(error, request.tool)
         finally:
             if self.running == self.identity.max_calls:
                 self._announcer.notify()  # it is no longer full
@@ -270,10 +270,10 @@ class FleetWorker:
             if records and outcome is not None:
                 outcome = outcome.model_copy(update={"record": records[0].to_json()})
             if outcome is None and not call.scope.cancel_called:
-                stopped = failures.server_stopped(ask.tool, has_begun=True)
-                outcome = failed(stopped, ask.tool)
+                stopped = failures.server_stopped(request.tool, has_begun=True)
+                outcome = failed(stopped, request.tool)
             if call_id in self._calls:  # its endpoint still waits, if only to hear of its end
-                self._settle(call_id, call, Done() if outcome is None else outcome, ask.tool)
+                self._settle(call_id, call, Done() if outcome is None else outcome, request.tool)
 
     def _settle(self, call_id: str, call: "_Call", outcome: Any, tool: str = "") -> None:
         """Send the last message of a call, and forget the call when that has arrived."""
@@ -332,7 +332,7 @@ class FleetWorker:
 
 @dataclass(slots=True)
 class _Endpoint:
-    """An endpoint that has asked for something.
+    """An endpoint that has sent a request.
 
     Attributes:
         liveness: Whether it is there.
@@ -345,7 +345,7 @@ class _Endpoint:
 
 @dataclass(slots=True)
 class _Call:
-    """What one endpoint asked for.
+    """One request of an endpoint.
 
     Attributes:
         endpoint: Who.

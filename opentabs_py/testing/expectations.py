@@ -49,7 +49,7 @@ E = TypeVar("E", bound="Expectations[Any]")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExpectOptions:
     """Options of an expectation.
 
     Attributes:
@@ -79,21 +79,21 @@ def _opposite(method: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E,
 class Expectations(Generic[R]):
     """Base of the expectations of all subjects."""
 
-    def __init__(self, name: str, asked: Asked, go: Callable[[Watch], R]) -> None:
+    def __init__(self, name: str, options: ExpectOptions, go: Callable[[Watch], R]) -> None:
         self._name = name
-        self._asked = asked
+        self._options = options
         self._go = go
 
     def negated(self) -> Self:
         """Return a copy that expects the opposite."""
         opposite = copy(self)
-        opposite._asked = replace(self._asked, negated=True)  # noqa: SLF001 (of this class)
+        opposite._options = replace(self._options, negated=True)  # noqa: SLF001 (of this class)
         return opposite
 
     def _watch(self, what: str, look: Callable[[], Verdict], within: float | None) -> Watch:
         """Check repeatedly until it holds, can no longer hold, or the time is over."""
-        wanted = not self._asked.negated
-        allowed = self._asked.within if within is None else within
+        wanted = not self._options.negated
+        allowed = self._options.within if within is None else within
         end = clock() + allowed
         while (verdict := look()).holds is not wanted:
             left = end - clock()
@@ -111,9 +111,9 @@ class Expectations(Generic[R]):
         return [f"got: {got}"]
 
     def _fail(self, lines: Sequence[str]) -> None:
-        message = [] if self._asked.message is None else [self._asked.message]
+        message = [] if self._options.message is None else [self._options.message]
         error = AssertionError("\n".join([*message, visible("\n".join(lines))]))
-        if not self._asked.is_soft:
+        if not self._options.is_soft:
             raise error
         # pytest-playwright collects soft failures and fails the test at its end.
         from playwright._impl._assertions import (
@@ -130,8 +130,10 @@ class CallExpectations(Expectations[R]):
     still become true.
     """
 
-    def __init__(self, call: Call | RunningCall, asked: Asked, go: Callable[[Watch], R]) -> None:
-        super().__init__(call.name, asked, go)
+    def __init__(
+        self, call: Call | RunningCall, options: ExpectOptions, go: Callable[[Watch], R]
+    ) -> None:
+        super().__init__(call.name, options, go)
         self._call = call.running if isinstance(call, Call) else call
         self._record_so_far = call.record_so_far
 
@@ -251,9 +253,9 @@ class PluginExpectations(Expectations[R]):
     """Expectations about a plugin in the open pages; each has an opposite, `not_to_...`."""
 
     def __init__(
-        self, plugin: PluginView | SyncPluginView, asked: Asked, go: Callable[[Watch], R]
+        self, plugin: PluginView | SyncPluginView, options: ExpectOptions, go: Callable[[Watch], R]
     ) -> None:
-        super().__init__(f"plugin {plugin.name}", asked, go)
+        super().__init__(f"plugin {plugin.name}", options, go)
         self._plugin = plugin
 
     def to_be_ready(self, *, within: float | None = None) -> R:

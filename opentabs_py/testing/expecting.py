@@ -17,10 +17,10 @@ from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.expectations import (
     WITHIN,
-    Asked,
     Awaited,
     CallExpectations,
     Expectations,
+    ExpectOptions,
     PluginExpectations,
     Watch,
 )
@@ -83,22 +83,22 @@ class _Expect:
     ) -> "of_async.APIResponseAssertions": ...
     def __call__(self, actual: Any, message: str | None = None) -> Any:
         """Return the expectations for an object."""
-        asked = Asked(message, self._is_soft, self._within)
+        options = ExpectOptions(message, self._is_soft, self._within)
         match actual:
             case Call():
-                return CallExpectations(actual, asked, _in_thread(actual.wait_up_to))
+                return CallExpectations(actual, options, _in_thread(actual.wait_up_to))
             case SyncPluginView():
-                return PluginExpectations(actual, asked, _in_thread(actual.sleep))
+                return PluginExpectations(actual, options, _in_thread(actual.sleep))
             case RunningCall():
-                return CallExpectations(actual, asked, _in_task(partial(_end_of, actual)))
+                return CallExpectations(actual, options, _in_task(partial(_end_of, actual)))
             case PluginView():
-                return PluginExpectations(actual, asked, _in_task(anyio.sleep))
+                return PluginExpectations(actual, options, _in_task(anyio.sleep))
             case AsyncBase() | SyncBase():
                 api = async_api if isinstance(actual, AsyncBase) else sync_api
                 of_playwright: Any = api.expect.soft if self._is_soft else api.expect
                 expectations = of_playwright(actual, message)
                 if isinstance(actual, sync_api.Page):
-                    return _of_page(actual, expectations, asked)
+                    return _of_page(actual, expectations, options)
                 return expectations
             case _:
                 raise TypeError(
@@ -109,7 +109,7 @@ class _Expect:
 
 
 def _of_page(
-    page: sync_api.Page, playwright: "of_sync.PageAssertions", asked: Asked
+    page: sync_api.Page, playwright: "of_sync.PageAssertions", options: ExpectOptions
 ) -> PageExpectations:
     def look() -> Sequence[str]:
         return [tool.name for tool in chain_of(page).page_tools(page)]
@@ -117,7 +117,7 @@ def _of_page(
     def sleep(seconds: float) -> None:
         chain_of(page).sleep(seconds)
 
-    watcher = Expectations[None](f"page {page.url}", asked, _in_thread(sleep))
+    watcher = Expectations[None](f"page {page.url}", options, _in_thread(sleep))
     return PageExpectations.of(playwright, look, watcher, watcher.negated())
 
 

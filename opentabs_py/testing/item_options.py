@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from opentabs_py.testing.marks import Clock, Marks
     from opentabs_py.testing.people import People
-    from opentabs_py.testing.recordings import Asked, RecordMode
+    from opentabs_py.testing.recordings import MarkedRecording, RecordMode
     from opentabs_py.testing.reporting import Reporting
     from opentabs_py.testing.watching import Watching
 
@@ -48,16 +48,18 @@ def faults_seed_of(item: pytest.Item) -> int:
     return marks_of(item).faults_seed if given is None else given
 
 
-def recording_of(request: pytest.FixtureRequest) -> "Asked | None":
+def recording_of(request: pytest.FixtureRequest) -> "MarkedRecording | None":
     """Return the recording that a test names, and what to do with it; None if it names none."""
     marks = marks_of(request.node)
     if marks.recording is None:
         return None
-    from opentabs_py.testing.recordings import Asked, WrittenRecordings
+    from opentabs_py.testing.recordings import MarkedRecording, WrittenRecordings
 
     mode = cast("RecordMode", option(request.config, "record"))
     written = WrittenRecordings(_shared_directory(request))
-    return Asked(request.path.parent / marks.recording, mode, marks.replay_timing, written)
+    return MarkedRecording(
+        request.path.parent / marks.recording, mode, marks.replay_timing, written
+    )
 
 
 def _shared_directory(request: pytest.FixtureRequest) -> "Path":

@@ -22,7 +22,7 @@ from opentabs_py.testing.item_options import (
     recording_of,
 )
 from opentabs_py.testing.people import ALONE, People
-from opentabs_py.testing.recordings import Asked
+from opentabs_py.testing.recordings import MarkedRecording
 from opentabs_py.testing.turn import Turn
 from opentabs_py.testing.worker import ChainSlot, Worker
 
@@ -56,9 +56,9 @@ class Served:
 @contextmanager
 def opened(request: pytest.FixtureRequest, worker: Worker, served: Served) -> Generator[People]:
     """Yield a turn with a browser for each person of a test; usually there is one."""
-    marks, asked = marks_of(request.node), recording_of(request)
+    marks, marked = marks_of(request.node), recording_of(request)
     names = marks.browsers or [ALONE]
-    slots = worker.slots(len(names), offline=asked is not None and asked.is_offline)
+    slots = worker.slots(len(names), offline=marked is not None and marked.is_offline)
     with ExitStack() as stack:
         with failing_plainly():
             # The servers start while Playwright does.
@@ -69,7 +69,7 @@ def opened(request: pytest.FixtureRequest, worker: Worker, served: Served) -> Ge
             states = {name: _sign_in(marks.sign_in_of(name), state) for name in names}
             chains = _open_browsers(request, slots, starting, context_args)
         turns = {
-            name: _turn(request, name, chain, worker, served.limits, asked)
+            name: _turn(request, name, chain, worker, served.limits, marked)
             for name, chain in zip(names, chains, strict=True)
         }
         people = request.node.stash[PEOPLE] = People(turns)
@@ -132,7 +132,7 @@ def _turn(
     chain: Chain,
     worker: Worker,
     limits: Limits,
-    asked: Asked | None,
+    marked: MarkedRecording | None,
 ) -> Turn:
     reporting = request.config.stash.get(REPORTING, None)
     return Turn(
@@ -144,6 +144,6 @@ def _turn(
         runs_on=clock_of(request.node),
         faults_seed=faults_seed_of(request.node),
         traced=request.config.getoption("--tracing", default="off") != "off",
-        asked=asked,
+        marked=marked,
         listener=None if reporting is None else reporting.notes(request.node.nodeid, name),
     )

@@ -39,7 +39,7 @@ SHOWN = 50  # lines
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class MarkedRecording:
     """The recording that a test's mark names, and what to do with it.
 
     Attributes:
@@ -140,7 +140,7 @@ class ActiveRecording:
     """Replays or makes a recording during one test.
 
     Args:
-        asked: Which one, and how.
+        marked: Which one, and how.
         index: What is there already.
         context: The browser.
         session: The server.
@@ -150,7 +150,7 @@ class ActiveRecording:
 
     def __init__(
         self,
-        asked: Asked,
+        marked: MarkedRecording,
         index: Index,
         *,
         context: BrowserContext,
@@ -158,8 +158,8 @@ class ActiveRecording:
         thread: ServerThread,
         sockets: Sockets | None,
     ) -> None:
-        self._asked = asked
-        self._before = index.recording if asked.is_replayed else Recording("")
+        self._marked = marked
+        self._before = index.recording if marked.is_replayed else Recording("")
         self._session = session
         self._end_keeping: Callable[[], None] = lambda: None
         self._thread = thread
@@ -171,21 +171,21 @@ class ActiveRecording:
             Replay(index),
             is_ours=self._is_ours,
             sleep=thread.sleep,
-            timed=asked.timing == "recorded",
-            open_for_new=not asked.is_offline,
+            timed=marked.timing == "recorded",
+            open_for_new=not marked.is_offline,
         )
         self._context = context
         self._state: Mapping[str, Any] | None = None
 
     def begin(self) -> None:
         """Replay or record from now on."""
-        if self._asked.is_replayed:
+        if self._marked.is_replayed:
             self._site.serve(self._context)
             if self._sockets is not None:
                 self._sockets.site = self._site
             elif self._before.sockets:
                 self._context.route_web_socket(lambda _url: True, self._site.connect)
-        if not self._asked.is_offline:
+        if not self._marked.is_offline:
             self._state = dict(self._context.storage_state())
             self._traffic = TrafficRecorder(
                 self._context,
@@ -229,16 +229,16 @@ class ActiveRecording:
         return traffic.stop()
 
     def _write(self, exchanges: Sequence[Exchange], sockets: Sequence[RecordedSocket]) -> None:
-        file, before = self._asked.file, self._before
+        file, before = self._marked.file, self._before
         opened = (each.request.url for each in exchanges if each.request.kind == "document")
         with locked(file):
-            if file in self._asked.written:  # by another test of this run
+            if file in self._marked.written:  # by another test of this run
                 before = read_recording(file)
             url = before.url or next(opened, "")
             new = Recording(url, exchanges, sockets, self._notes.calls, self._state)
             new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
             write_recording(_merged(before, new), file, version=__version__)
-            self._asked.written.add(file)
+            self._marked.written.add(file)
 
     def _settle(self, traffic: TrafficRecorder) -> None:
         waited = 0.0
@@ -251,7 +251,7 @@ class ActiveRecording:
     def missed(self) -> Missed | None:
         """What it did not answer; None if it answered everything."""
         texts = Counter([*map(str, self._site.replay.unrecorded), *self._site.broken])
-        return Missed(self._asked.file.name, tuple(texts.items())) if texts else None
+        return Missed(self._marked.file.name, tuple(texts.items())) if texts else None
 
     def complaints(self) -> list[str]:
         """Return why the test must fail, although it has passed so far."""

@@ -22,7 +22,7 @@ from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.notes import NoListener, RunListener
-from opentabs_py.testing.recordings import ActiveRecording, Asked, ReplayedSite
+from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
 from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
@@ -75,7 +75,7 @@ class Turn:
         runs_on: RunsOn | None = None,
         faults_seed: int = 0,
         traced: bool = False,
-        asked: Asked | None = None,
+        marked: MarkedRecording | None = None,
         listener: RunListener | None = None,
     ) -> None:
         self.has_passed = False
@@ -104,7 +104,7 @@ class Turn:
         self._limits = limits
         self._faults_seed = faults_seed
         self._recording: ActiveRecording | None = None
-        self._asked = asked
+        self._marked = marked
 
     def begin(self, storage_state: Any = None) -> None:
         """Prepare the server and the browser for this test, and start recording.
@@ -119,19 +119,24 @@ class Turn:
         self._endings.append(chain.clear_faults)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
-        asked = self._asked
-        index = None if asked is None else asked.read(chain.session.settings.volatile)
-        if asked is not None and index is not None and asked.is_replayed and storage_state is None:
+        marked = self._marked
+        index = None if marked is None else marked.read(chain.session.settings.volatile)
+        if (
+            marked is not None
+            and index is not None
+            and marked.is_replayed
+            and storage_state is None
+        ):
             storage_state = index.recording.storage_state
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
-        if asked is not None and index is not None:
-            self._begin_recording(asked, index)
+        if marked is not None and index is not None:
+            self._begin_recording(marked, index)
 
-    def _begin_recording(self, asked: Asked, index: Index) -> None:
+    def _begin_recording(self, marked: MarkedRecording, index: Index) -> None:
         self.tabs.set_recording(ReplayedSite(index.recording))
         self._recording = ActiveRecording(
-            asked,
+            marked,
             index,
             context=self.context,
             session=self._chain.session,

@@ -12,13 +12,13 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Listing
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import PIECE
-from opentabs_py.core.fleet.messages import Announcement, CallAsk, ToEndpoint, ToWorker
+from opentabs_py.core.fleet.messages import Announcement, CallRequest, ToEndpoint, ToWorker
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import Model
-from opentabs_py.fleet.asks import Asks
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink, Received
+from opentabs_py.fleet.requests import WorkerRequests
 from opentabs_py.fleet.session import Session
 from opentabs_py.fleet.worker import FleetWorker
 from tests.waiting import PATIENT, until_all_wait
@@ -196,14 +196,14 @@ class Pair:
         session = cast("Session", self.session)
         self.worker = FleetWorker(link, self.identity, session, most=MOST)
         self.lost: list[str] = []
-        self.asks = Asks(link, ENDPOINT, most=MOST, on_lost=self.lost.append)
+        self.requests = WorkerRequests(link, ENDPOINT, most=MOST, on_lost=self.lost.append)
         self.announced: Announcement = self.identity.announce("serving", [])
 
-    async def ask(
+    async def request(
         self, message: Model, handle: Callable[[ToEndpoint], None] = lambda _: None
     ) -> ToEndpoint:
         with anyio.fail_after(PATIENT):
-            return await self.asks.ask(self.announced, cast("ToWorker", message), handle)
+            return await self.requests.request(self.announced, cast("ToWorker", message), handle)
 
     async def settle(self) -> None:
         """Wait until everything waits for the test."""
@@ -223,7 +223,7 @@ async def a_pair(*, max_calls: int = 8) -> AsyncGenerator[Pair]:
     pair = Pair(max_calls=max_calls)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(pair.worker.run)
-        await pair.asks.start()
+        await pair.requests.start()
         await pair.settle()
         yield pair
         pair.worker.drain()  # which ends it once it has forgotten all calls
@@ -231,5 +231,5 @@ async def a_pair(*, max_calls: int = 8) -> AsyncGenerator[Pair]:
 
 def a_call(
     arguments: dict[str, Any] | None = None, tool: str = "chat_send", **more: Any
-) -> CallAsk:
-    return CallAsk(tool=tool, arguments=arguments or {}, idle=1, ceiling=2, **more)
+) -> CallRequest:
+    return CallRequest(tool=tool, arguments=arguments or {}, idle=1, ceiling=2, **more)

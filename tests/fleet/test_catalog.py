@@ -12,11 +12,11 @@ from opentabs_py.core.fleet.messages import (
     ToEndpoint,
     ToolJson,
     Tools,
-    ToolsAsk,
+    ToolsRequest,
     digest_of,
 )
-from opentabs_py.fleet.asks import NotDeliveredError
 from opentabs_py.fleet.catalog import Catalog
+from opentabs_py.fleet.requests import NotDeliveredError
 from tests.core.fleet.test_pool import worker
 from tests.waiting import PATIENT, until_all_wait
 
@@ -38,19 +38,19 @@ def serving(name: str, tools: Tools, started: float = 1.0) -> Announcement:
 
 
 class Fleet:
-    """Workers that are asked for their tools: each responds as the test says, or has gone."""
+    """Workers that are requested for their tools: each responds as the test says, or has gone."""
 
     def __init__(self) -> None:
         self.answers: dict[str, Tools] = {}
         self.workers: list[Announcement] = []
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
-    async def ask(
+    async def request(
         self,
         worker: Announcement,
-        message: ToolsAsk,  # noqa: ARG002
+        message: ToolsRequest,  # noqa: ARG002
     ) -> ToEndpoint:
-        self.asked.append(worker.name)
+        self.requested.append(worker.name)
         await anyio.lowlevel.checkpoint()
         if worker.name not in self.answers:
             raise NotDeliveredError
@@ -88,7 +88,7 @@ async def test_a_worker_without_the_tools_that_it_announces_is_not_asked_again_a
     async with reading(fleet) as catalog:
         catalog.refresh()
         await until_all_wait()
-    assert fleet.asked == ["a"]
+    assert fleet.requested == ["a"]
 
 
 async def test_another_worker_is_asked_at_once_for_tools_that_the_first_did_not_send() -> None:
@@ -97,7 +97,7 @@ async def test_another_worker_is_asked_at_once_for_tools_that_the_first_did_not_
     fleet.workers = [serving("a", NEW), serving("b", NEW)]
     async with reading(fleet) as catalog:
         assert names(catalog) == ["chat_new"]
-    assert fleet.asked == ["a", "b"]
+    assert fleet.requested == ["a", "b"]
 
 
 async def test_a_worker_that_did_not_answer_is_asked_again_after_a_while(
@@ -111,7 +111,7 @@ async def test_a_worker_that_did_not_answer_is_asked_again_after_a_while(
         catalog = Catalog(fleet, lambda: fleet.workers)
         tasks.start_soon(catalog.run)
         with anyio.fail_after(PATIENT):
-            while len(fleet.asked) < 2:
+            while len(fleet.requested) < 2:
                 await anyio.lowlevel.checkpoint()
         fleet.answers = {"a": NEW}
         await until_listed(catalog, "chat_new")

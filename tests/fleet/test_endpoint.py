@@ -18,7 +18,7 @@ from opentabs_py.core.fleet.messages import (
     Done,
     EndpointAnnouncement,
     Failed,
-    LeaveAsk,
+    LeaveRequest,
     McpContent,
     Returned,
     ToEndpoint,
@@ -32,9 +32,9 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.recorder import CallRecording
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.asks import NotDeliveredError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import NatsLink
+from opentabs_py.fleet.requests import NotDeliveredError
 from tests.audit.records import a_record
 from tests.core.fleet.test_pool import worker
 from tests.fleet.pair import MOST, Wire, a_pair, a_tool
@@ -56,16 +56,16 @@ class FakeLink:
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None: ...
 
 
-class BusyAsks:
+class BusyRequests:
     """To each request, a worker answers that it is busy, and then announces that it is free."""
 
     def __init__(self, announce: Callable[[], None]) -> None:
-        self.asked = 0
+        self.count = 0
         self._announce = announce
 
-    async def ask(self, *_: Any) -> ToEndpoint:
+    async def request(self, *_: Any) -> ToEndpoint:
         await anyio.lowlevel.checkpoint()
-        self.asked += 1
+        self.count += 1
         self._announce()
         return Busy()
 
@@ -73,7 +73,7 @@ class BusyAsks:
 class ReturningAsks:
     """A worker answers every request with null."""
 
-    async def ask(self, *_: Any) -> ToEndpoint:
+    async def request(self, *_: Any) -> ToEndpoint:
         return Returned()
 
 
@@ -103,20 +103,20 @@ async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever()
         fleet.directory.handle(encode(free), anyio.current_time())
 
     announce()
-    asks = BusyAsks(announce)
-    fleet._asks = cast("Any", asks)
+    requests = BusyRequests(announce)
+    fleet._requests = cast("Any", requests)
     [owner] = worker("a").served
     with anyio.fail_after(5), pytest.raises(ChainError) as caught:
         await fleet.call("chat_send", Wanted(owner), ToolCall({}, Limits()))
     assert caught.value.detail.code == "FLEET_BUSY"
-    assert asks.asked > 1
+    assert requests.count > 1
     assert (fleet.waiting, fleet.running) == (0, 0)
 
 
 @pytest.mark.parametrize("error", [KeyError("mine"), TimeoutError("mine")])
 async def test_a_call_whose_observer_raises_while_it_waits_is_forgotten(error: Exception) -> None:
     fleet = a_fleet(Quotas())
-    fleet._asks = cast("Any", ReturningAsks())
+    fleet._requests = cast("Any", ReturningAsks())
     full = worker("a", running={"f" * 16: 2})
     fleet.directory.handle(encode(full), anyio.current_time())
     call = partial(fleet.call, "chat_send", Wanted("chat"))
@@ -130,18 +130,18 @@ async def test_a_call_whose_observer_raises_while_it_waits_is_forgotten(error: E
 
 
 class Workers:
-    """Answers each request with the next answer, or raises it; `asked` has the requests.
+    """Answers each request with the next answer, or raises it; `requested` has the requests.
 
     After the last of them, a request is not answered.
     """
 
     def __init__(self, *answers: ToEndpoint | Exception) -> None:
-        self.asked: list[tuple[str, ToWorker]] = []
+        self.requested: list[tuple[str, ToWorker]] = []
         self.held: list[str] = []
         self._answers = [*answers]
 
-    async def ask(self, worker: Announcement, message: ToWorker, *_: Any) -> ToEndpoint:
-        self.asked.append((worker.name, message))
+    async def request(self, worker: Announcement, message: ToWorker, *_: Any) -> ToEndpoint:
+        self.requested.append((worker.name, message))
         await anyio.lowlevel.checkpoint()
         if not self._answers:
             await anyio.sleep_forever()
@@ -159,7 +159,7 @@ class Workers:
 
 def a_fleet_of(workers: Workers, *announced: Announcement) -> Fleet:
     fleet = a_fleet(Quotas())
-    fleet._asks = cast("Any", workers)
+    fleet._requests = cast("Any", workers)
     for each in announced:
         fleet.directory.handle(encode(each), anyio.current_time())
     return fleet
@@ -175,7 +175,7 @@ async def test_a_call_that_did_not_reach_its_worker_is_made_in_another() -> None
     workers = Workers(NotDeliveredError(), Returned(value="sent"))
     fleet = a_fleet_of(workers, worker("a", 10), worker("b", 20))
     assert await called(fleet) == "sent"
-    assert sorted(name for name, _ in workers.asked) == ["a", "b"]
+    assert sorted(name for name, _ in workers.requested) == ["a", "b"]
     assert (fleet.waiting, fleet.running) == (0, 0)
 
 
@@ -256,7 +256,7 @@ async def test_a_worker_is_held_while_a_client_has_a_tab_there_and_told_when_it_
         fleet.own(client, 4, a, {"chat"})
         await fleet.handle_client_gone(client)  # the second time, the worker is lost
         assert workers.held == []
-    assert workers.asked == [("a", LeaveAsk(client="c1")), ("a", LeaveAsk(client="c2"))]
+    assert workers.requested == [("a", LeaveRequest(client="c1")), ("a", LeaveRequest(client="c2"))]
 
 
 async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:
@@ -281,7 +281,7 @@ async def test_a_call_that_is_cancelled_when_its_place_has_just_been_found_frees
             assert fleet.running == 1
             tasks.cancel_scope.cancel()
     assert (fleet.waiting, fleet.running) == (0, 0)
-    assert workers.asked == []
+    assert workers.requested == []
 
 
 async def test_an_endpoint_starts_with_the_tools_of_the_workers_that_are_there(

@@ -1,4 +1,4 @@
-"""What a worker does for the endpoint that asks it."""
+"""What a worker does for the endpoint that sends it requests."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -13,17 +13,17 @@ from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.fleet.channel import PIECE, Packet
 from opentabs_py.core.fleet.messages import (
     Busy,
-    CallAsk,
+    CallRequest,
     Done,
     Failed,
-    LeaveAsk,
+    LeaveRequest,
     Logs,
     Progress,
     Returned,
     Sent,
     ToEndpoint,
     Tools,
-    ToolsAsk,
+    ToolsRequest,
 )
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import OURSELVES, TABS_OPEN
@@ -44,7 +44,7 @@ class Strange(Model):
     type: Literal["strange"] = "strange"
 
 
-class Asked:
+class Requester:
     """A request in the background.
 
     Attributes:
@@ -65,20 +65,20 @@ class Asked:
     async def run(self, pair: Pair, message: Model) -> None:
         with self.scope:
             try:
-                self.answers.append(await pair.ask(message, self.said.append))
+                self.answers.append(await pair.request(message, self.said.append))
             except ChainError as error:
                 self.answers.append(error)
 
 
 @asynccontextmanager
-async def asking(request: CallAsk | None = None) -> AsyncGenerator[tuple[Pair, Asked]]:
+async def requesting(request: CallRequest | None = None) -> AsyncGenerator[tuple[Pair, Requester]]:
     """A pair in which the call of a request runs."""
-    asked = Asked()
+    requester = Requester()
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair, anyio.create_task_group() as tasks:
-            tasks.start_soon(asked.run, pair, request or a_call())
+            tasks.start_soon(requester.run, pair, request or a_call())
             await pair.session.called.wait()
-            yield pair, asked
+            yield pair, requester
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_a_request_that_a_worker_cannot_read_is_refused_and_does_not_run(
 ) -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair:
-            answer = await pair.ask(request_)
+            answer = await pair.request(request_)
             assert isinstance(answer, Failed)
             assert (answer.kind, answer.code) == ("chain", "FLEET_INVALID_REQUEST")
             assert answer.message.startswith(f"The worker w cannot read the request ({why}")
@@ -109,22 +109,22 @@ async def test_a_call_of_which_a_later_message_cannot_be_read_is_cancelled() -> 
 
             async def call() -> None:
                 with pytest.raises(ChainError) as caught:
-                    await pair.ask(a_call({}))
+                    await pair.request(a_call({}))
                 assert caught.value.detail.code == "WORKER_LOST"
 
             tasks.start_soon(call)
             await pair.session.called.wait()
-            [ask] = pair.asks._open.values()
-            ask.channel.send(b"nonsense")
+            [sent] = pair.requests._open.values()
+            sent.channel.send(b"nonsense")
             await pair.session.cancelled.wait()
 
 
 async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair, anyio.create_task_group() as tasks:
-            asked = Asked()
+            requester = Requester()
             request = a_call(client="c1", client_name="claude 1")
-            tasks.start_soon(asked.run, pair, request)
+            tasks.start_soon(requester.run, pair, request)
             await pair.session.called.wait()
             [(tool, options)] = pair.session.calls
             assert (tool, options["limits"]) == ("chat_send", Limits(idle=1, ceiling=2))
@@ -135,8 +135,8 @@ async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> No
             assert (options["client_name"], options["on_record"]) == ("claude 1", None)
             pair.session.end({"sent": True})
             await pair.settle()
-            assert asked.answer == Returned(value={"sent": True})
-            tasks.start_soon(asked.run, pair, a_call())
+            assert requester.answer == Returned(value={"sent": True})
+            tasks.start_soon(requester.run, pair, a_call())
             await pair.settle()
             assert pair.session.calls[-1][1]["client"] is None
             pair.session.end()
@@ -147,41 +147,41 @@ async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> No
 async def test_what_a_call_does_meanwhile_is_passed_on_in_order() -> None:
     reports = [ProgressReport(0, 1.0, 2.0, "half")]
     entries = [LogEntry(level="info", message="hello", time=0)]
-    async with asking() as (pair, asked):
+    async with requesting() as (pair, requester):
         [observer] = pair.session.calls[0][1]["observers"]
         observer.on_sent()
         observer.on_reports(reports)
         observer.on_log(entries)
         pair.session.end()
-    assert asked.said == [Sent(), Progress(reports=reports), Logs(entries=entries)]
+    assert requester.said == [Sent(), Progress(reports=reports), Logs(entries=entries)]
 
 
 async def test_reports_that_an_endpoint_does_not_read_are_dropped_and_the_result_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.fleet.worker.MOST_UNREAD", 1)
-    async with asking() as (pair, asked):
+    async with requesting() as (pair, requester):
         [observer] = pair.session.calls[0][1]["observers"]
         for number in range(3):
             observer.on_reports([ProgressReport(number)])
             observer.on_log([LogEntry(level="info", message="hello", time=0)])
         pair.session.end()
-    assert asked.said == [Progress(reports=[ProgressReport(0)])]
-    assert asked.answer == Returned()
+    assert requester.said == [Progress(reports=[ProgressReport(0)])]
+    assert requester.answer == Returned()
 
 
 async def test_a_call_that_fails_says_why_and_is_counted_and_a_bug_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     errors = (ChainError(ErrorDetail("NO_TAB", "No tab is open.")), KeyError("bug"))
-    asked = Asked(), Asked()
+    requesters = Requester(), Requester()
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair, anyio.create_task_group() as tasks:
-            for each, error in zip(asked, errors, strict=True):
+            for each, error in zip(requesters, errors, strict=True):
                 tasks.start_soon(each.run, pair, a_call())
                 await pair.settle()
                 pair.session.end(error)
-    known, bug = (each.answer for each in asked)
+    known, bug = (each.answer for each in requesters)
     assert isinstance(known, Failed)
     assert (known.kind, known.code) == ("chain", "NO_TAB")
     assert isinstance(bug, Failed)
@@ -194,41 +194,41 @@ async def test_a_call_that_fails_says_why_and_is_counted_and_a_bug_is_logged(
 
 
 async def test_a_value_that_json_cannot_represent_is_an_error_of_its_tool() -> None:
-    async with asking() as (pair, asked):
+    async with requesting() as (pair, requester):
         pair.session.end({"value": object()})
-    assert isinstance(asked.answer, Failed)
-    assert "chat_send" in asked.answer.message
+    assert isinstance(requester.answer, Failed)
+    assert "chat_send" in requester.answer.message
 
 
-@pytest.mark.parametrize("asks", [{"record": True}, {"record": True, "trace": True}, {}])
+@pytest.mark.parametrize("wanted", [{"record": True}, {"record": True, "trace": True}, {}])
 async def test_the_record_of_a_call_is_in_its_answer_if_that_was_asked_for(
-    asks: dict[str, Any],
+    wanted: dict[str, Any],
 ) -> None:
     record = a_record()
-    async with asking(a_call(**asks)) as (pair, asked):
+    async with requesting(a_call(**wanted)) as (pair, requester):
         options = pair.session.calls[0][1]
-        assert options["traced"] is asks.get("trace", False)
-        if asks:
+        assert options["traced"] is wanted.get("trace", False)
+        if wanted:
             options["on_record"](record)
         else:
             assert options["on_record"] is None
         pair.session.end()
-    assert isinstance(asked.answer, Returned)
-    found = asked.answer.record
-    assert (None if found is None else read_record(found)) == (record if asks else None)
+    assert isinstance(requester.answer, Returned)
+    found = requester.answer.record
+    assert (None if found is None else read_record(found)) == (record if wanted else None)
 
 
 async def test_a_worker_takes_no_more_calls_than_it_may_run_at_once() -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair(max_calls=2) as pair, anyio.create_task_group() as tasks:
             for _ in range(2):
-                tasks.start_soon(Asked().run, pair, a_call())
+                tasks.start_soon(Requester().run, pair, a_call())
             await pair.settle()
-            assert await pair.ask(a_call()) == Busy()
+            assert await pair.request(a_call()) == Busy()
             assert pair.worker.running == 2
             pair.session.end()
             await pair.settle()
-            third = Asked()
+            third = Requester()
             tasks.start_soon(third.run, pair, a_call())
             await pair.settle()
             assert not third.answers
@@ -244,7 +244,7 @@ async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
     monkeypatch.setattr("opentabs_py.fleet.announcer.ANNOUNCE_AFTER", 0)
     with anyio.fail_after(PATIENT):
         async with a_pair(max_calls=1) as pair, anyio.create_task_group() as tasks:
-            tasks.start_soon(Asked().run, pair, a_call())
+            tasks.start_soon(Requester().run, pair, a_call())
             await pair.settle()
             assert pair.announcements()[-1].running == {ENDPOINT: 1}
             pair.session.end()
@@ -253,27 +253,27 @@ async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
 
 
 async def test_a_cancelled_request_cancels_its_call_and_then_nothing_is_left_of_it() -> None:
-    async with asking(a_call(record=True)) as (pair, asked):
+    async with requesting(a_call(record=True)) as (pair, requester):
         pair.session.calls[0][1]["on_record"](a_record())
-        asked.scope.cancel()
+        requester.scope.cancel()
         await pair.session.cancelled.wait()
         await pair.settle()
-        assert not pair.asks._open
+        assert not pair.requests._open
         assert pair.worker.running == 0
 
 
 async def test_a_worker_that_drains_ends_its_calls_refuses_others_and_says_so() -> None:
-    async with asking() as (pair, asked):
+    async with requesting() as (pair, requester):
         answered = f"{pair.wire.subjects.endpoint('operator')}.drain"
         pair.wire.publish(f"{pair.subject}.drain", reply=answered)
         await pair.settle()
         assert (answered, b"") in pair.wire.published
         assert [each.state for each in pair.announcements()][-2:] == ["serving", "draining"]
-        assert await pair.ask(a_call()) == Busy()
-        assert not asked.answers
+        assert await pair.request(a_call()) == Busy()
+        assert not requester.answers
         pair.session.end("done")
         await pair.settle()
-        assert asked.answer == Returned(value="done")
+        assert requester.answer == Returned(value="done")
         assert pair.announcements()[-1].state == "leaving"
 
 
@@ -281,21 +281,21 @@ async def test_a_worker_that_is_stopped_says_so_to_those_whose_calls_it_ends() -
     pair = Pair()
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
-            asked, stopped = Asked(), anyio.CancelScope()
+            requester, stopped = Requester(), anyio.CancelScope()
 
             async def run() -> None:
                 with stopped:
                     await pair.worker.run()
 
             tasks.start_soon(run)
-            await pair.asks.start()
+            await pair.requests.start()
             await pair.settle()
-            tasks.start_soon(asked.run, pair, a_call())
+            tasks.start_soon(requester.run, pair, a_call())
             await pair.session.called.wait()
             stopped.cancel()
-    assert isinstance(asked.answer, Failed)
-    assert asked.answer.code == "SERVER_STOPPED"
-    assert MAY_HAVE_RUN in asked.answer.message
+    assert isinstance(requester.answer, Failed)
+    assert requester.answer.code == "SERVER_STOPPED"
+    assert MAY_HAVE_RUN in requester.answer.message
     assert pair.announcements()[-1].state == "leaving"
     assert pair.wire.is_flushed
 
@@ -310,8 +310,8 @@ async def test_a_worker_describes_its_tools_and_those_of_others_are_none() -> No
                 a_tool("opentabs_tabs", OURSELVES),
             )
             assert list(pair.worker.owners) == ["chat", "mail"]
-            found = await pair.ask(ToolsAsk(owner="chat"))
-            none = await pair.ask(ToolsAsk(owner="talk"))
+            found = await pair.request(ToolsRequest(owner="chat"))
+            none = await pair.request(ToolsRequest(owner="talk"))
     assert isinstance(found, Tools)
     [tool] = found.tools
     assert (tool.name, tool.idle, tool.ceiling, tool.group) == ("chat_send", 3, 4, "Messages")
@@ -324,7 +324,7 @@ async def test_the_tabs_of_a_client_that_leaves_are_closed_once() -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair:
             await _open_tabs(pair, "c1", "c2")
-            assert await pair.ask(LeaveAsk(client="c1")) == Done()
+            assert await pair.request(LeaveRequest(client="c1")) == Done()
             assert pair.session.gone == [f"{ENDPOINT}.c1"]
             pair.worker._drop_endpoint(ENDPOINT)
             assert pair.session.gone == [f"{ENDPOINT}.c1", f"{ENDPOINT}.c2"]
@@ -333,7 +333,7 @@ async def test_the_tabs_of_a_client_that_leaves_are_closed_once() -> None:
 async def _open_tabs(pair: Pair, *clients: str | None) -> None:
     for client in clients:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(Asked().run, pair, a_call(tool=TABS_OPEN, client=client))
+            tasks.start_soon(Requester().run, pair, a_call(tool=TABS_OPEN, client=client))
             await pair.settle()
             pair.session.end()
 
@@ -345,14 +345,14 @@ async def test_of_an_endpoint_that_is_silent_for_long_the_calls_and_tabs_are_end
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair, anyio.create_task_group() as tasks:
             await _open_tabs(pair, "c1", None)
-            asked = Asked()
-            tasks.start_soon(asked.run, pair, a_call(client="c3"))
+            requester = Requester()
+            tasks.start_soon(requester.run, pair, a_call(client="c3"))
             await pair.settle()
             monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
             await pair.session.cancelled.wait()
             await pair.settle()
             assert pair.session.gone == [f"{ENDPOINT}.c1"]
-            asked.scope.cancel()
+            requester.scope.cancel()
     assert f"The endpoint {ENDPOINT} is gone: cancelled 1 call" in caplog.messages
 
 
@@ -360,7 +360,7 @@ async def test_while_nats_is_down_no_endpoint_counts_as_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.fleet.worker.LOOK_EVERY", 0.001)
-    async with asking() as (pair, asked):
+    async with requesting() as (pair, requester):
         pair.wire.is_up = False
         monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
         looks = pair.wire.looks
@@ -371,7 +371,7 @@ async def test_while_nats_is_down_no_endpoint_counts_as_gone(
         pair.wire.is_up = True
         pair.wire.relinked.notify()
         pair.session.end("done")
-    assert asked.answer == Returned(value="done")
+    assert requester.answer == Returned(value="done")
 
 
 async def test_a_beat_is_answered() -> None:
@@ -386,7 +386,7 @@ async def test_a_beat_is_answered() -> None:
 async def test_a_call_that_has_ended_does_not_run_again() -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair, anyio.create_task_group() as tasks:
-            tasks.start_soon(Asked().run, pair, a_call())
+            tasks.start_soon(Requester().run, pair, a_call())
             await pair.session.called.wait()
             pair.session.end()
             await pair.settle()
@@ -403,12 +403,12 @@ async def test_a_call_that_has_ended_does_not_run_again() -> None:
 
 
 async def test_a_call_that_its_endpoint_no_longer_knows_is_cancelled() -> None:
-    async with asking() as (pair, asked):
-        [ask_id] = pair.asks._open
-        subject = f"{pair.subject}.call.{ENDPOINT}.{ask_id}"
+    async with requesting() as (pair, requester):
+        [request_id] = pair.requests._open
+        subject = f"{pair.subject}.call.{ENDPOINT}.{request_id}"
         pair.wire.publish(subject, Packet(unknown=True).encode())
         await pair.session.cancelled.wait()
-        asked.scope.cancel()
+        requester.scope.cancel()
 
 
 async def test_only_the_first_packet_of_a_call_opens_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -431,7 +431,7 @@ async def test_what_was_lost_while_nats_was_down_is_sent_again_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.core.fleet.channel.REPEAT_AFTER", PATIENT)
-    async with asking() as (pair, asked):
+    async with requesting() as (pair, requester):
         pair.wire.is_up = False
         pair.session.end("done")
         await pair.settle()
@@ -440,4 +440,4 @@ async def test_what_was_lost_while_nats_was_down_is_sent_again_at_once(
         pair.wire.relinked.notify()
         assert len(pair.announcements()) == before + 1
         await pair.settle()
-        assert asked.answer == Returned(value="done")
+        assert requester.answer == Returned(value="done")

@@ -1,7 +1,7 @@
 """The messages between workers and endpoints, as JSON.
 
 A worker announces itself to all. Everything else travels on a channel of its own: its first
-message says what is asked, `ToolsAsk`, `CallAsk` or `LeaveAsk`; the answers follow, and `Tools`,
+message is a `ToolsRequest`, `CallRequest` or `LeaveRequest`; the answers follow, and `Tools`,
 `Returned`, `Failed`, `Done` or `Busy` is the last. The models are strict and frozen, and forbid
 unknown members.
 """
@@ -98,22 +98,22 @@ class EndpointAnnouncement(Model):
     leaving: bool = False
 
 
-class ToolsAsk(Model):
-    """Asks for the tools of one plugin or module."""
+class ToolsRequest(Model):
+    """Requests the tools of one plugin or module."""
 
     type: Literal["tools"] = "tools"
     owner: Name
 
 
-class LeaveAsk(Model):
+class LeaveRequest(Model):
     """Says that an MCP client disconnected, so the tabs that it opened can be closed."""
 
     type: Literal["leave"] = "leave"
     client: Text
 
 
-class CallAsk(Model):
-    """Asks to call a tool.
+class CallRequest(Model):
+    """Requests a call of a tool.
 
     `client` is the MCP client's session, by which it owns tabs; `client_name` says who makes the
     call, for users. With `record`, the answer contains the call's record; with `trace` too, and it
@@ -215,7 +215,7 @@ class Failed(Model):
 
 
 class Done(Model):
-    """What was asked has been done."""
+    """The request has been carried out."""
 
     type: Literal["done"] = "done"
 
@@ -226,7 +226,9 @@ class Busy(Model):
     type: Literal["busy"] = "busy"
 
 
-ToWorker = Annotated[ToolsAsk | CallAsk | LeaveAsk | Cancel, Field(discriminator="type")]
+ToWorker = Annotated[
+    ToolsRequest | CallRequest | LeaveRequest | Cancel, Field(discriminator="type")
+]
 ToEndpoint = Annotated[
     Tools | Sent | Progress | Logs | Returned | Failed | Done | Busy, Field(discriminator="type")
 ]

@@ -8,7 +8,7 @@ import pytest
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
-    CallAsk,
+    CallRequest,
     Cancel,
     EndpointAnnouncement,
     Failed,
@@ -36,7 +36,7 @@ def test_a_value_arrives_as_it_was(value: Any) -> None:
 
 
 def test_arguments_arrive_as_they_were() -> None:
-    ask = CallAsk(tool="t", arguments={"a": None, "b": {"c": None}}, idle=1, ceiling=2)
+    ask = CallRequest(tool="t", arguments={"a": None, "b": {"c": None}}, idle=1, ceiling=2)
     assert read_for_worker(encode(ask)) == ask
 
 

@@ -8,10 +8,10 @@ import anyio
 import pytest
 
 from opentabs_py.core.fleet.channel import Packet
-from opentabs_py.core.fleet.messages import CallAsk, Returned, ToEndpoint, encode
+from opentabs_py.core.fleet.messages import CallRequest, Returned, ToEndpoint, encode
 from opentabs_py.errors import ChainError
-from opentabs_py.fleet.asks import Asks, NotDeliveredError
 from opentabs_py.fleet.link import NatsLink
+from opentabs_py.fleet.requests import NotDeliveredError, WorkerRequests
 from tests.core.fleet.test_pool import worker
 from tests.fleet.pair import ENDPOINT, MOST, Wire, a_call
 from tests.fleet.test_endpoint import FakeLink
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 A = worker("a")
 
 
-class Asking:
+class Requesting:
     """An endpoint whose workers are played by the test.
 
     Attributes:
@@ -34,12 +34,14 @@ class Asking:
         self.wire = Wire()
         self.lost: list[str] = []
         self.outcomes: list[ToEndpoint | Exception] = []
-        self.asks = Asks(cast("NatsLink", self.wire), ENDPOINT, most=MOST, on_lost=self.lost.append)
+        self.requests = WorkerRequests(
+            cast("NatsLink", self.wire), ENDPOINT, most=MOST, on_lost=self.lost.append
+        )
         self.subject = self.wire.subjects.worker("a", A.instance)
 
-    async def ask(self, handle: Callable[[ToEndpoint], None] = lambda _: None) -> None:
+    async def request(self, handle: Callable[[ToEndpoint], None] = lambda _: None) -> None:
         try:
-            self.outcomes.append(await self.asks.ask(A, a_call(), handle))
+            self.outcomes.append(await self.requests.request(A, a_call(), handle))
         except (ChainError, NotDeliveredError) as error:
             self.outcomes.append(error)
 
@@ -62,17 +64,19 @@ class Asking:
 
     def say(self, packet: Packet) -> None:
         """Answer the only request as the worker."""
-        [ask_id] = self.asks._open
-        self.wire.publish(f"{self.wire.subjects.endpoint(ENDPOINT)}.call.{ask_id}", packet.encode())
+        [request_id] = self.requests._open
+        self.wire.publish(
+            f"{self.wire.subjects.endpoint(ENDPOINT)}.call.{request_id}", packet.encode()
+        )
 
 
 @asynccontextmanager
-async def asking() -> AsyncGenerator[Asking]:
-    endpoint = Asking()
+async def requesting() -> AsyncGenerator[Requesting]:
+    endpoint = Requesting()
     with anyio.fail_after(PATIENT):
-        await endpoint.asks.start()
+        await endpoint.requests.start()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(endpoint.asks.run)
+            tasks.start_soon(endpoint.requests.run)
             yield endpoint
             tasks.cancel_scope.cancel()
 
@@ -85,43 +89,47 @@ async def until(condition: Callable[[], bool]) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Endpoints send beats often, and a worker is gone as soon as nobody listens, not before."""
-    monkeypatch.setattr("opentabs_py.fleet.asks.BEAT_EVERY", 0.001)
+    monkeypatch.setattr("opentabs_py.fleet.requests.BEAT_EVERY", 0.001)
     monkeypatch.setattr("opentabs_py.core.fleet.liveness.ABSENT_FOR", 0)
     monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", PATIENT)
 
 
-async def test_what_cannot_be_sent_is_not_asked() -> None:
-    asks = Asks(cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None)
-    lone_surrogate = CallAsk(tool="chat_send", arguments={"text": "\ud800"}, idle=1, ceiling=1)
+async def test_a_request_that_cannot_be_sent_opens_nothing() -> None:
+    requests = WorkerRequests(
+        cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None
+    )
+    lone_surrogate = CallRequest(tool="chat_send", arguments={"text": "\ud800"}, idle=1, ceiling=1)
     with pytest.raises(ValueError, match="surrogates"):
-        await asks.ask(worker("a"), lone_surrogate)
-    assert not asks._open
+        await requests.request(worker("a"), lone_surrogate)
+    assert not requests._open
 
 
 async def test_a_worker_that_is_gone_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    asks = Asks(cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None)
-    asks.hold(worker("a"))
-    asks._lose(worker("a").instance)
+    requests = WorkerRequests(
+        cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None
+    )
+    requests.hold(worker("a"))
+    requests._lose(worker("a").instance)
     assert caplog.messages == ["The worker a on h (pid 1) is gone"]
 
 
 @pytest.mark.usefixtures("quick")
 async def test_a_request_that_no_worker_received_is_known_not_to_be_delivered() -> None:
-    async with asking() as endpoint:
-        await endpoint.ask()
+    async with requesting() as endpoint:
+        await endpoint.request()
         [outcome] = endpoint.outcomes
         assert isinstance(outcome, NotDeliveredError)
         assert endpoint.lost == [A.instance]
-        assert not endpoint.asks._open
+        assert not endpoint.requests._open
 
 
 @pytest.mark.usefixtures("quick")
 async def test_a_request_that_may_have_arrived_ends_with_its_worker_as_one_that_may_have_run() -> (
     None
 ):
-    async with asking() as endpoint, anyio.create_task_group() as tasks:
+    async with requesting() as endpoint, anyio.create_task_group() as tasks:
         await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
-        tasks.start_soon(endpoint.ask)
+        tasks.start_soon(endpoint.request)
         await endpoint.wire.settle()
         endpoint.say(Packet(acknowledged=1))
         await endpoint.wire.settle()
@@ -135,9 +143,9 @@ async def test_a_request_that_may_have_arrived_ends_with_its_worker_as_one_that_
 async def test_only_silence_ends_a_request_of_which_nobody_knows_whether_it_arrived(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with asking() as endpoint, anyio.create_task_group() as tasks:
+    async with requesting() as endpoint, anyio.create_task_group() as tasks:
         endpoint.wire.loses = f"{endpoint.subject}.call"
-        tasks.start_soon(endpoint.ask)
+        tasks.start_soon(endpoint.request)
         await until(lambda: endpoint.beats() > 3)  # to which nobody listens
         assert endpoint.outcomes == []
         monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
@@ -146,26 +154,26 @@ async def test_only_silence_ends_a_request_of_which_nobody_knows_whether_it_arri
 
 
 @pytest.mark.usefixtures("quick")
-async def test_a_worker_that_goes_while_nothing_is_asked_of_it_is_noticed_and_forgotten() -> None:
-    async with asking() as endpoint:
-        endpoint.asks.hold(A)
+async def test_a_worker_that_goes_without_an_open_request_is_noticed_and_forgotten() -> None:
+    async with requesting() as endpoint:
+        endpoint.requests.hold(A)
         await until(lambda: endpoint.lost == [A.instance])
-        assert not endpoint.asks._held
+        assert not endpoint.requests._held
 
 
 @pytest.mark.usefixtures("quick")
 async def test_a_worker_is_told_that_the_endpoint_is_there_as_long_as_it_is_needed() -> None:
-    async with asking() as endpoint:
+    async with requesting() as endpoint:
         await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
         await until(lambda: endpoint.wire.looks > 3)
         assert endpoint.beats() == 0
-        endpoint.asks.hold(A)
-        endpoint.asks.hold(A)
-        endpoint.asks.release(A.instance)
+        endpoint.requests.hold(A)
+        endpoint.requests.hold(A)
+        endpoint.requests.release(A.instance)
         beats = endpoint.beats()
         await until(lambda: endpoint.beats() > beats + 2)
-        endpoint.asks.release(A.instance)
-        await until(lambda: not endpoint.asks._in_use)
+        endpoint.requests.release(A.instance)
+        await until(lambda: not endpoint.requests._in_use)
         beats, looks = endpoint.beats(), endpoint.wire.looks
         await until(lambda: endpoint.wire.looks > looks + 3)
         assert endpoint.beats() == beats
@@ -173,11 +181,11 @@ async def test_a_worker_is_told_that_the_endpoint_is_there_as_long_as_it_is_need
 
 
 async def test_a_worker_that_answers_beats_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opentabs_py.fleet.asks.BEAT_EVERY", 0.001)
-    async with asking() as endpoint:
+    monkeypatch.setattr("opentabs_py.fleet.requests.BEAT_EVERY", 0.001)
+    async with requesting() as endpoint:
         await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
-        endpoint.asks.hold(A)
-        used = endpoint.asks._in_use[A.instance].liveness
+        endpoint.requests.hold(A)
+        used = endpoint.requests._in_use[A.instance].liveness
         endpoint.wire.publish(f"{endpoint.wire.subjects.endpoint(ENDPOINT)}.beat.{A.instance}")
         gone_at = used.gone_at()
         await until(lambda: used.gone_at() > gone_at)
@@ -187,16 +195,16 @@ async def test_a_worker_that_answers_beats_is_not_lost(monkeypatch: pytest.Monke
 async def test_without_nats_nothing_is_lost_until_it_has_been_down_for_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async with asking() as endpoint, anyio.create_task_group() as tasks:
+    async with requesting() as endpoint, anyio.create_task_group() as tasks:
         await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
-        tasks.start_soon(endpoint.ask)
+        tasks.start_soon(endpoint.request)
         await endpoint.wire.settle()
         endpoint.wire.is_up = False
         monkeypatch.setattr("opentabs_py.core.fleet.liveness.SILENT_FOR", 0)
         looks = endpoint.wire.looks
         await until(lambda: endpoint.wire.looks > looks + 4)
         assert endpoint.outcomes == []
-        monkeypatch.setattr("opentabs_py.fleet.asks.UNLINKED_FOR", 0)
+        monkeypatch.setattr("opentabs_py.fleet.requests.UNLINKED_FOR", 0)
         await until(lambda: bool(endpoint.outcomes))
         assert endpoint.code == "FLEET_NOT_CONNECTED"
         assert endpoint.lost == []
@@ -206,12 +214,12 @@ async def test_workers_have_time_to_come_back_when_nats_does_and_what_was_lost_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("opentabs_py.core.fleet.channel.REPEAT_AFTER", PATIENT)
-    monkeypatch.setattr("opentabs_py.fleet.asks.BEAT_EVERY", PATIENT)
-    async with asking() as endpoint, anyio.create_task_group() as tasks:
+    monkeypatch.setattr("opentabs_py.fleet.requests.BEAT_EVERY", PATIENT)
+    async with requesting() as endpoint, anyio.create_task_group() as tasks:
         endpoint.wire.loses = endpoint.subject
-        tasks.start_soon(endpoint.ask)
+        tasks.start_soon(endpoint.request)
         await endpoint.wire.settle()
-        used = endpoint.asks._in_use[A.instance].liveness
+        used = endpoint.requests._in_use[A.instance].liveness
         gone_at, [sent] = used.gone_at(), endpoint.packets()
         endpoint.wire.relinked.notify()
         assert endpoint.packets() == [sent, sent]
@@ -220,9 +228,9 @@ async def test_workers_have_time_to_come_back_when_nats_does_and_what_was_lost_i
 
 
 async def test_an_answer_that_is_not_valid_ends_the_request() -> None:
-    async with asking() as endpoint, anyio.create_task_group() as tasks:
+    async with requesting() as endpoint, anyio.create_task_group() as tasks:
         await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
-        tasks.start_soon(endpoint.ask)
+        tasks.start_soon(endpoint.request)
         await endpoint.wire.settle()
         endpoint.say(Packet(number=0, piece=b"nonsense", acknowledged=1))
         await until(lambda: bool(endpoint.outcomes))
@@ -230,7 +238,7 @@ async def test_an_answer_that_is_not_valid_ends_the_request() -> None:
 
 
 async def test_a_worker_that_answers_a_request_which_is_unknown_is_told_so() -> None:
-    async with asking() as endpoint:
+    async with requesting() as endpoint:
         subject = f"{endpoint.wire.subjects.endpoint(ENDPOINT)}.call.{'a' * 32}"
         packet = Packet(number=0, piece=encode(Returned())).encode()
         endpoint.wire.publish(subject, packet)

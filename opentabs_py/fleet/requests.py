@@ -38,11 +38,11 @@ LAST: Final = (Tools, Returned, Failed, Done, Busy)
 
 
 class NotDeliveredError(Exception):
-    """Nothing of what was asked has reached the worker."""
+    """No part of the request has reached the worker."""
 
 
 @dataclass(slots=True)
-class _Ask:
+class _OpenRequest:
     worker: Announcement
     channel: NatsChannel
     handle: Callable[[ToEndpoint], None]
@@ -57,7 +57,7 @@ class _Ask:
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker of which something is asked.
+    """A worker with open requests.
 
     Attributes:
         announced: What it announced.
@@ -70,14 +70,14 @@ class _Worker:
     window: CongestionWindow = field(default_factory=CongestionWindow)
 
 
-class Asks:
+class WorkerRequests:
     """The open channels of an endpoint.
 
     Args:
         link: The connection.
         endpoint: The endpoint's id.
         most: The longest message to accept, in bytes.
-        on_lost: Called with the run of each worker that was lost while something was asked of it.
+        on_lost: Called with the run of each worker that was lost while it had open requests.
     """
 
     def __init__(
@@ -88,9 +88,9 @@ class Asks:
         self._subject = link.subjects.endpoint(endpoint)
         self._most = most
         self._on_lost = on_lost
-        self._open: dict[str, _Ask] = {}
+        self._open: dict[str, _OpenRequest] = {}
         self._in_use: dict[str, _Worker] = {}  # by instance
-        self._held: Counter[str] = Counter()  # for other reasons than what is asked
+        self._held: Counter[str] = Counter()  # for other reasons than open requests
 
     async def start(self) -> None:
         """Listen for answers."""
@@ -117,22 +117,24 @@ class Asks:
 
     def _gone_at(self) -> dict[str, float]:
         """Return when each worker in use counts as gone, if nothing is heard of it until then."""
-        awaiting = {ask.worker.instance for ask in self._open.values() if ask.may_be_undelivered}
+        awaiting = {
+            request.worker.instance for request in self._open.values() if request.may_be_undelivered
+        }
         return {
             instance: worker.liveness.gone_at(awaiting=instance in awaiting)
             for instance, worker in self._in_use.items()
         }
 
     def _beat(self) -> None:
-        asked = {each.worker.instance for each in self._open.values()} | self._held.keys()
-        for instance in self._in_use.keys() - asked:
+        in_use = {each.worker.instance for each in self._open.values()} | self._held.keys()
+        for instance in self._in_use.keys() - in_use:
             del self._in_use[instance]
         for instance, worker in self._in_use.items():
             beat = f"{self._subject_of(worker.announced)}.beat.{self._endpoint}"
             self._link.publish(beat, reply=f"{self._subject}.beat.{instance}")
 
     def hold(self, worker: Announcement) -> None:
-        """Stay there for a worker although nothing is asked of it."""
+        """Stay there for a worker although it has no open request."""
         self._use(worker)
         self._held[worker.instance] += 1
 
@@ -141,17 +143,17 @@ class Asks:
         self._held[instance] -= 1
         self._held = +self._held
 
-    async def ask(
+    async def request(
         self,
         worker: Announcement,
         message: ToWorker,
         handle: Callable[[ToEndpoint], None] = lambda _: None,
     ) -> ToEndpoint:
-        """Ask something of a worker, and return its last answer; if cancelled, cancel it there.
+        """Send a request to a worker, and return its last answer; if cancelled, cancel it there.
 
         Args:
             worker: The worker.
-            message: What to ask.
+            message: What to request.
             handle: Called with each answer before the last; must not block or raise.
 
         Raises:
@@ -159,19 +161,19 @@ class Asks:
             ChainError: The worker is gone, or its answer is not valid.
         """
         data = encode(message)  # which raises if it is not valid, before anything is open
-        ask_id = secrets.token_hex(16)
-        reply = f"{self._subject}.call.{ask_id}"
+        request_id = secrets.token_hex(16)
+        reply = f"{self._subject}.call.{request_id}"
         window = self._use(worker).window
-        subject = f"{self._subject_of(worker)}.call.{self._endpoint}.{ask_id}"
+        subject = f"{self._subject_of(worker)}.call.{self._endpoint}.{request_id}"
         channel = NatsChannel(self._link, subject, most=self._most, window=window, reply=reply)
         answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
-        ask = self._open[ask_id] = _Ask(worker, channel, handle, answer)
+        request = self._open[request_id] = _OpenRequest(worker, channel, handle, answer)
         channel.send(data)
         try:
             return await answer
         except asyncio.CancelledError:
-            if ask_id in self._open:  # it stays open until the worker has heard of it
-                ask.handle = lambda _: None
+            if request_id in self._open:  # it stays open until the worker has heard of it
+                request.handle = lambda _: None
                 channel.send(encode(Cancel()))
             raise
 
@@ -193,60 +195,60 @@ class Asks:
             else:
                 worker.liveness.handle_heard(now)
         elif what == "call":
-            ask = self._open.get(rest)
-            if ask is not None and message.absent:
-                ask.absent += 1
-                self._in_use[ask.worker.instance].liveness.handle_absent(now)
-            elif ask is not None:
-                self._in_use[ask.worker.instance].liveness.handle_heard(now)
-                self._handle_packet(rest, ask, message.data)
+            request = self._open.get(rest)
+            if request is not None and message.absent:
+                request.absent += 1
+                self._in_use[request.worker.instance].liveness.handle_absent(now)
+            elif request is not None:
+                self._in_use[request.worker.instance].liveness.handle_heard(now)
+                self._handle_packet(rest, request, message.data)
             elif message.reply:
                 self._link.publish(message.reply, Packet(unknown=True).encode())
 
-    def _handle_packet(self, ask_id: str, ask: _Ask, data: bytes) -> None:
+    def _handle_packet(self, request_id: str, request: _OpenRequest, data: bytes) -> None:
         try:
             packet = Packet.decode(data)
             if packet.unknown:
-                self._end(ask_id, failures.worker_lost(ask.worker.name))
+                self._end(request_id, failures.worker_lost(request.worker.name))
                 return
-            for text in ask.channel.receive(packet):
+            for text in request.channel.receive(packet):
                 answer = read_for_endpoint(text)
                 if isinstance(answer, LAST):
-                    ask.channel.acknowledge()
-                    self._end(ask_id, answer)
+                    request.channel.acknowledge()
+                    self._end(request_id, answer)
                     return
-                ask.handle(answer)
+                request.handle(answer)
         except ProtocolError as error:
-            self._end(ask_id, failures.invalid_worker_answer(ask.worker.name, str(error)))
+            self._end(request_id, failures.invalid_worker_answer(request.worker.name, str(error)))
 
-    def _end(self, ask_id: str, outcome: "ToEndpoint | Exception") -> None:
-        ask = self._open.pop(ask_id)
-        ask.channel.close()
-        if ask.answer.done():
+    def _end(self, request_id: str, outcome: "ToEndpoint | Exception") -> None:
+        request = self._open.pop(request_id)
+        request.channel.close()
+        if request.answer.done():
             return  # no caller waits for it
         if isinstance(outcome, Exception):
-            ask.answer.set_exception(outcome)
+            request.answer.set_exception(outcome)
         else:
-            ask.answer.set_result(outcome)
+            request.answer.set_result(outcome)
 
     def _lose(self, instance: str) -> None:
         worker = self._in_use.pop(instance).announced
         logger.warning("The worker %s on %s (pid %d) is gone", worker.name, worker.host, worker.pid)
         del self._held[instance]
-        for ask_id, ask in [*self._open.items()]:
-            if ask.worker.instance == instance:
-                never = ask.absent >= ask.channel.published
-                lost = failures.worker_lost(ask.worker.name)
-                self._end(ask_id, NotDeliveredError() if never else lost)
+        for request_id, request in [*self._open.items()]:
+            if request.worker.instance == instance:
+                never = request.absent >= request.channel.published
+                lost = failures.worker_lost(request.worker.name)
+                self._end(request_id, NotDeliveredError() if never else lost)
         self._on_lost(instance)
 
     def _end_all(self, error: Exception) -> None:
-        for ask_id in [*self._open]:
-            self._end(ask_id, error)
+        for request_id in [*self._open]:
+            self._end(request_id, error)
 
     def _handle_relinked(self) -> None:
         now = anyio.current_time()
         for worker in self._in_use.values():
             worker.liveness.handle_relinked(now)
-        for ask in self._open.values():
-            ask.channel.relink()
+        for request in self._open.values():
+            request.channel.relink()
