@@ -81,7 +81,7 @@ async def test_frozen_adapters_that_replace_the_registry_work_side_by_side(
 ) -> None:
     plugins = [build(tmp_path / name, name) for name in ("one", "two", "three")]
     async with OpenTabs(plugins=plugins, settings=load_settings(port=0)) as tabs:
-        assert tabs.quarantined == []
+        assert tabs.skipped_plugins == []
         await tabs.open(f"{site}/built")
 
         values = [await tabs.call(f"acme_{name}_whoami") for name in ("one", "two", "three")]

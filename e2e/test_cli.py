@@ -129,7 +129,7 @@ def test_call_of_a_plugin_that_is_not_built_says_to_build_it(tmp_path: Path) -> 
     run = opentabs("call", "probe_echo", "--plugin", str(tmp_path))
 
     assert run.returncode == 2
-    assert "There is no tool 'probe_echo', and a plugin was left out" in run.stderr
+    assert "There is no tool 'probe_echo', and a plugin was skipped" in run.stderr
     assert "Build the plugin first" in run.stderr
 
 
@@ -141,7 +141,7 @@ def test_without_a_chromium_the_error_lists_the_remedies() -> None:
     assert "Traceback" not in run.stderr
 
 
-def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> None:
+def test_tools_lists_names_arguments_and_what_is_skipped(tmp_path: Path) -> None:
     run = opentabs("tools", "--plugin", str(PROBE), "--plugin", str(tmp_path), "--json")
 
     listed = json.loads(run.stdout)
@@ -159,7 +159,7 @@ def test_tools_lists_names_arguments_and_what_is_left_out(tmp_path: Path) -> Non
         "tabs_open",
     ]
     assert listed[2]["inputSchema"]["properties"]["tabId"]["type"] == "integer"
-    assert f"left out: {tmp_path} has no package.json" in run.stderr.replace("\n", " ")
+    assert f"skipped: {tmp_path} has no package.json" in run.stderr.replace("\n", " ")
 
 
 def test_doctor_finds_every_hop_working_and_reads_the_users_plugins(tmp_path: Path) -> None:

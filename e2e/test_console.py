@@ -548,7 +548,7 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
         served.registry.gate.set_rules({})
 
 
-async def test_settings_that_were_typed_stay_while_their_plugin_is_left_out(
+async def test_settings_that_were_typed_stay_while_their_plugin_is_skipped(
     page: Page, tab: Page, served: OpenTabs, directory: Path
 ) -> None:
     await go(page, "plugins/lacking")

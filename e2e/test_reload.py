@@ -232,9 +232,9 @@ async def test_a_plugin_that_breaks_is_served_on_as_it_was_and_the_problem_is_lo
     changes = await tabs.reload_plugins()
     again = await tabs.reload_plugins()
 
-    assert [each.directory for each in changes.quarantined] == [plugin]
-    assert (changes.changed, changes.removed, again.quarantined) == ((), (), ())
-    assert [each.directory for each in tabs.quarantined] == [plugin]
+    assert [each.directory for each in changes.skipped] == [plugin]
+    assert (changes.changed, changes.removed, again.skipped) == ((), (), ())
+    assert [each.directory for each in tabs.skipped_plugins] == [plugin]
     assert await version(tabs) == "1"
     assert await notes(page) == ["came 1"]
     told = [r for r in caplog.records if "tools.json: is not JSON" in r.getMessage()]
@@ -242,7 +242,7 @@ async def test_a_plugin_that_breaks_is_served_on_as_it_was_and_the_problem_is_lo
 
     write_plugin(plugin, "2")
     assert (await tabs.reload_plugins()).changed == ("chat",)
-    assert tabs.quarantined == []
+    assert tabs.skipped_plugins == []
     assert await version(tabs) == "2"
 
 

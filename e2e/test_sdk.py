@@ -86,7 +86,7 @@ async def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def running(plugin: Path) -> AsyncGenerator[OpenTabs]:
     settings = load_settings(port=0, settings={"sdk-probe": {"colour": "green"}})
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
-        assert tabs.quarantined == []
+        assert tabs.skipped_plugins == []
         yield tabs
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
         ToolFailedError,
         TraceError,
     )
-    from opentabs_py.plugins.plugin import PluginChanges, Quarantined
+    from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.declare import skill, tool
     from opentabs_py.python_tools.module import Module, ToolStream
     from opentabs_py.python_tools.progress import Progress
@@ -69,12 +69,12 @@ __all__ = [
     "PluginView",
     "Progress",
     "ProgressReport",
-    "Quarantined",
     "RecordingError",
     "ReportError",
     "RunningCall",
     "Server",
     "Settings",
+    "SkippedPlugin",
     "ToolError",
     "ToolFailedError",
     "ToolStream",
@@ -112,7 +112,7 @@ _PLACES = {
     "PluginView": "opentabs_py.session.plugins",
     "Progress": "opentabs_py.python_tools.progress",
     "ProgressReport": "opentabs_py.core.progress",
-    "Quarantined": "opentabs_py.plugins.plugin",
+    "SkippedPlugin": "opentabs_py.plugins.plugin",
     "RecordingError": "opentabs_py.errors",
     "ReportError": "opentabs_py.errors",
     "RunningCall": "opentabs_py.calling.running",

@@ -85,12 +85,12 @@ async def _prepare(
     tabs: "OpenTabs", tool: str, urls: Sequence[str], say: Callable[[str], None], *, in_fleet: bool
 ) -> None:
     """Warn of plugins that have problems, and open the pages that the call needs."""
-    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
-    from opentabs_py.session.plugins import refuse_left_out
+    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
+    from opentabs_py.session.plugins import refuse_skipped
 
-    print_quarantined(tabs.quarantined)
+    print_skipped(tabs.skipped_plugins)
     warn_of_stale(tabs.plugins)
-    refuse_left_out(tool, tabs.registry, tabs.quarantined)
+    refuse_skipped(tool, tabs.registry, tabs.skipped_plugins)
     for url in urls:
         say(f"Opening {url}")
         await tabs.open(url)

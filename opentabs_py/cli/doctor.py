@@ -169,9 +169,9 @@ def _look_at_plugins() -> str:
 
     settings = gather_settings()
     sources = Sources(settings.plugins, settings.plugin_folders)
-    plugins, quarantined = load_plugins(sources.plugins(), settings.settings)
-    if quarantined:
-        raise PluginError("\n".join(each.reason for each in quarantined))
+    plugins, skipped = load_plugins(sources.plugins(), settings.settings)
+    if skipped:
+        raise PluginError("\n".join(each.reason for each in skipped))
     names = ", ".join(plugin.manifest.name for plugin in plugins)
     old = [plugin.manifest.name for plugin in plugins if plugin.manifest.sdk_version is None]
     return "; ".join([names or "none configured", *(f"{name}: {UNKNOWN}" for name in old)])

@@ -5,13 +5,13 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opentabs_py.plugins.plugin import Plugin, Quarantined
+    from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 
 
-def print_quarantined(quarantined: "Sequence[Quarantined]") -> None:
-    """Warn about each plugin that was left out, and say why."""
-    for each in quarantined:
-        _warn(f"left out: {each.reason}")
+def print_skipped(skipped: "Sequence[SkippedPlugin]") -> None:
+    """Warn about each plugin that was skipped, and say why."""
+    for each in skipped:
+        _warn(f"skipped: {each.reason}")
 
 
 def warn_of_stale(plugins: "Sequence[Plugin]") -> None:

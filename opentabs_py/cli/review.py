@@ -149,7 +149,7 @@ def _load(wanted: str, settings: "Settings") -> "Plugin":
 def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     from rich.table import Table
 
-    from opentabs_py.cli.plugin_warnings import print_quarantined
+    from opentabs_py.cli.plugin_warnings import print_skipped
     from opentabs_py.cli.terminal import err, out, write_json
     from opentabs_py.consent.reviews import find_standing
     from opentabs_py.plugins.build_content import content_digest
@@ -158,7 +158,7 @@ def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     from opentabs_py.session.standings import exempting
 
     directories = Sources(settings.plugins, settings.plugin_folders).plugins()
-    loaded, quarantined = load_plugins(directories, settings.settings)
+    loaded, skipped = load_plugins(directories, settings.settings)
     approvals, find_exempt = reviews.approvals(), exempting(settings)
     rows: list[tuple[Plugin, str, Approval | None]] = []
     for each in loaded:
@@ -170,7 +170,7 @@ def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     if as_json:
         write_json([_as_json(each, what, approval) for each, what, approval in rows])
         return
-    print_quarantined(quarantined)
+    print_skipped(skipped)
     if not rows:
         err.print("No plugins are installed: your settings name none.")
         return

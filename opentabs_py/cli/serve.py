@@ -167,8 +167,8 @@ def _check_plugins(settings: "Settings") -> None:
     from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
 
     sources = Sources(settings.plugins, settings.plugin_folders)
-    loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
-    refuse_unknown_plugins(settings.settings, loaded, quarantined)
+    loaded, skipped = load_plugins(sources.plugins(), settings.settings)
+    refuse_unknown_plugins(settings.settings, loaded, skipped)
 
 
 def _check_pipes() -> None:

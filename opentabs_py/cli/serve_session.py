@@ -69,7 +69,7 @@ async def serve_session(
         beside: Runs as long as the server; the plugins' start pages are then opened.
     """
     from opentabs_py.cli.asking import is_someone_there
-    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
     from opentabs_py.cli.terminal_answers import answer_in_terminal
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
@@ -88,7 +88,7 @@ async def serve_session(
     directory = Path.cwd()  # which may be deleted later
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
-        print_quarantined(tabs.quarantined)
+        print_skipped(tabs.skipped_plugins)
         warn_of_stale(tabs.plugins)
         if browser == "none" and tabs.needs_browser:
             _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
@@ -131,7 +131,7 @@ def _log_what_is_served(
     if endpoint is not None:
         workers = tabs.fleet.directory.usable
         logger.info("%s of the fleet at %s", quantity(len(workers), "worker"), endpoint.addresses)
-    elif not (tabs.plugins or tabs.quarantined or tabs.tools or settings.webmcp):
+    elif not (tabs.plugins or tabs.skipped_plugins or tabs.tools or settings.webmcp):
         logger.warning(
             "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
             "DIR, or Python tools with --tools FILE."

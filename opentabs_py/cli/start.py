@@ -240,8 +240,8 @@ def _report_started(state: "ServerState") -> None:
     if status["fleet"] is not None:
         owners = fleet_text(status["fleet"])
     flag = name_flag(state.name)
-    for reason in status["leftOut"]:
-        warn(f"left out: {reason}")
+    for reason in status["skipped"]:
+        warn(f"skipped: {reason}")
     err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {owners}", highlight=False)
     err.print(f"  MCP     {state.mcp_url}", soft_wrap=True)
     err.print(f"  log     {state.log}", soft_wrap=True)

@@ -103,8 +103,8 @@ def _print(report: dict[str, Any]) -> None:
         rows.add_row("  tabs" if index == 0 else "", text)
     for action in filter(None, (browser["userAction"] for browser in report["browsers"])):
         rows.add_row("  [yellow]waits[/]", escape(action))
-    for reason in report["leftOut"]:
-        rows.add_row("  [yellow]left out[/]", escape(reason))
+    for reason in report["skipped"]:
+        rows.add_row("  [yellow]skipped[/]", escape(reason))
     out.print(rows)
 
 

@@ -71,7 +71,7 @@ def tools(
     from rich.table import Table
 
     from opentabs_py.cli.costs import write_costs
-    from opentabs_py.cli.plugin_warnings import print_quarantined
+    from opentabs_py.cli.plugin_warnings import print_skipped
     from opentabs_py.cli.terminal import err, out, write_json
     from opentabs_py.core.page_arguments import TAB_ID
     from opentabs_py.plugins.folders import Sources
@@ -83,15 +83,15 @@ def tools(
     if rows is None:
         settings = gather_settings(plugins)
         sources = Sources(settings.plugins, settings.plugin_folders)
-        loaded, quarantined = load_plugins(sources.plugins(), settings.settings)
-        refuse_unknown_plugins(settings.settings, loaded, quarantined)
-        print_quarantined(quarantined)
+        loaded, skipped = load_plugins(sources.plugins(), settings.settings)
+        refuse_unknown_plugins(settings.settings, loaded, skipped)
+        print_skipped(skipped)
         standings = _standings(loaded, settings)
         _warn_of_off(standings)
         rows = [*_of_pages(loaded, settings), *_of_python(plugins.load_tools())]
         _refuse_namesakes(rows)
         rows = _turned_on(rows, settings, standings)
-        is_broken = bool(quarantined and not loaded)
+        is_broken = bool(skipped and not loaded)
     rows.sort(key=lambda row: row.listing.name)
     if search is not None:
         rows = _matching(rows, search)
@@ -143,7 +143,7 @@ def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
 
 
 def _of_server(name: str | None) -> list[_Row] | None:
-    """Return the tools of a running server, and warn about what it left out.
+    """Return the tools of a running server, and warn about what it skipped.
 
     Returns:
         None if no server is named and the default one is not running.
@@ -157,8 +157,8 @@ def _of_server(name: str | None) -> list[_Row] | None:
     if state is None:
         return None
     client = LocalClient(state)
-    for reason in client.status()["leftOut"]:
-        warn(f"left out: {reason}")
+    for reason in client.status()["skipped"]:
+        warn(f"skipped: {reason}")
     return [
         _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
         for each in client.tools()

@@ -147,10 +147,10 @@ class _Drain:
 
 
 async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> None:
-    from opentabs_py.cli.plugin_warnings import print_quarantined, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
 
     logger = logging.getLogger("opentabs_py")
-    print_quarantined(tabs.quarantined)
+    print_skipped(tabs.skipped_plugins)
     warn_of_stale(tabs.plugins)
     for browser in tabs.browsers.values():
         for url in urls:

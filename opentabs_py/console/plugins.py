@@ -6,14 +6,14 @@ from typing import Any, Protocol
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.requests import BadRequestError
 from opentabs_py.core.consent import Standing
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 
 
 class ServedPlugins(Protocol):
     """The plugins of a server, and the user's reviews of them."""
 
     plugins: list[Plugin]
-    quarantined: list[Quarantined]
+    skipped: list[SkippedPlugin]
     standings: dict[str, Standing]
     reviews: Reviews
 

@@ -13,7 +13,7 @@ from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.core.tab_numbers import browser_of, numbers_of
 from opentabs_py.core.text import shorten
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 from opentabs_py.server.registry import ToolRegistry
 
 LONGEST_TITLE: Final = 300
@@ -158,10 +158,10 @@ def browser_rows(pages: Pages) -> Rows:
     }
 
 
-def problem_rows(quarantined: Sequence[Quarantined], pages: Pages) -> Rows:
-    """Return what is wrong with plugins: those left out, and those that a page refused."""
+def problem_rows(skipped: Sequence[SkippedPlugin], pages: Pages) -> Rows:
+    """Return what is wrong with plugins: those skipped, and those that a page refused."""
     rows: Rows = {}
-    for each in quarantined:
+    for each in skipped:
         key = f"{each.directory}\n{each.reason}"
         rows[key] = {
             "id": key,

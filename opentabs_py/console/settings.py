@@ -106,10 +106,10 @@ class SettingsForm:
         served = self.plugins.find(name)
         if served is not None:
             return served.parsed, served.config
-        for left_out in self.plugins.quarantined:
-            # A setting that is missing may be why it is left out.
-            if left_out.plugin == name:
-                return load_plugin(left_out.directory).parsed, None
+        for skipped in self.plugins.skipped:
+            # A setting that is missing may be why it is skipped.
+            if skipped.plugin == name:
+                return load_plugin(skipped.directory).parsed, None
         raise NoSuchPluginError
 
 

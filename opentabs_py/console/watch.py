@@ -178,7 +178,7 @@ class Watch:
             revision=self._revision,
         )
         self.board.set("plugins", rows)
-        self.board.set("problems", problem_rows(self._plugins.quarantined, self._pages))
+        self.board.set("problems", problem_rows(self._plugins.skipped, self._pages))
 
     def _handle_tools(self) -> None:
         self._revision += 1

@@ -23,7 +23,7 @@ from opentabs_py.plugins.files import (
     read_within,
 )
 from opentabs_py.plugins.manifest_cache import Build, ManifestCache
-from opentabs_py.plugins.plugin import Plugin, Quarantined, SourceMapFile
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin, SourceMapFile
 
 logger = logging.getLogger(__name__)
 
@@ -178,7 +178,7 @@ def load_plugins(
     served: Iterable[Plugin] = (),
     cache: ManifestCache | None = None,
     now: Callable[[], int] = time.time_ns,
-) -> tuple[list[Plugin], list[Quarantined]]:
+) -> tuple[list[Plugin], list[SkippedPlugin]]:
     """Load all valid plugins; return the others with the reason.
 
     If two plugins share a name, or two tools share an MCP name, both are refused, except a plugin
@@ -202,10 +202,10 @@ def _load_all(
     served: Iterable[Plugin],
     cache: ManifestCache | None,
     now: Callable[[], int],
-) -> tuple[list[Plugin], list[Quarantined]]:
+) -> tuple[list[Plugin], list[SkippedPlugin]]:
     before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
-    quarantined: list[Quarantined] = []
+    skipped: list[SkippedPlugin] = []
     # A directory named twice, say in a file and on the command line, is one plugin.
     for directory in {each.resolve(): each for each in directories}.values():
         name = None
@@ -216,11 +216,11 @@ def _load_all(
             name = plugin.manifest.name
             plugins.append(_configured(plugin, settings))
         except PluginError as error:
-            quarantined.append(Quarantined(directory, str(error), name))
+            skipped.append(SkippedPlugin(directory, str(error), name))
             if directory in before and directory.is_dir():  # most likely it is being built
                 plugins.append(before[directory])
-    alone = _without_namesakes(plugins, before, quarantined)
-    return _without_clashes(alone, quarantined), quarantined
+    alone = _without_namesakes(plugins, before, skipped)
+    return _without_clashes(alone, skipped), skipped
 
 
 def _configured(plugin: Plugin, settings: Given) -> Plugin:
@@ -234,19 +234,19 @@ def _configured(plugin: Plugin, settings: Given) -> Plugin:
 
 
 def refuse_unknown_plugins(
-    settings: Given, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]
+    settings: Given, plugins: Sequence[Plugin], skipped: Sequence[SkippedPlugin]
 ) -> None:
     """Refuse settings for a plugin that is not loaded; only warn if they come from a file.
 
     Raises:
         ConfigError: They were given on the command line.
     """
-    broken_names = [each.plugin for each in quarantined if each.plugin is not None]
+    broken_names = [each.plugin for each in skipped if each.plugin is not None]
     names = sorted({*(plugin.manifest.name for plugin in plugins), *broken_names})
     typed, written = find_unknown_plugins(settings, names)
     if typed:
         have = f"Loaded plugins: {', '.join(names)}." if names else "No plugins are loaded."
-        broken = "".join(f"\nLeft out: {each.reason}" for each in quarantined)
+        broken = "".join(f"\nSkipped: {each.reason}" for each in skipped)
         raise ConfigError(
             f"--set names a plugin that is not loaded: {', '.join(typed)}. {have}{broken}"
         )
@@ -254,10 +254,10 @@ def refuse_unknown_plugins(
         logger.warning("Ignoring settings for plugins that are not loaded: %s", ", ".join(written))
 
 
-def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[str]:
+def future_sites(skipped: Iterable[SkippedPlugin], settings: Given) -> list[str]:
     """Return the match patterns of those plugins that merely have not been built yet."""
     sites: list[str] = []
-    for directory in {each.directory for each in quarantined}:
+    for directory in {each.directory for each in skipped}:
         try:
             package_json = read_within(directory, PACKAGE, limit=LONGEST_JSON)
         except (FileNotFoundError, PluginError):
@@ -267,7 +267,7 @@ def future_sites(quarantined: Iterable[Quarantined], settings: Given) -> list[st
 
 
 def _without_namesakes(
-    plugins: Sequence[Plugin], served: Collection[Path], quarantined: list[Quarantined]
+    plugins: Sequence[Plugin], served: Collection[Path], skipped: list[SkippedPlugin]
 ) -> list[Plugin]:
     """Return the plugins without those that share a name; one that is already served stays."""
     kept: list[Plugin] = []
@@ -280,11 +280,11 @@ def _without_namesakes(
             continue
         other = next(each for each in in_service or namesakes if each != plugin.directory)
         reason = f"Two plugins are named {name!r}: {plugin.directory} and {other}. Load only one."
-        quarantined.append(Quarantined(plugin.directory, reason, name))
+        skipped.append(SkippedPlugin(plugin.directory, reason, name))
     return kept
 
 
-def _without_clashes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) -> list[Plugin]:
+def _without_clashes(plugins: Sequence[Plugin], skipped: list[SkippedPlugin]) -> list[Plugin]:
     clashes = find_name_clashes(plugin.manifest for plugin in plugins)
     kept: list[Plugin] = []
     for plugin in plugins:
@@ -294,7 +294,7 @@ def _without_clashes(plugins: Sequence[Plugin], quarantined: list[Quarantined]) 
             name = mcp_name(manifest.name, tool)
             owners = " and ".join(f"{tool!r} of {owner!r}" for owner, tool in clashes[name])
             reason = f"Two tools would be named {name}: {owners}. Rename one of them."
-            quarantined.append(Quarantined(plugin.directory, reason, manifest.name))
+            skipped.append(SkippedPlugin(plugin.directory, reason, manifest.name))
         tools = tuple(tool for tool in manifest.tools if tool.name not in clashing)
         kept.append(replace(plugin, manifest=replace(manifest, tools=tools)))
     return kept

@@ -109,7 +109,7 @@ class ScriptToDebug:
 
 
 @dataclass(frozen=True, slots=True)
-class Quarantined:
+class SkippedPlugin:
     """A plugin, or one of its tools, that cannot be served, and why.
 
     Attributes:
@@ -126,19 +126,19 @@ class PluginChanges:
     """What changed when plugins were read again, by name.
 
     Attributes:
-        quarantined: Plugins with a new problem. A plugin that was served before remains in service
+        skipped: Plugins with a new problem. A plugin that was served before remains in service
             unchanged, as long as its directory exists.
     """
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
-    quarantined: tuple[Quarantined, ...] = ()
+    skipped: tuple[SkippedPlugin, ...] = ()
 
 
 def compare_plugins(
-    old: tuple[Sequence[Plugin], Sequence[Quarantined]],
-    new: tuple[Sequence[Plugin], Sequence[Quarantined]],
+    old: tuple[Sequence[Plugin], Sequence[SkippedPlugin]],
+    new: tuple[Sequence[Plugin], Sequence[SkippedPlugin]],
 ) -> PluginChanges:
     """Return the differences between two loads."""
     before = {plugin.manifest.name: plugin for plugin in old[0]}
@@ -147,5 +147,5 @@ def compare_plugins(
         added=tuple(name for name in after if name not in before),
         removed=tuple(name for name in before if name not in after),
         changed=tuple(name for name in after if name in before and after[name] != before[name]),
-        quarantined=tuple(each for each in new[1] if each not in old[1]),
+        skipped=tuple(each for each in new[1] if each not in old[1]),
     )

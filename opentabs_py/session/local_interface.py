@@ -34,7 +34,7 @@ from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.session.browser import close_page
-from opentabs_py.session.plugins import refuse_left_out
+from opentabs_py.session.plugins import refuse_skipped
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
             }
             for each in session.plugins
         ],
-        "leftOut": [each.reason for each in session.quarantined],
+        "skipped": [each.reason for each in session.skipped_plugins],
         "tools": len(session.tools),
         "tabs": [
             {"id": each.tab_id, "title": each.title, "url": each.url, "plugins": [*each.plugins]}
@@ -228,16 +228,16 @@ class _CallEndpoint:
         session = self._session
         sources = Sources([*map(Path, request.plugins)], [*map(Path, request.plugin_folders)])
         wanted = sources.plugins()
-        left_out = await stack.enter_async_context(session.added_plugins(wanted))
-        for each in left_out:
-            stream.warn(f"left out: {each.reason}")
+        skipped = await stack.enter_async_context(session.added_plugins(wanted))
+        for each in skipped:
+            stream.warn(f"skipped: {each.reason}")
         for directory in wanted:
             if is_stale(directory):
                 stream.warn(
                     f"{directory.name} has changed since it was built: run `opentabs build "
                     f"{quote(str(directory))}`."
                 )
-        refuse_left_out(request.tool, session.registry, left_out)
+        refuse_skipped(request.tool, session.registry, skipped)
         for url in request.open:
             stream.say(f"Opening {url}")
             await session.browser.reopen()

@@ -60,5 +60,5 @@ def log_changes(changes: PluginChanges) -> None:
     ):
         if names:
             logger.info("%s %s", what, ", ".join(names))
-    for each in changes.quarantined:
+    for each in changes.skipped:
         logger.warning("The new version is not served: %s", each.reason)

@@ -22,7 +22,7 @@ from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
 from opentabs_py.plugins.manifest_cache import ManifestCache
-from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined, compare_plugins
+from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin, compare_plugins
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.page_tools import page_spec
 from opentabs_py.session.plugin_log import PluginLog, log_changes
@@ -47,7 +47,7 @@ class PluginSet:
 
     Attributes:
         plugins: The plugins that are served.
-        quarantined: Those that cannot be served.
+        skipped: Those that cannot be served.
         standings: What the user has said of each plugin; one that is not reviewed is not injected
             into pages.
 
@@ -78,11 +78,11 @@ class PluginSet:
         self._reloading = anyio.Lock()
         self._handle_settings(settings)
         self.plugins: list[Plugin]
-        self.quarantined: list[Quarantined]
-        self.plugins, self.quarantined = load_plugins(
+        self.skipped: list[SkippedPlugin]
+        self.plugins, self.skipped = load_plugins(
             self._configured.plugins(), self._given, cache=cache
         )
-        refuse_unknown_plugins(self._given, self.plugins, self.quarantined)
+        refuse_unknown_plugins(self._given, self.plugins, self.skipped)
         for folder in settings.plugin_folders:
             if not folder.is_dir():
                 logger.warning("%s is not a directory (yet); its plugins are served later", folder)
@@ -92,11 +92,11 @@ class PluginSet:
     @property
     def sites(self) -> list[str]:
         """The match patterns of all sites that the extension needs access to."""
-        return self._sites(self.plugins, self.quarantined)
+        return self._sites(self.plugins, self.skipped)
 
-    def _sites(self, plugins: Sequence[Plugin], quarantined: Sequence[Quarantined]) -> list[str]:
+    def _sites(self, plugins: Sequence[Plugin], skipped: Sequence[SkippedPlugin]) -> list[str]:
         served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
-        return [*served, *future_sites(quarantined, self._given), *self._settings.webmcp]
+        return [*served, *future_sites(skipped, self._given), *self._settings.webmcp]
 
     async def serve(
         self,
@@ -119,7 +119,7 @@ class PluginSet:
         self._stager = Stager(staged, own_pages, to_debug=self._to_debug)
         new, self.standings = await anyio.to_thread.run_sync(self._stage, self.plugins)
         self.plugins = new.plugins
-        self.quarantined += new.problems
+        self.skipped += new.problems
         self._list()
         self._log.log_standings(self.standings)
         registry.read_stack = self._read_stack
@@ -154,19 +154,19 @@ class PluginSet:
     async def reload(self) -> PluginChanges:
         """Load all plugins again and serve them; see `OpenTabs.reload_plugins`."""
         async with self._reloading:
-            before = self.plugins, self.quarantined
-            loaded, quarantined = await anyio.to_thread.run_sync(self._load)
+            before = self.plugins, self.skipped
+            loaded, skipped = await anyio.to_thread.run_sync(self._load)
             # At once: what follows may wait long, and the user may have turned a tool off.
             self._registry.gate.set_rules(self._settings.permissions)
             new, standings = await anyio.to_thread.run_sync(self._stage, loaded, self.plugins)
-            quarantined += new.problems
-            changes = compare_plugins(before, (new.plugins, quarantined))
+            skipped += new.problems
+            changes = compare_plugins(before, (new.plugins, skipped))
             is_changed = bool(changes.added or changes.removed or changes.changed)
             is_changed |= standings != self.standings
             if is_changed:
                 self._turn_off(standings)
                 async with let_in(
-                    self._sites(new.plugins, quarantined),
+                    self._sites(new.plugins, skipped),
                     self._stager.extensions,
                     self._bridges,
                     longest_call=self._registry.limits.ceiling,
@@ -174,7 +174,7 @@ class PluginSet:
                     # First the pages, then the list, so that everything listed can be called. If
                     # this is cancelled or fails, the next reload does it.
                     await self._sync(new.specs, reloads=reloads)
-            self.plugins, self.quarantined = new.plugins, quarantined
+            self.plugins, self.skipped = new.plugins, skipped
             self.standings = standings
             if is_changed:
                 self._list()
@@ -209,7 +209,7 @@ class PluginSet:
         await watch_plugins(lambda: self._sources, reload)
 
     @asynccontextmanager
-    async def added(self, plugins: Sequence[Path]) -> AsyncGenerator[Sequence[Quarantined]]:
+    async def added(self, plugins: Sequence[Path]) -> AsyncGenerator[Sequence[SkippedPlugin]]:
         """Serve more plugins while the context is open; several contexts may name the same one.
 
         Args:
@@ -224,7 +224,7 @@ class PluginSet:
             self._added.update(new)
             if new:
                 await self.reload()
-            yield [each for each in self.quarantined if each.directory.resolve() in wanted]
+            yield [each for each in self.skipped if each.directory.resolve() in wanted]
         finally:
             self._added -= Counter(new)  # which forgets those that are not wanted any more
             if not new <= self._added.keys():
@@ -236,7 +236,7 @@ class PluginSet:
         configured = self._configured
         return replace(configured, directories=(*configured.directories, *self._added))
 
-    def _load(self) -> tuple[list[Plugin], list[Quarantined]]:
+    def _load(self) -> tuple[list[Plugin], list[SkippedPlugin]]:
         if self._read_settings is not None:
             try:
                 self._handle_settings(self._read_settings())
@@ -269,12 +269,12 @@ class PluginSet:
         return await anyio.to_thread.run_sync(read_stack, stack, source_map)
 
 
-def refuse_left_out(tool: str, registry: ToolRegistry, quarantined: Sequence[Quarantined]) -> None:
-    """Refuse a tool that is unknown while plugins are left out, since that may be why.
+def refuse_skipped(tool: str, registry: ToolRegistry, skipped: Sequence[SkippedPlugin]) -> None:
+    """Refuse a tool that is unknown while plugins are skipped, since that may be why.
 
     Raises:
-        PluginError: The text says why they are left out.
+        PluginError: The text says why they are skipped.
     """
-    if quarantined and registry.get(tool) is None:
-        reasons = " ".join(each.reason for each in quarantined)
-        raise PluginError(f"There is no tool {tool!r}, and a plugin was left out: {reasons}")
+    if skipped and registry.get(tool) is None:
+        reasons = " ".join(each.reason for each in skipped)
+        raise PluginError(f"There is no tool {tool!r}, and a plugin was skipped: {reasons}")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.fleet.endpoint import Fleet
-    from opentabs_py.plugins.plugin import Plugin, PluginChanges, Quarantined
+    from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.observers import Handler, Observers
     from opentabs_py.server.page_tools import PageToolList
     from opentabs_py.server.registry import ToolRegistry
@@ -331,9 +331,9 @@ class OpenTabs:
         return self._server.plugins.plugins
 
     @property
-    def quarantined(self) -> Sequence[Quarantined]:
+    def skipped_plugins(self) -> Sequence[SkippedPlugin]:
         """Plugins that cannot be served, and why."""
-        return self._server.plugins.quarantined
+        return self._server.plugins.skipped
 
     def plugin(self, name: str | None = None) -> PluginView:
         """Return a plugin by name; without a name, the only one.
@@ -518,14 +518,14 @@ class OpenTabs:
     @asynccontextmanager
     async def added_plugins(
         self, plugins: Sequence[str | Path]
-    ) -> AsyncGenerator[Sequence[Quarantined]]:
+    ) -> AsyncGenerator[Sequence[SkippedPlugin]]:
         """Serve the built plugins in these directories too, while the context is open.
 
         Yields:
             Those that cannot be served, and why.
         """
-        async with self._server.plugins.added([*map(Path, plugins)]) as quarantined:
-            yield quarantined
+        async with self._server.plugins.added([*map(Path, plugins)]) as skipped:
+            yield skipped
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close the tabs that it opened for itself."""

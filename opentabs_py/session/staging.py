@@ -7,7 +7,7 @@ from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.core.consent import Standing
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import PluginError
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class StagedPlugins:
 
     plugins: list[Plugin] = field(default_factory=list[Plugin])
     specs: list[PluginSpec] = field(default_factory=list[PluginSpec])
-    problems: list[Quarantined] = field(default_factory=list[Quarantined])
+    problems: list[SkippedPlugin] = field(default_factory=list[SkippedPlugin])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Stager:
             try:
                 self._add(plugin, staged)
             except PluginError as error:
-                staged.problems.append(Quarantined(plugin.directory, str(error), name))
+                staged.problems.append(SkippedPlugin(plugin.directory, str(error), name))
                 if (older := before.get(plugin.directory)) is not None:
                     self._add(older, staged)  # reads nothing: it is there already
         return staged

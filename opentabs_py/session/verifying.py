@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 READY_WITHIN: Final = 15.0  # s; for a plugin, after its page has loaded
 _WRITES: Final = "It may change something: it has no readOnlyHint. Pass --writes to call it."
-_NO_TOOL: Final = "No tool of this name is served: it was renamed, or its plugin is left out."
+_NO_TOOL: Final = "No tool of this name is served: it was renamed, or its plugin was skipped."
 
 
 async def run_again(

@@ -146,7 +146,7 @@ def test_the_plugins_of_a_folder_are_listed(tmp_path: Path) -> None:
     assert names == ["chat_send", "mail_send", "tabs_close", "tabs_list", "tabs_open"]
 
 
-def test_what_a_running_server_left_out_is_named_when_its_tools_are_listed(
+def test_what_a_running_server_skipped_is_named_when_its_tools_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -156,7 +156,7 @@ def test_what_a_running_server_left_out_is_named_when_its_tools_are_listed(
         status = opentabs_here("status", "--name", "work", cwd=tmp_path)
         listed = opentabs_here("tools", "--server", "work", cwd=tmp_path)
     assert "tabs_read" in listed.stdout
-    assert "left out: Two tools would be named tabs_list" in listed.stderr
+    assert "skipped: Two tools would be named tabs_list" in listed.stderr
     assert "no tab open, 1 tool " in status.stdout
 
 

@@ -101,12 +101,12 @@ def texts_in(value: Any) -> list[str]:
     return [text for part in parts for text in texts_in(part)]
 
 
-def test_a_quarantined_plugins_problem_is_shown_and_not_obeyed(evil: Path) -> None:
+def test_a_skipped_plugins_problem_is_shown_and_not_obeyed(evil: Path) -> None:
     package = json.loads((evil / "package.json").read_text())
     package["opentabs"]["configSchema"] = {EVIL: {"type": EVIL}}
     (evil / "package.json").write_text(json.dumps(package))
     _, text = in_terminal("tools", "--plugin", str(evil))
-    assert "left out" in text
+    assert "skipped" in text
     assert_harmless(text)
 
 

@@ -15,7 +15,7 @@ from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import Standing
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 from opentabs_py.server.http import create_app
 from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import FakeBridge, a_manifest, a_tool
@@ -36,7 +36,7 @@ class Clock:
 @dataclass
 class PluginsOnDisk:
     plugins: list[Plugin] = field(default_factory=list[Plugin])
-    quarantined: list[Quarantined] = field(default_factory=list[Quarantined])
+    skipped: list[SkippedPlugin] = field(default_factory=list[SkippedPlugin])
     standings: dict[str, Standing] = field(default_factory=dict[str, Standing])
     reviews: Reviews = field(default_factory=lambda: Reviews(Path("/nowhere")))
     reloads: int = 0

@@ -65,7 +65,7 @@ def served(tmp_path: Path) -> ServedConsole:
     (directory / "dist" / "adapter.iife.js").write_text("")
     served = ServedConsole()
     served.plugins.plugins[:] = []
-    served.plugins.quarantined[:] = load_plugins([directory])[1]
+    served.plugins.skipped[:] = load_plugins([directory])[1]
     return served
 
 
@@ -104,7 +104,7 @@ async def test_a_text_that_may_be_a_secret_is_never_sent_to_the_page(
     configs.append({"site": "https://chat.example", "key": SECRET, "days": 7})
     for config in configs:
         if config is not None:
-            served.plugins.quarantined[:] = []
+            served.plugins.skipped[:] = []
             plugin = load_plugin(tmp_path / "chat")
             served.plugins.plugins[:] = [replace(plugin, config=config)]
         described = await look(served)
@@ -145,7 +145,7 @@ async def test_a_value_that_something_else_overrides_is_marked(
     file: UserFile, served: ServedConsole, tmp_path: Path
 ) -> None:
     file.write('[settings.chat]\nsite = "https://chat.example"\n')
-    served.plugins.quarantined[:] = []
+    served.plugins.skipped[:] = []
     plugin = load_plugin(tmp_path / "chat")
     served.plugins.plugins[:] = [replace(plugin, config={"site": "https://other.example"})]
     first, *rest = (await look(served))["settings"]

@@ -10,7 +10,7 @@ import pytest
 
 from opentabs_py.console.log_tail import WAITING, LogTail
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.plugins.plugin import Quarantined
+from opentabs_py.plugins.plugin import SkippedPlugin
 from tests.console.served import ServedConsole
 from tests.fakes import FakeBridge, a_manifest, a_tool
 from tests.waiting import PATIENT
@@ -102,8 +102,8 @@ async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
         event = await reader.read_until(lambda event: bool(rows(event, "plugins")))
         assert rows(event, "plugins")[0]["tools"] == 2
         assert rows(event, "plugins")[0]["revision"] > rows(first, "plugins")[0]["revision"]
-        problem = Quarantined(served.plugins.plugins[0].directory, "It is broken. Build it.")
-        served.plugins.quarantined.append(problem)
+        problem = SkippedPlugin(served.plugins.plugins[0].directory, "It is broken. Build it.")
+        served.plugins.skipped.append(problem)
         event = await reader.read_until(lambda event: bool(rows(event, "problems")))
     assert rows(event, "problems")[0]["reason"] == "It is broken. Build it."
 

@@ -24,7 +24,7 @@ def test_a_built_plugin_with_a_broken_package_json_is_reported(tmp_path: Path) -
     (plugin / "package.json").write_text("{")
     sources = Sources(folders=[tmp_path / "plugins"])
 
-    _, [quarantined] = load_plugins(sources.plugins())
+    _, [skipped] = load_plugins(sources.plugins())
 
-    assert quarantined.directory == plugin
-    assert "package.json: is not JSON" in quarantined.reason
+    assert skipped.directory == plugin
+    assert "package.json: is not JSON" in skipped.reason

@@ -63,8 +63,8 @@ def load(
 ) -> tuple[Plugin, bool]:
     """Load a plugin as a new process does; also return whether its files were read."""
     cache = Run(directory.parent / "cache.sqlite", version=version)
-    plugins, quarantined = load_plugins([directory], cache=cache, now=now)
-    for each in quarantined:
+    plugins, skipped = load_plugins([directory], cache=cache, now=now)
+    for each in skipped:
         raise PluginError(each.reason)
     return plugins[0], cache.has_read
 

@@ -153,54 +153,54 @@ def test_an_invalid_manifest_is_reported_with_its_directory(tmp_path: Path) -> N
     assert str(caught.value).startswith(f"{directory}: ")
 
 
-def test_a_broken_plugin_is_quarantined_and_the_others_are_loaded(tmp_path: Path) -> None:
+def test_a_broken_plugin_is_skipped_and_the_others_are_loaded(tmp_path: Path) -> None:
     good, broken = build(tmp_path / "good"), tmp_path / "broken"
-    plugins, quarantined = load_plugins([broken, good])
+    plugins, skipped = load_plugins([broken, good])
     assert [plugin.directory for plugin in plugins] == [good]
-    assert [(each.directory, "not a directory" in each.reason) for each in quarantined] == [
+    assert [(each.directory, "not a directory" in each.reason) for each in skipped] == [
         (broken, True)
     ]
 
 
-def test_an_exponential_schema_quarantines_its_plugin_alone(tmp_path: Path) -> None:
+def test_an_exponential_schema_skips_its_plugin_alone(tmp_path: Path) -> None:
     defs: Json = {f"a{i}": {"allOf": [{"$ref": f"#/$defs/a{i + 1}"}] * 2} for i in range(34)}
     schema = {"type": "object", "$ref": "#/$defs/a0", "$defs": {**defs, "a34": {}}}
     good = build(tmp_path / "good", name="good")
-    plugins, [quarantined] = load_plugins(
+    plugins, [skipped] = load_plugins(
         [build(tmp_path / "bad", a_tool("send", input_schema=schema)), good]
     )
     assert [plugin.directory for plugin in plugins] == [good]
-    assert "tools[0].input_schema: would be applied 68,719,476,734 times" in quarantined.reason
+    assert "tools[0].input_schema: would be applied 68,719,476,734 times" in skipped.reason
 
 
-def test_two_plugins_of_one_name_are_both_quarantined_and_name_each_other(tmp_path: Path) -> None:
+def test_two_plugins_of_one_name_are_both_skipped_and_name_each_other(tmp_path: Path) -> None:
     one, two, other = build(tmp_path / "1"), build(tmp_path / "2"), build(tmp_path / "3", name="x")
-    plugins, quarantined = load_plugins([one, two, other])
+    plugins, skipped = load_plugins([one, two, other])
     assert [plugin.directory for plugin in plugins] == [other]
-    assert [each.directory for each in quarantined] == [one, two]
-    assert str(two) in quarantined[0].reason
-    assert str(one) in quarantined[1].reason
-    assert "Load only one" in quarantined[0].reason
+    assert [each.directory for each in skipped] == [one, two]
+    assert str(two) in skipped[0].reason
+    assert str(one) in skipped[1].reason
+    assert "Load only one" in skipped[0].reason
 
 
 def test_a_plugin_in_service_stays_when_another_takes_its_name(tmp_path: Path) -> None:
     one, two = build(tmp_path / "2"), build(tmp_path / "1")
     before, _ = load_plugins([one])
-    plugins, [quarantined] = load_plugins([two, one], served=before)
+    plugins, [skipped] = load_plugins([two, one], served=before)
     again, _ = load_plugins([two, one], served=plugins)
     assert [each.directory for each in plugins] == [each.directory for each in again] == [one]
-    assert quarantined.directory == two
-    assert f"{two} and {one}. Load only one" in quarantined.reason
+    assert skipped.directory == two
+    assert f"{two} and {one}. Load only one" in skipped.reason
 
 
 def test_two_tools_of_one_name_are_both_refused_and_the_rest_is_served(tmp_path: Path) -> None:
     one = build(tmp_path / "1", a_tool("b_send"), a_tool("read"), name="a")
     two = build(tmp_path / "2", a_tool("send"), a_tool("read"), name="a-b")
-    plugins, quarantined = load_plugins([one, two])
+    plugins, skipped = load_plugins([one, two])
     served = {p.manifest.name: [tool.name for tool in p.manifest.tools] for p in plugins}
     assert served == {"a": ["read"], "a-b": ["read"]}
-    assert [each.directory for each in quarantined] == [one, two]
-    for each in quarantined:
+    assert [each.directory for each in skipped] == [one, two]
+    for each in skipped:
         assert "a_b_send" in each.reason
         assert "'b_send' of 'a'" in each.reason
         assert "'send' of 'a-b'" in each.reason
@@ -210,9 +210,9 @@ def test_a_tool_that_would_have_the_name_of_our_own_is_refused_and_the_rest_is_s
     tmp_path: Path,
 ) -> None:
     directory = build(tmp_path / "1", a_tool("list"), a_tool("read"), name="tabs")
-    [plugin], [quarantined] = load_plugins([directory])
+    [plugin], [skipped] = load_plugins([directory])
     assert [tool.name for tool in plugin.manifest.tools] == ["read"]
-    assert "named tabs_list: 'tabs_list' of 'opentabs' and 'list' of 'tabs'" in quarantined.reason
+    assert "named tabs_list: 'tabs_list' of 'opentabs' and 'list' of 'tabs'" in skipped.reason
 
 
 # --- pre-scripts ---
@@ -260,27 +260,27 @@ def test_settings_come_with_the_plugin_and_a_url_adds_its_pattern(tmp_path: Path
     other = build(tmp_path / "other", name="other")
     given = {"chat": {"site": "https://my.example/app"}}
 
-    plugins, quarantined = load_plugins([chat, other], given)
+    plugins, skipped = load_plugins([chat, other], given)
 
-    assert quarantined == []
+    assert skipped == []
     assert plugins[0].config == {"site": "https://my.example/app", "size": 3}
     assert plugins[0].manifest.url_patterns == ("https://chat.example/*", "https://my.example/*")
     assert plugins[1].config == {}
     assert plugins[1].manifest.url_patterns == ("https://other.example/*",)
 
 
-def test_a_plugin_whose_settings_are_wrong_is_quarantined_and_the_others_are_loaded(
+def test_a_plugin_whose_settings_are_wrong_is_skipped_and_the_others_are_loaded(
     tmp_path: Path,
 ) -> None:
     chat = with_settings(build(tmp_path / "chat"), site={"type": "url", "required": True})
     other = build(tmp_path / "other", name="other")
 
-    plugins, [quarantined] = load_plugins([chat, other])
+    plugins, [skipped] = load_plugins([chat, other])
 
     assert [plugin.manifest.name for plugin in plugins] == ["other"]
-    assert (quarantined.directory, quarantined.plugin) == (chat, "chat")
-    assert quarantined.reason.startswith(f"{chat}: The settings of the plugin 'chat' are not valid")
-    assert "chat.site is missing" in quarantined.reason
+    assert (skipped.directory, skipped.plugin) == (chat, "chat")
+    assert skipped.reason.startswith(f"{chat}: The settings of the plugin 'chat' are not valid")
+    assert "chat.site is missing" in skipped.reason
     assert load_plugin(chat).manifest.name == "chat"  # to read it, no settings are needed
 
 
@@ -291,7 +291,7 @@ def test_settings_of_no_plugin_are_an_error_where_they_were_typed(tmp_path: Path
         refuse_unknown_plugins({"chta": {"a": Typed("1")}, "x": {"a": Typed("1")}}, *loaded)
     assert str(caught.value) == (
         "--set names a plugin that is not loaded: 'chta' (did you mean 'chat'?), 'x'. "
-        f"Loaded plugins: chat.\nLeft out: {broken} is not a directory. Name the plugin's own "
+        f"Loaded plugins: chat.\nSkipped: {broken} is not a directory. Name the plugin's own "
         "directory."
     )
     with pytest.raises(ConfigError, match=r"No plugins are loaded\."):
@@ -307,7 +307,7 @@ def test_settings_of_no_plugin_are_warned_of_where_they_were_written(
     assert "plugins that are not loaded: 'chta' (did you mean 'chat'?)" in record.getMessage()
 
 
-def test_a_plugin_left_out_for_its_settings_still_counts_as_known(
+def test_a_plugin_skipped_for_its_settings_still_counts_as_known(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = {"chat": {"no_such": Typed("1")}}
@@ -325,9 +325,9 @@ def test_a_plugin_whose_tool_has_an_argument_instance_cannot_have_several(tmp_pa
     (directory / "package.json").write_text(json.dumps(package))
     urls = {"work": "https://w.example", "home": "https://h.example"}
     assert load_plugins([directory], {"chat": {"site": "https://w.example"}})[1] == []
-    plugins, [left_out] = load_plugins([directory], {"chat": {"site": urls}})
+    plugins, [skipped] = load_plugins([directory], {"chat": {"site": urls}})
     assert plugins == []
-    assert "its tool 'send' has its own argument 'instance'. Set only one URL" in left_out.reason
+    assert "its tool 'send' has its own argument 'instance'. Set only one URL" in skipped.reason
 
 
 # --- reloading ---
@@ -344,9 +344,9 @@ def test_a_plugin_that_breaks_is_served_as_it_was(tmp_path: Path) -> None:
     assert [each.directory for each in after[1]] == [directory]
     changes = compare_plugins(before, after)
     assert (changes.added, changes.removed, changes.changed) == ((), (), ())
-    assert changes.quarantined == tuple(after[1])
+    assert changes.skipped == tuple(after[1])
     again = load_plugins([directory], served=after[0])
-    assert compare_plugins(after, again).quarantined == ()
+    assert compare_plugins(after, again).skipped == ()
 
 
 def test_a_plugin_without_its_directory_is_removed(tmp_path: Path) -> None:
@@ -366,15 +366,15 @@ def test_differences_between_two_loads_are_reported_by_name(tmp_path: Path) -> N
     after = load_plugins([same, changed, renamed], served=before[0])
     changes = compare_plugins(before, after)
     assert (changes.added, changes.removed, changes.changed) == (("d",), ("c",), ("b",))
-    assert changes.quarantined == ()
+    assert changes.skipped == ()
 
 
 def test_the_sites_of_plugins_that_are_not_built_are_known(tmp_path: Path) -> None:
     unbuilt = build(tmp_path / "chat")
     shutil.rmtree(unbuilt / "dist")
-    _, quarantined = load_plugins([unbuilt, tmp_path / "nowhere"])
-    assert len(quarantined) == 2
-    assert future_sites(quarantined, {}) == ["https://chat.example/*"]
+    _, skipped = load_plugins([unbuilt, tmp_path / "nowhere"])
+    assert len(skipped) == 2
+    assert future_sites(skipped, {}) == ["https://chat.example/*"]
 
 
 # --- nothing but the plugin's own files ---
@@ -398,7 +398,7 @@ def with_all_files(directory: Path) -> Path:
 
 @pytest.mark.parametrize("name", [*FILES, "dist/adapter.iife.js.map"])
 @pytest.mark.parametrize("kind", ["link out", "link to a device", "fifo", "directory", "circle"])
-def test_what_is_not_a_file_of_the_plugins_quarantines_it_alone(
+def test_what_is_not_a_file_of_the_plugins_skips_it_alone(
     tmp_path: Path, beside: Path, name: str, kind: str
 ) -> None:
     directory = with_all_files(tmp_path / "hostile")
@@ -416,9 +416,9 @@ def test_what_is_not_a_file_of_the_plugins_quarantines_it_alone(
             (directory / name).mkdir()
         case "circle":
             (directory / name).symlink_to(directory / name)
-    plugins, quarantined = load_plugins([directory, beside])
+    plugins, skipped = load_plugins([directory, beside])
     assert [plugin.directory for plugin in plugins] == [beside]
-    [reason] = [each.reason for each in quarantined]
+    [reason] = [each.reason for each in skipped]
     assert name in reason
     assert is_plugin(directory) == (name != "package.json")
 

@@ -156,7 +156,7 @@ PLACES += [("tools", TOOLS, path) for path in strings(TOOLS)]
 
 
 @pytest.mark.anyio
-async def test_any_string_of_10_000_characters_quarantines_its_plugin_alone_at_reload(
+async def test_any_string_of_10_000_characters_skips_its_plugin_alone_at_reload(
     tmp_path: Path, healthy: Path
 ) -> None:
     long = tmp_path / "long"
@@ -170,9 +170,9 @@ async def test_any_string_of_10_000_characters_quarantines_its_plugin_alone_at_r
                 name = path_text(path)
                 served = [plugin.directory for plugin in tabs.plugins]
                 assert served == ([healthy, long] if name in SERVED else [healthy]), name
-                quarantined = [each.directory for each in tabs.quarantined]
-                assert quarantined == ([] if name in SERVED else [long]), name
-                assert all(len(each.reason) < 1_000 for each in tabs.quarantined), name
+                skipped = [each.directory for each in tabs.skipped_plugins]
+                assert skipped == ([] if name in SERVED else [long]), name
+                assert all(len(each.reason) < 1_000 for each in tabs.skipped_plugins), name
                 assert "healthy_read" in await listed(tabs), name
 
 
@@ -195,5 +195,5 @@ async def test_a_session_starts_beside_a_plugin_with_a_long_string(
     write(long, grown(PACKAGE, path, grow_like))
     async with a_session(healthy, long) as tabs:
         assert [plugin.directory for plugin in tabs.plugins] == [healthy]
-        assert [each.directory for each in tabs.quarantined] == [long]
+        assert [each.directory for each in tabs.skipped_plugins] == [long]
         assert await listed(tabs) == {"healthy_read", *RESERVED_TOOLS}

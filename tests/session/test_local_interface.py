@@ -21,7 +21,7 @@ from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.daemon.local_client import Document, LocalClient
 from opentabs_py.daemon.state import ServerState, claim, read_state
 from opentabs_py.errors import BrowserError, ChainError
-from opentabs_py.plugins.plugin import Quarantined
+from opentabs_py.plugins.plugin import SkippedPlugin
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.local_interface import LocalInterface
 from opentabs_py.session.registration import registered
@@ -124,13 +124,13 @@ async def test_a_server_is_recorded_with_all_that_commands_need_and_is_found_the
     assert read_state(NAME) is None
 
 
-async def test_the_status_says_what_is_served_and_what_is_left_out(tmp_path: Path) -> None:
+async def test_the_status_says_what_is_served_and_what_is_skipped(tmp_path: Path) -> None:
     built = build(tmp_path / "chat")
     broken = build(tmp_path / "mail", name="mail", tools="[")
     async with serving(plugins=[built, broken]) as server:
         status = await server.ask("status")
-        [left_out] = status.pop("leftOut")
-        assert "mail" in left_out
+        [skipped] = status.pop("skipped")
+        assert "mail" in skipped
         [browser] = status.pop("browsers")
         assert (browser["connected"], browser["attached"]) == (False, False)
         [plugin] = status.pop("plugins")
@@ -250,7 +250,7 @@ async def test_a_plugin_that_a_call_brings_is_served_for_that_call_only(tmp_path
             assert last["outcome"]["error"]["code"] == "UNKNOWN_TOOL"
 
 
-async def test_a_call_warns_of_plugins_that_are_left_out_or_older_than_their_source(
+async def test_a_call_warns_of_plugins_that_are_skipped_or_older_than_their_source(
     tmp_path: Path,
 ) -> None:
     old, broken = build(tmp_path / "chat"), build(tmp_path / "mail", name="mail", tools="[")
@@ -261,13 +261,13 @@ async def test_a_call_warns_of_plugins_that_are_left_out_or_older_than_their_sou
     async with serving(Tools().greet) as server:
         brought = [str(old), str(broken)]
         [*before, last] = await server.call("greet", {"name": "Ann"}, plugins=brought)
-        left_out, stale = [each["warning"] for each in before if "warning" in each]
-        assert left_out.startswith("left out: ")
+        skipped, stale = [each["warning"] for each in before if "warning" in each]
+        assert skipped.startswith("skipped: ")
         assert stale == f"chat has changed since it was built: run `opentabs build {old}`."
         assert last["failed"] is None
         [*_, last] = await server.call("mail_send", plugins=brought)
         assert last["failed"] == "caller"
-        assert last["refused"].startswith("There is no tool 'mail_send', and a plugin was left out")
+        assert last["refused"].startswith("There is no tool 'mail_send', and a plugin was skipped")
 
 
 class FakePage:
@@ -298,7 +298,7 @@ class WithBrowser:
         self.registry.set_plugins([a_manifest(a_tool("send"))])
 
     @asynccontextmanager
-    async def added_plugins(self, _plugins: Sequence[Path]) -> AsyncGenerator[list[Quarantined]]:
+    async def added_plugins(self, _plugins: Sequence[Path]) -> AsyncGenerator[list[SkippedPlugin]]:
         yield []
 
     async def reopen(self) -> None:

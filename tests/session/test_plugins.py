@@ -196,7 +196,7 @@ def test_a_folder_that_is_not_there_is_warned_of(
     ]
 
 
-async def test_a_plugin_that_changes_before_its_script_is_staged_is_left_out(
+async def test_a_plugin_that_changes_before_its_script_is_staged_is_skipped(
     tmp_path: Path,
 ) -> None:
     plugins = PluginSet(
@@ -207,7 +207,7 @@ async def test_a_plugin_that_changes_before_its_script_is_staged_is_left_out(
     (tmp_path / "chat" / "dist" / "adapter.iife.js").write_bytes(b"/* newer */")
     registry = await serve(plugins, tmp_path)
     assert [tool.listing.name for tool in registry.tools] == ["mail_send"]
-    assert [each.plugin for each in plugins.quarantined] == ["chat"]
+    assert [each.plugin for each in plugins.skipped] == ["chat"]
 
 
 async def test_a_permission_that_names_nothing_is_reported_once(
