@@ -1,7 +1,7 @@
 """Write `docs/api.md`: the public API, from its docstrings.
 
 What the packages name in `__all__` is public, and so are those classes' members that do not begin
-with an underscore.
+with an underscore, unless their docstring says that they are for the package itself.
 """
 
 import re
@@ -41,6 +41,7 @@ from opentabs_py.testing import expect
 ```
 """
 WIDTH = 90
+OWN_USE = "For this package's own use."
 _STARS = {
     ParameterKind.var_positional: "*",
     ParameterKind.var_keyword: "**",
@@ -91,6 +92,7 @@ def _members(owner: Class) -> list[Function | Attribute]:
         member
         for member in owner.members.values()
         if not member.name.startswith("_")
+        and not (member.docstring and OWN_USE in member.docstring.value)
         and (
             isinstance(member, Function)
             or (isinstance(member, Attribute) and "property" in member.labels)

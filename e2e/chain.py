@@ -63,7 +63,7 @@ class Tab:
 
     async def refuse(self, tool: str, arguments: dict[str, Any] | None = None) -> CallError:
         """Call a tool of a page that is not ready; return the error without waiting."""
-        state = self.tabs.bridge.tabs
+        state = self.tabs.internals.bridge.tabs
         grace, state.grace = state.grace, 0.0
         try:
             return await self.fail(tool, arguments)
@@ -95,7 +95,7 @@ class Tab:
         else:
             targets = await cdp.send("Target.getTargets")
             for target in targets["targetInfos"]:
-                ours = target["url"].startswith(self.tabs.bridge.origin)
+                ours = target["url"].startswith(self.tabs.internals.bridge.origin)
                 if ours and target["type"] == "service_worker":
                     await cdp.send("Target.closeTarget", {"targetId": target["targetId"]})
         await cdp.detach()
@@ -142,8 +142,8 @@ async def wait_for_document(
     """Wait until there is a document with that URL and the probe in that state."""
     with anyio.fail_after(PATIENT):
         while True:
-            changed = tabs.bridge.changed()
-            for document in tabs.bridge.tabs.documents:
+            changed = tabs.internals.bridge.changed()
+            for document in tabs.internals.bridge.tabs.documents:
                 state = document.plugins.get("probe")
                 if (
                     document.url == url
@@ -183,7 +183,7 @@ async def reconnect(bridge: Bridge) -> None:
 async def wait_for_receipts(tabs: OpenTabs) -> None:
     """Wait until the receipts of all results are gone, shortly after the results arrived."""
     with anyio.fail_after(PATIENT):
-        while tabs.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (a timer removes them)
+        while tabs.internals.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (a timer removes them)
             await anyio.sleep(0.01)
 
 

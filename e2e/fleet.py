@@ -205,7 +205,7 @@ async def endpoint(
     joined = FleetOptions(nats or fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
     async with OpenTabs(nats=joined, settings=settings or load_settings(port=0)) as tabs:
         await until(tabs, lambda known: len(known) == workers and all(map(_is_ready(ready), known)))
-        await poll(lambda: bool(tabs.fleet.catalog.entries))
+        await poll(lambda: bool(tabs.internals.fleet.catalog.entries))
         yield tabs
 
 
@@ -219,8 +219,8 @@ async def poll(holds: Callable[[], bool]) -> None:
 async def until(tabs: OpenTabs, holds: Callable[[list[Announcement]], bool]) -> None:
     """Wait until a condition is true for the workers."""
     with anyio.fail_after(PATIENT):
-        while not holds([*tabs.fleet.directory.usable]):
-            await tabs.fleet.changed().wait()
+        while not holds([*tabs.internals.fleet.directory.usable]):
+            await tabs.internals.fleet.changed().wait()
 
 
 def _is_ready(plugin: str | None) -> Callable[[Announcement], bool]:

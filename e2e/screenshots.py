@@ -45,10 +45,10 @@ async def take(directory: Path, scratch: Path) -> None:
         OpenTabs(plugins=plugins, settings=settings) as tabs,
         chromium(settings) as browser,
     ):
-        tabs.keep_history()
+        tabs.internals.keep_history()
         await tabs.open(f"http://127.0.0.1:{listener.getsockname()[1]}/")
         while tabs.plugin("demo").status != "ready":
-            await tabs.bridge.changed().wait()
+            await tabs.internals.bridge.changed().wait()
         for dark, size in ((False, WIDE), (True, WIDE), (True, NARROW)):
             name = ("dark" if dark else "light") + ("-narrow" if size == NARROW else "")
             async with (

@@ -47,7 +47,7 @@ async def attached(
 
 def the_browser(tabs: OpenTabs) -> SessionBrowser:
     """Return the browser; its name follows from its id once it has connected."""
-    [browser] = tabs.browsers.values()
+    [browser] = tabs.internals.browsers
     return browser
 
 
@@ -79,7 +79,7 @@ async def test_a_tool_runs_in_the_browser_of_the_user_who_allows_it(
             await tabs.call("chat_version")
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
         assert (await tabs.call("chat_where"))["url"] == f"{site}/mine"
         manifest = json.loads((tabs.extension_dir / "manifest.json").read_bytes())
         assert manifest["host_permissions"] == ["http://127.0.0.1/*"]
@@ -94,11 +94,11 @@ async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
     async with attached(chromium, tmp_path, keep=True) as tabs:
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
     # Another server, on another port: the extension finds it, without a dialog.
     async with attached(chromium, tmp_path) as tabs:
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
         assert the_browser(tabs).user_action == ""
         assert await tabs.call("chat_version") == {"version": "1"}
     # This one has removed it, so the next has to ask.
@@ -129,13 +129,13 @@ async def test_a_browser_that_restarts_is_asked_again(
     async with attached(chromium, tmp_path) as tabs:
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
         await chromium.stop()
-        await until(lambda: not tabs.bridge.connected)
+        await until(lambda: not tabs.internals.bridge.connected)
         chromium.start(f"{site}/again")
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
         assert (await tabs.call("chat_where"))["url"] == f"{site}/again"
 
 
@@ -159,12 +159,12 @@ async def test_the_extensions_panel_answers_for_a_person_in_their_own_browser(
     async with attached(chromium, tmp_path) as tabs:
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
         gate = tabs.registry.gate
         gate.set_rules({"chat": "ask"})
         with pytest.raises(CallRefusedError, match="no way to ask"):
             await tabs.call("chat_version")
-        chromium.open(f"{tabs.bridge.origin}/panel/index.html")
+        chromium.open(f"{tabs.internals.bridge.origin}/panel/index.html")
         await until(lambda: gate.questions.can_be_seen)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tabs.call, "chat_version")  # fails if it is not allowed

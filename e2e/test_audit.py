@@ -110,7 +110,7 @@ async def test_every_call_is_recorded_with_its_client_site_and_tab_however_it_en
         await client.call_tool("probe_run", waits)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "probe_run", waits)
-            await poll(lambda: tabs.bridge.calls.running == 1)
+            await poll(lambda: tabs.internals.bridge.calls.running == 1)
             tasks.cancel_scope.cancel()
         with pytest.raises(CallError):
             await tabs.call("probe_eco", {})
@@ -163,7 +163,7 @@ async def test_a_setting_of_a_plugin_that_may_be_a_secret_is_masked(
     value = {"text": "with s3cr3t-key in it", "password": "hunter2"}
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
         await tabs.open(f"{site}/page")
-        await tabs.bridge.wait_ready("probe")
+        await tabs.internals.bridge.wait_ready("probe")
         assert await tabs.call("probe_echo", {"value": value}) == {"value": value}
     [entry] = entries()
     masked = {"value": {"text": "with ••• in it", "password": "•••"}}

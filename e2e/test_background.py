@@ -326,7 +326,7 @@ async def test_a_plugin_is_served_for_the_time_of_the_call_that_names_it(
     page = await server.open(f"{site}/page")
     call = await run("call", "extra_version", cwd=plugin)
     assert (call.returncode, call.stdout) == (0, '{"version":"7"}\n'), call.stderr
-    assert "extra_version" not in [tool.listing.name for tool in server.tools]
+    assert "extra_version" not in [tool.name for tool in server.tools]
     assert await page.evaluate("window.notes") == ["came 7", "torn down 7"]
     await page.close()
 

@@ -16,6 +16,7 @@ from opentabs_py.browser.launch import LaunchPlan, Planned, launch_browser
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
+from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 PATIENT = 30  # s
@@ -40,7 +41,7 @@ async def two(
 async def _closed(two: OpenTabs) -> AsyncGenerator[None]:
     """Closes the pages that a test has opened."""
     yield
-    for browser in two.browsers.values():
+    for browser in two.internals.browsers:
         for page in browser.context.pages[1:]:
             await page.close()
         await browser.context.pages[0].goto("about:blank")
@@ -49,9 +50,14 @@ async def _closed(two: OpenTabs) -> AsyncGenerator[None]:
                 await browser.bridge.changed().wait()
 
 
+def browser_of(two: OpenTabs, name: str) -> SessionBrowser:
+    """Return one person's browser."""
+    return next(each for each in two.internals.browsers if each.bridge.name == name)
+
+
 async def open_in(two: OpenTabs, name: str, url: str, *, is_shown: bool = False) -> int:
     """Open a page in one person's browser; return its tab's number among those of both."""
-    browser = two.browsers[name]
+    browser = browser_of(two, name)
     page = await browser.open(url)
     if not is_shown:  # another tab is active
         await browser.context.new_page()
@@ -117,7 +123,7 @@ async def test_a_worker_that_dies_does_not_send_its_call_to_the_other_browser(
     await open_in(two, "home", f"{site}/home")
     work = await open_in(two, "work", f"{site}/work")
     assert await where(two, tabId=work) == f"{site}/work"
-    await drop_connection(two.browsers["work"].bridge)
+    await drop_connection(browser_of(two, "work").bridge)
     with pytest.raises(ChainError, match="has tabs in 2 browsers"):
         await where(two)
     assert await where(two, tabId=work) == f"{site}/work"
@@ -140,7 +146,7 @@ async def test_calls_in_both_at_once_do_not_disturb_each_other(two: OpenTabs, si
 
 async def test_a_new_build_reaches_the_pages_of_both(two: OpenTabs, site: str) -> None:
     tabs = [await open_in(two, name, f"{site}/{name}") for name in ("work", "home")]
-    [plugin] = two.plugins
+    [plugin] = two.internals.plugin_set.plugins
     write_plugin(plugin.directory, "2", tools=TOOLS)
     await two.reload_plugins()
     for tab in tabs:
@@ -167,7 +173,7 @@ async def test_a_browser_that_dies_comes_back_with_its_profile_and_the_other_sta
         [page] = tabs.browsers[one].context.pages
         assert await page.evaluate("localStorage.getItem('who')") == "me"
         assert await beside.evaluate("'still here'") == "still here"
-        assert [*tabs.pages.names.values()] == ["work", "home"]
+        assert [*tabs.internals.pages.names.values()] == ["work", "home"]
 
 
 async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
@@ -191,9 +197,15 @@ async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
             context = await stack.enter_async_context(launch_browser(_ready(planned)))
             await context.pages[0].goto(f"{site}/{name}")
         with anyio.fail_after(PATIENT):
-            while len(tabs.pages.tabs.documents) < 2 or tabs.pages.tabs.status("chat") != "ready":
-                await tabs.pages.changed().wait()
-        urls = {await where(tabs, tabId=document.tab_id) for document in tabs.pages.tabs.documents}
+            while (
+                len(tabs.internals.pages.tabs.documents) < 2
+                or tabs.internals.pages.tabs.status("chat") != "ready"
+            ):
+                await tabs.internals.pages.changed().wait()
+        urls = {
+            await where(tabs, tabId=document.tab_id)
+            for document in tabs.internals.pages.tabs.documents
+        }
         assert urls == {f"{site}/one", f"{site}/two"}
         assert len(tabs.browsers) == 2
 

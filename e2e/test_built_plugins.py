@@ -99,7 +99,7 @@ async def test_the_logs_of_a_built_plugin_arrive(tmp_path: Path, site: str) -> N
         logged.set()
 
     async with OpenTabs(plugins=[plugin], settings=load_settings(port=0)) as tabs:
-        tabs.bridge.on_log = note
+        tabs.internals.bridge.on_log = note
         await tabs.open(f"{site}/built")
         await tabs.call("acme_one_whoami")
         with anyio.fail_after(PATIENT):
@@ -119,7 +119,7 @@ async def test_a_plugin_whose_patterns_chrome_refuses_keeps_nobody_else_out(
         await tabs.open(f"{site}/built")
         value = await tabs.call("acme_two_whoami")
 
-        problems = [problem.plugin for problem in tabs.bridge.plugin_problems]
+        problems = [problem.plugin for problem in tabs.internals.bridge.plugin_problems]
 
     assert value["plugin"] == "acme-two"
     assert problems == ["acme-one"]
@@ -135,10 +135,10 @@ async def test_a_plugin_follows_the_path_of_a_single_page_application(
 
         await page.evaluate("history.pushState({}, '', '/elsewhere')")
         with anyio.fail_after(PATIENT):
-            while tabs.bridge.tabs.serving("acme-one"):
-                await tabs.bridge.changed().wait()
+            while tabs.internals.bridge.tabs.serving("acme-one"):
+                await tabs.internals.bridge.changed().wait()
         await page.evaluate("history.pushState({}, '', '/inbox/second')")
         with anyio.fail_after(PATIENT):
-            document = await tabs.bridge.wait_ready("acme-one")
+            document = await tabs.internals.bridge.wait_ready("acme-one")
 
     assert document.url == f"{site}/inbox/second"

@@ -205,8 +205,8 @@ async def test_without_a_tab_id_the_active_tab_wins(
     first, second = await open_tab(), await open_tab()
     await first.page.bring_to_front()
     with anyio.fail_after(15):
-        while tabs.bridge.tabs.serving("probe")[0].tab_id != first.id:
-            await tabs.bridge.changed().wait()
+        while tabs.internals.bridge.tabs.serving("probe")[0].tab_id != first.id:
+            await tabs.internals.bridge.changed().wait()
 
     await tabs.call("probe_run", {"key": "active"})
 
@@ -223,7 +223,7 @@ async def test_an_agent_finds_a_tab_in_the_list_and_calls_a_tool_there(
     async def find() -> Any:
         with anyio.fail_after(15):
             while True:
-                changed = first.tabs.bridge.changed()
+                changed = first.tabs.internals.bridge.changed()
                 listed = (await client.call_tool("tabs_list")).structured_content
                 assert listed is not None
                 for tab in listed["tabs"]:
@@ -274,19 +274,19 @@ async def test_what_a_plugin_logs_reaches_the_server(
     tab: Tab, caplog: pytest.LogCaptureFixture
 ) -> None:
     logged = anyio.Event()
-    take = tab.tabs.bridge.on_log
+    take = tab.tabs.internals.bridge.on_log
 
     def note(params: LogParams) -> None:
         take(params)
         logged.set()
 
-    tab.tabs.bridge.on_log = note
+    tab.tabs.internals.bridge.on_log = note
     try:
         await tab.call("log", {"count": 3})
         with anyio.fail_after(15):
             await logged.wait()
     finally:
-        tab.tabs.bridge.on_log = take
+        tab.tabs.internals.bridge.on_log = take
 
     texts = [r.getMessage() for r in caplog.records if r.name == "opentabs_py.plugin.probe"]
     assert texts == ["probe: log 0", "probe: log 1", "probe: log 2"]

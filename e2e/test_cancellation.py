@@ -124,7 +124,7 @@ async def test_an_initialize_era_client_cancels_over_http(
         await legacy.post(url, json=cancel)
 
         assert await reason(tab, "legacy") == WHY
-        assert tab.tabs.bridge.calls.dispatch.pending == 0
+        assert tab.tabs.internals.bridge.calls.dispatch.pending == 0
         await finish(tab, "legacy")
         # Streams of this era end with a response by the SDK, which is not a result.
         [end] = await posted.rest()
@@ -142,10 +142,10 @@ async def test_a_2026_client_cancels_by_closing_its_stream(tab: Tab) -> None:
     async with httpx2.AsyncClient(headers=headers, timeout=PATIENT) as http:
         async with post(http, tab.tabs.mcp_url, message) as posted:
             assert (await posted.next())["params"]["progress"] == 1
-            assert tab.tabs.bridge.calls.dispatch.pending == 1
+            assert tab.tabs.internals.bridge.calls.dispatch.pending == 1
 
         assert await reason(tab, "2026") == WHY
-    assert tab.tabs.bridge.calls.dispatch.pending == 0
+    assert tab.tabs.internals.bridge.calls.dispatch.pending == 0
 
 
 async def test_an_initialize_era_client_that_drops_its_connection_cancels_nothing(
@@ -154,13 +154,13 @@ async def test_an_initialize_era_client_that_drops_its_connection_cancels_nothin
     message = request(1, "tools/call", run_params("dropped", HELD, tabId=tab.id))
     async with post(legacy, tab.tabs.mcp_url, message) as posted:
         await posted.next()
-    assert tab.tabs.bridge.calls.dispatch.pending == 1
+    assert tab.tabs.internals.bridge.calls.dispatch.pending == 1
 
     await tab.release("dropped")
     await finish(tab, "dropped")
 
     assert await tab.page.evaluate("probe.aborted") == {}
-    assert tab.tabs.bridge.calls.dispatch.pending == 0
+    assert tab.tabs.internals.bridge.calls.dispatch.pending == 0
 
 
 async def test_a_client_that_times_out_cancels(tab: Tab, client: Client) -> None:
@@ -176,7 +176,7 @@ async def test_a_client_that_times_out_cancels(tab: Tab, client: Client) -> None
         )
 
     assert await reason(tab, "timed-out") == WHY
-    assert tab.tabs.bridge.calls.dispatch.pending == 0
+    assert tab.tabs.internals.bridge.calls.dispatch.pending == 0
     await finish(tab, "timed-out")
     assert reports == [1]
 

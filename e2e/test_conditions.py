@@ -42,11 +42,11 @@ async def test_many_tabs_come_leave_and_go_while_a_call_continues(tab: Tab, site
         assert not running.ended.is_set()
         assert await tab.call("echo", {"value": MANY}) == {"value": MANY}
         with anyio.fail_after(PATIENT):
-            while len(tab.tabs.bridge.tabs.documents) > 1:
-                await tab.tabs.bridge.changed().wait()
+            while len(tab.tabs.internals.bridge.tabs.documents) > 1:
+                await tab.tabs.internals.bridge.changed().wait()
         group.cancel_scope.cancel()
-    assert [each.tab_id for each in tab.tabs.bridge.tabs.documents] == [tab.id]
-    assert tab.tabs.bridge.calls.dispatch.pending == 0
+    assert [each.tab_id for each in tab.tabs.internals.bridge.tabs.documents] == [tab.id]
+    assert tab.tabs.internals.bridge.calls.dispatch.pending == 0
 
 
 @pytest.mark.parametrize("hours", [1, -1], ids=["forward", "back"])

@@ -53,7 +53,7 @@ async def served(
         write_lacking(directory, "days"),
     ]
     async with OpenTabs(plugins=plugins, settings=settings) as tabs:
-        tabs.keep_history()
+        tabs.internals.keep_history()
         yield tabs
 
 
@@ -69,7 +69,7 @@ async def tab(served: OpenTabs, site: str) -> AsyncGenerator[Page]:
     page = await served.open(f"{site}/page")
     with anyio.fail_after(WITHIN):
         while any(served.plugin(name).status != "ready" for name in ("probe", "forms", "evil")):
-            await served.bridge.changed().wait()
+            await served.internals.bridge.changed().wait()
     yield page
     await page.goto("about:blank")
 
@@ -332,7 +332,7 @@ async def test_a_list_of_tools_is_loaded_again_if_an_update_came_before_it_faile
     with anyio.fail_after(WITHIN):
         await tab.goto("about:blank")
         while served.plugin("probe").status == "ready":
-            await served.bridge.changed().wait()
+            await served.internals.bridge.changed().wait()
     await page.evaluate("new Promise(done => setTimeout(done, 500))")  # the update has arrived
     updated.set()
     await expect(page.get_by_role("link", name="File a report")).to_be_visible()

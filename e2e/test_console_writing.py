@@ -98,7 +98,7 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     await tab.wait_for_function("document.readyState === 'complete'")
     with anyio.fail_after(PATIENT / 1000):
         while home.tabs.plugin("notes").status != "ready":
-            await home.tabs.bridge.changed().wait()
+            await home.tabs.internals.bridge.changed().wait()
     value = await home.tabs.registry.call("notes_config", {}, allowed_by="the test")
     assert value["config"] == wanted
 

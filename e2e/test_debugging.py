@@ -33,7 +33,7 @@ async def source_in_devtools(tabs: OpenTabs) -> str | None:
     """Return the tool's source from the page's debugger; None if it has none."""
     page = await tabs.open_start_page("chat")
     assert page is not None
-    await tabs.bridge.wait_ready("chat")
+    await tabs.internals.bridge.wait_ready("chat")
     cdp = await page.context.new_cdp_session(page)
     scripts: list[dict[str, Any]] = []
     cdp.on("Debugger.scriptParsed", lambda script: scripts.append(script))  # noqa: PLW0108

@@ -146,7 +146,7 @@ async def test_only_workers_with_all_labels_are_used(fleet: Fleet) -> None:
     fleet.worker("eu", "--label", "site=eu", "--label", "tier=gold")
     fleet.worker("us", "--label", "site=us")
     async with endpoint(fleet, workers=1, labels={"site": "eu"}) as tabs:
-        assert [each.name for each in tabs.fleet.directory.usable] == ["eu"]
+        assert [each.name for each in tabs.internals.fleet.directory.usable] == ["eu"]
         await tabs.call("who")
 
 
@@ -185,7 +185,7 @@ async def test_more_calls_than_may_wait_are_refused_with_when_to_retry(fleet: Fl
         await fleet.until("began", "k")
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tabs.start, "work", {"key": "waits"})
-            await poll(lambda: tabs.fleet.waiting == 1)
+            await poll(lambda: tabs.internals.fleet.waiting == 1)
             with pytest.raises(ChainError) as refused:
                 await tabs.call("work", {"key": "refused"})
             detail = refused.value.detail
@@ -221,7 +221,7 @@ async def test_a_killed_worker_loses_its_calls_and_says_that_they_may_have_run(
 async def test_a_call_whose_worker_dies_before_it_arrives_runs_in_another(fleet: Fleet) -> None:
     workers = [fleet.worker("one"), fleet.worker("two")]
     async with endpoint(fleet, workers=2) as tabs:
-        [dead] = [each for each in tabs.fleet.directory.usable if each.name == "one"]
+        [dead] = [each for each in tabs.internals.fleet.directory.usable if each.name == "one"]
         workers[0].kill()
         await until_missed(fleet, dead)
         for number in range(4):  # some of them are sent to the dead one first
@@ -323,7 +323,7 @@ async def test_an_endpoint_waits_for_the_first_worker_to_answer(fleet: Fleet) ->
 
         await link.subscribe(link.subjects.who, handle)
         async with OpenTabs(nats=options, settings=load_settings(port=0)) as tabs:
-            assert [each.name for each in tabs.fleet.directory.usable] == ["slow"]
+            assert [each.name for each in tabs.internals.fleet.directory.usable] == ["slow"]
 
 
 async def test_a_second_worker_with_the_same_name_is_refused(shared: Fleet) -> None:
@@ -337,11 +337,11 @@ async def test_a_worker_of_another_version_is_refused_with_both_versions(
     shared: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with endpoint(shared, workers=1) as tabs:
-        link = tabs.fleet.link
+        link = tabs.internals.fleet.link
         strange = {"version": 99, "name": "strange", "instance": "f" * 16, "opentabs": "9.9.9"}
         link.publish(link.subjects.workers, json.dumps(strange).encode())
-        await poll(lambda: bool(tabs.fleet.directory.refused))
-        [why] = tabs.fleet.directory.refused.values()
+        await poll(lambda: bool(tabs.internals.fleet.directory.refused))
+        [why] = tabs.internals.fleet.directory.refused.values()
         assert "opentabs-py 9.9.9 (fleet protocol 99)" in why
         assert f"(fleet protocol {FLEET_VERSION})" in why
         assert why in caplog.messages
@@ -468,8 +468,8 @@ async def test_a_worker_offers_nothing_that_acts_on_any_page_whatever_its_settin
             began = anyio.Event()
 
             async def look(tabs: OpenTabs, _worker: FleetWorker) -> None:
-                assert not tabs.launches_browser  # because there is nothing for it to do
-                offered.extend(tool.listing.name for tool in tabs.tools)
+                assert not tabs.internals.launches_browser  # because there is nothing for it to do
+                offered.extend(tool.name for tool in tabs.tools)
                 began.set()
 
             pages_too = {"hands": True, "webmcp": ["http://127.0.0.1/*"]}

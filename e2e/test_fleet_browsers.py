@@ -213,7 +213,7 @@ async def test_a_killed_endpoint_has_its_calls_aborted_in_their_pages(
 
 
 async def test_a_browser_that_dies_loses_its_call_and_comes_back(tabs: OpenTabs) -> None:
-    worker = next(each for each in tabs.fleet.directory.usable if each.name == "one")
+    worker = next(each for each in tabs.internals.fleet.directory.usable if each.name == "one")
     async with Client(tabs.mcp_url, mode="legacy") as client:
         tab = next(each["tabId"] for each in await listed(client) if each["browser"] == "one")
     steps = [{"wait": 60000}]
@@ -262,7 +262,7 @@ async def test_only_tools_that_work_in_some_worker_are_listed_if_asked(
             await client.call_tool("tabs_open", {"url": f"{site}/page"})
             with anyio.fail_after(PATIENT):
                 while "probe_echo" not in await names(client):
-                    await chosen.fleet.changed().wait()
+                    await chosen.internals.fleet.changed().wait()
 
 
 async def names(client: Client) -> list[str]:

@@ -442,7 +442,7 @@ async def test_a_browser_that_was_closed_is_launched_again_by_the_next_call(rig:
 async def test_without_hands_there_are_no_such_tools() -> None:
     settings = hand_settings(hands=False)
     async with OpenTabs(settings=settings) as tabs:
-        assert [tool.listing.name for tool in tabs.tools if "page_" in tool.listing.name] == []
+        assert [tool.name for tool in tabs.tools if "page_" in tool.name] == []
 
 
 async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> None:

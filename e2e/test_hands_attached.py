@@ -159,7 +159,7 @@ async def test_without_hands_the_debugging_connection_is_let_go(chromium: Chromi
     async with attached(chromium, hands=False) as tabs:
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_connected()
+            await tabs.internals.bridge.wait_connected()
         assert the_browser(tabs).driven is None
         assert the_browser(tabs).user_action == ""
 
@@ -181,7 +181,7 @@ async def test_plugins_continue_when_the_debugging_connection_breaks(
 
         assert "closed the debugging connection, which hands need" in await fails(tabs)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_ready("chat")
+            await tabs.internals.bridge.wait_ready("chat")
         assert await tabs.call("chat_version") == {"version": "1"}
     assert chromium.is_running
 
@@ -192,9 +192,11 @@ async def test_an_extension_that_was_left_without_hands_is_loaded_again_with_the
     async with attached(chromium, hands=False, keep=True) as tabs:
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_connected()
+            await tabs.internals.bridge.wait_connected()
     async with attached(chromium) as tabs:
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_connected()  # plugins' tools need not wait for the user
+            await (
+                tabs.internals.bridge.wait_connected()
+            )  # plugins' tools need not wait for the user
         await allow(chromium, tabs)
         assert 'button "Pressed visible"' in await press(tabs)

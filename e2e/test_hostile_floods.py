@@ -37,7 +37,7 @@ async def test_changes_of_a_title_that_come_together_are_reported_together(tab: 
     async def count() -> None:
         nonlocal changes
         while True:
-            await tab.tabs.bridge.changed().wait()
+            await tab.tabs.internals.bridge.changed().wait()
             changes += 1
 
     async with anyio.create_task_group() as group:
@@ -51,8 +51,8 @@ async def test_changes_of_a_title_that_come_together_are_reported_together(tab: 
             }"""
         )
         with anyio.fail_after(PATIENT):
-            while not any(d.title == "title 300" for d in tab.tabs.bridge.tabs.documents):
-                await tab.tabs.bridge.changed().wait()
+            while not any(d.title == "title 300" for d in tab.tabs.internals.bridge.tabs.documents):
+                await tab.tabs.internals.bridge.changed().wait()
         group.cancel_scope.cancel()
 
     assert 1 <= changes < 100

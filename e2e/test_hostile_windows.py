@@ -121,7 +121,7 @@ async def test_an_opener_reads_nothing_of_the_calls_in_the_page_it_opens(
 async def test_a_document_that_the_opener_writes_itself_is_not_a_page_of_a_plugin(
     tab: Tab, tabs: OpenTabs
 ) -> None:
-    known = {document.document_id for document in tabs.bridge.tabs.documents}
+    known = {document.document_id for document in tabs.internals.bridge.tabs.documents}
     async with tab.page.context.expect_page() as opening:
         await tab.page.evaluate(
             """() => {
@@ -135,14 +135,16 @@ async def test_a_document_that_the_opener_writes_itself_is_not_a_page_of_a_plugi
     await tab.call("echo", {"value": 1})
 
     assert await page.evaluate("location.href") == tab.page.url.partition("#")[0]
-    assert {document.document_id for document in tabs.bridge.tabs.documents} <= known
+    assert {document.document_id for document in tabs.internals.bridge.tabs.documents} <= known
     await page.close()
 
 
 async def test_document_open_neither_cuts_the_channel_nor_opens_it(tab: Tab) -> None:
     await tab.page.evaluate(OWN)
     logged: list[str] = []
-    tab.tabs.bridge.on_log = lambda params: logged.extend(e.message for e in params.entries)
+    tab.tabs.internals.bridge.on_log = lambda params: logged.extend(
+        e.message for e in params.entries
+    )
     steps = [{"wait": 300}, *STEPS, {"log": "still heard"}]
     async with anyio.create_task_group() as group:
         running = await tab.start(group, steps, "through")

@@ -27,7 +27,7 @@ COMPARED = """async () => {
 
 async def test_the_icons_are_the_vector_in_each_size(tabs: OpenTabs) -> None:
     page = await tabs.context.new_page()
-    await page.goto(f"{tabs.bridge.origin}/panel/index.html")
+    await page.goto(f"{tabs.internals.bridge.origin}/panel/index.html")
     assert await page.evaluate(COMPARED) == {
         str(size): {"width": size, "near": True, "inToolbar": True} for size in (16, 32, 48, 128)
     }

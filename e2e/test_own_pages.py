@@ -23,7 +23,7 @@ async def test_nothing_of_a_plugin_or_of_the_runtime_is_in_the_console(
         await wait_for_document(tabs, f"{site}/page?{host}")
         await other.close()
         assert await page.evaluate("typeof globalThis.__openTabs") == "undefined"
-        assert address not in [each.url for each in tabs.bridge.tabs.documents]
-        assert not tabs.bridge.serves(address)
+        assert address not in [each.url for each in tabs.internals.bridge.tabs.documents]
+        assert not tabs.internals.bridge.serves(address)
     finally:
         await page.close()

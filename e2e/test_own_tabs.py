@@ -49,8 +49,8 @@ async def _empty(tabs: OpenTabs) -> AsyncGenerator[None]:
         await page.close()
     await tabs.context.pages[0].goto("about:blank")
     with anyio.fail_after(PATIENT):
-        while tabs.bridge.tabs.documents:
-            await tabs.bridge.changed().wait()
+        while tabs.internals.bridge.tabs.documents:
+            await tabs.internals.bridge.changed().wait()
 
 
 def agent(tabs: OpenTabs) -> Client:
@@ -163,15 +163,15 @@ async def test_a_tab_that_is_closed_by_hand_has_no_owner(tabs: OpenTabs, site: s
         await until_open(tabs, 2)
         await tabs.context.pages[-1].close()
         with anyio.fail_after(PATIENT):
-            while tabs.bridge.tabs.owners:
-                await tabs.bridge.changed().wait()
+            while tabs.internals.bridge.tabs.owners:
+                await tabs.internals.bridge.changed().wait()
 
 
 async def test_its_owner_stays_in_it_when_the_worker_dies(tabs: OpenTabs, site: str) -> None:
     await open_users(tabs, f"{site}/user")
     async with agent(tabs) as client:
         await open_own(client, f"{site}/own")
-        await drop_connection(tabs.bridge)
+        await drop_connection(tabs.internals.bridge)
         with anyio.fail_after(PATIENT):
             assert await where(client) == f"{site}/own"
     await until_open(tabs, 1)
@@ -203,7 +203,7 @@ async def test_kept_tabs_stay_and_are_the_users_from_then_on(plugin: Path, site:
         async with agent(tabs) as client:
             await open_own(client, f"{site}/kept")
         with anyio.fail_after(PATIENT):
-            while tabs.bridge.tabs.owners:
+            while tabs.internals.bridge.tabs.owners:
                 await anyio.lowlevel.checkpoint()
         assert (await tabs.call("chat_where"))["url"] == f"{site}/kept"
 

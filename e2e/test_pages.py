@@ -219,7 +219,7 @@ async def test_a_call_takes_the_next_tab_when_the_user_signed_out_in_the_first(
 ) -> None:
     other, signed_out = await open_tab("one"), await open_tab("two")
     await signed_out.page.evaluate("document.body.dataset.ready = 'no'")
-    monkeypatch.setattr(other.tabs.bridge.tabs, "grace", 0.0)
+    monkeypatch.setattr(other.tabs.internals.bridge.tabs, "grace", 0.0)
 
     value = await other.tabs.call("probe_run", {"key": "anywhere"})
 
@@ -262,8 +262,10 @@ async def test_a_page_that_blocks_as_it_replaces_another_delays_no_news_of_other
             with anyio.fail_after(LONG):
                 await blocked.wait()
                 await other.page.evaluate("document.title = 'news'")
-                while "news" not in [document.title for document in tabs.bridge.tabs.documents]:
-                    await tabs.bridge.changed().wait()
+                while "news" not in [
+                    document.title for document in tabs.internals.bridge.tabs.documents
+                ]:
+                    await tabs.internals.bridge.changed().wait()
         finally:
             released.set()
 
@@ -273,14 +275,14 @@ async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprot
 ) -> None:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:
-        specs = tabs.bridge._sync.plugins
-        await tabs.bridge.sync_plugins([])
-        await tabs.bridge.wait_connected()
+        specs = tabs.internals.bridge._sync.plugins
+        await tabs.internals.bridge.sync_plugins([])
+        await tabs.internals.bridge.wait_connected()
         await tabs.open(f"{site}/early")
 
-        await tabs.bridge.sync_plugins(specs)
+        await tabs.internals.bridge.sync_plugins(specs)
         with anyio.fail_after(PATIENT):
-            document = await tabs.bridge.wait_ready("probe")
+            document = await tabs.internals.bridge.wait_ready("probe")
 
         assert not document.protected
         assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
@@ -301,7 +303,7 @@ async def test_no_extension_is_an_error_that_says_so(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     settings = load_settings(port=0)
     async with OpenTabs(settings=settings, plugins=[PROBE], browser="none") as tabs:
-        with pytest.raises(ChainError, match=f"{tabs.guide_url} shows how") as caught:
+        with pytest.raises(ChainError, match=f"{tabs.internals.guide_url} shows how") as caught:
             await tabs.call("probe_echo", {"value": 1}, limits=Limits())
 
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"

@@ -65,7 +65,7 @@ async def open_panel(
 
 @pytest.fixture
 async def panel(tabs: OpenTabs) -> AsyncGenerator[Page]:
-    async with open_panel(tabs.context, tabs.bridge.origin) as page:
+    async with open_panel(tabs.context, tabs.internals.bridge.origin) as page:
         yield page
 
 
@@ -176,7 +176,7 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
             with anyio.fail_after(PATIENT):
                 results.append(await client.call_tool("probe_echo", arguments))
 
-        async with open_panel(tabs.context, tabs.bridge.origin) as panel:
+        async with open_panel(tabs.context, tabs.internals.bridge.origin) as panel:
             approvals = panel.get_by_role("region", name="Approvals")
             await expect(approvals).to_be_hidden(timeout=SOON)
             for answer in ("Refuse", "Allow once"):
@@ -241,7 +241,7 @@ async def restart_worker_with_badge(tab: Tab, text: str) -> None:
     """Stop the service worker while the icon shows something outdated."""
     [worker] = tab.tabs.context.service_workers
     await worker.evaluate("text => chrome.action.setBadgeText({ text })", text)
-    async with another_worker(tab.tabs.bridge):
+    async with another_worker(tab.tabs.internals.bridge):
         await tab.kill_worker()
 
 
@@ -274,10 +274,12 @@ async def test_neither_a_web_page_nor_a_wrong_secret_gets_anything(
             frame.src = source;
             document.body.append(frame);
         })""",
-        f"{tabs.bridge.origin}/panel/index.html",
+        f"{tabs.internals.bridge.origin}/panel/index.html",
     )
     assert blocked
-    assert not [each for each in tab.page.frames if each.url.startswith(tabs.bridge.origin)]
+    assert not [
+        each for each in tab.page.frames if each.url.startswith(tabs.internals.bridge.origin)
+    ]
 
 
 @pytest.mark.parametrize("width", [320, 360, 400])
@@ -287,7 +289,7 @@ async def test_everything_fits_and_has_a_name(
     tab: Tab, tabs: OpenTabs, width: int, scheme: Any
 ) -> None:
     async with (
-        open_panel(tabs.context, tabs.bridge.origin, width=width) as panel,
+        open_panel(tabs.context, tabs.internals.bridge.origin, width=width) as panel,
         anyio.create_task_group() as group,
     ):
         await panel.emulate_media(color_scheme=scheme)
@@ -315,7 +317,7 @@ async def test_it_works_where_the_extension_may_not_read_this_machines_pages(
     settings = load_settings(port=0, profile=None, headed=False)
     async with (
         OpenTabs(plugins=[plugin], settings=settings) as tabs,
-        open_panel(tabs.context, tabs.bridge.origin) as panel,
+        open_panel(tabs.context, tabs.internals.bridge.origin) as panel,
     ):
         await expect(panel.get_by_text("https://far.example/*")).to_be_visible(timeout=SOON)
         icon = panel.locator(".plugin-icon img").first
@@ -334,8 +336,8 @@ async def test_loaded_by_hand_it_finds_the_server_again_wherever_that_is(
     state = panel.locator("#state")
     async with apart.serve() as first:
         with anyio.fail_after(PATIENT):
-            await first.bridge.wait_connected()
-        await panel.goto(f"{first.bridge.origin}/panel/index.html")
+            await first.internals.bridge.wait_connected()
+        await panel.goto(f"{first.internals.bridge.origin}/panel/index.html")
         await expect(state).to_have_attribute("data-state", "live", timeout=SOON)
     gone = panel.get_by_role("alert")
     await expect(gone).to_contain_text("Start it: opentabs start", timeout=SOON)

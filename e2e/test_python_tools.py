@@ -40,7 +40,7 @@ async def server(site: str) -> AsyncGenerator[Server]:
     async with Server(tools=tools, plugins=[PROBE], settings=settings) as running:
         await running.open(f"{site}/page")
         with anyio.fail_after(PATIENT):
-            await running.bridge.wait_ready("probe")
+            await running.internals.bridge.wait_ready("probe")
         yield running
 
 

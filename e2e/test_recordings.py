@@ -31,7 +31,7 @@ from opentabs_py.server.listen import bind
 RECORD_WITHIN = 90  # s
 SCRIPT = """
 async def use(page, opentabs):
-    await opentabs.bridge.wait_ready("notes")
+    await opentabs.internals.bridge.wait_ready("notes")
     await opentabs.call("notes_items")
     await opentabs.call("notes_add", {"text": "tea"})
     await opentabs.call("notes_item", {"id": 1})

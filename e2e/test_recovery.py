@@ -60,7 +60,7 @@ async def test_a_result_made_while_the_worker_is_dead_arrives(tab: Tab) -> None:
 async def test_a_dropped_websocket_loses_nothing(tab: Tab, tabs: OpenTabs) -> None:
     async with anyio.create_task_group() as group:
         running = await tab.start(group, LONG, "dropped")
-        await reconnect(tabs.bridge)
+        await reconnect(tabs.internals.bridge)
         await tab.release("dropped")
         await running.wait()
 
@@ -100,7 +100,7 @@ async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
             if breakage == "workers killed":
                 await tab.kill_worker(chance.choice(KILLS))
             else:
-                tab.tabs.bridge.disconnect(4999, "a test drops it")
+                tab.tabs.internals.bridge.disconnect(4999, "a test drops it")
         for call in calls:
             await call.wait()
 
@@ -112,7 +112,7 @@ async def test_eight_calls_lose_nothing_and_run_once_whatever_breaks(
     assert {key: runs[key] for key in (f"{seed}-{n}" for n in range(8))} == dict.fromkeys(
         (f"{seed}-{n}" for n in range(8)), 1
     )
-    assert tab.tabs.bridge.calls.dispatch.pending == 0
+    assert tab.tabs.internals.bridge.calls.dispatch.pending == 0
     tally.update(calls=8, reports=sum(len(call.reports) for call in calls), breaks=3)
     tally["slowest"] = max(tally["slowest"], *(round(call.seconds * 1000) for call in calls))
 
@@ -122,7 +122,7 @@ async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_i
     tab: Tab, breakage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = 40_000  # 6 MiB
-    connection = tab.tabs.bridge._connection
+    connection = tab.tabs.internals.bridge._connection
     assert connection is not None
     send = connection.send
 
@@ -138,7 +138,7 @@ async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_i
         if breakage == "worker killed":
             await tab.kill_worker()
         else:
-            tab.tabs.bridge.disconnect(4999, "a test drops it")
+            tab.tabs.internals.bridge.disconnect(4999, "a test drops it")
         came_before = len(running.reports)
         await running.wait()
 
@@ -148,7 +148,7 @@ async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_i
 
 
 async def test_a_call_made_while_the_link_is_down_waits_for_it(tab: Tab, tabs: OpenTabs) -> None:
-    await drop_connection(tabs.bridge)
+    await drop_connection(tabs.internals.bridge)
 
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
 
@@ -198,13 +198,13 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
             " __openTabs.adapters.probe.isReady = () => probe.late.promise }"
         )
         await tab.refuse("echo", {"value": 1})  # its question stays unanswered
-        tabs.bridge.disconnect(4999, "a test drops it")
+        tabs.internals.bridge.disconnect(4999, "a test drops it")
         with anyio.fail_after(PATIENT):
-            while len(links) < 2 or not links[1].said or not tabs.bridge.connected:
-                await tabs.bridge.changed().wait()
+            while len(links) < 2 or not links[1].said or not tabs.internals.bridge.connected:
+                await tabs.internals.bridge.changed().wait()
         await page.evaluate("probe.late.resolve(true)")
         monkeypatch.undo()
-        await tabs.bridge.tab_requests.query("probe")
+        await tabs.internals.bridge.tab_requests.query("probe")
 
     answers = [message for message in links[1].said if "documents" in message.get("result", {})]
     assert [answer["id"] for answer in answers] == [2]  # 1 was the question about the plugins
@@ -214,10 +214,12 @@ async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs
     for number in range(5):
         await tab.call("echo", {"value": number})
     await wait_for_receipts(tabs)
-    await reconnect(tabs.bridge)  # its hello lists what is still known
+    await reconnect(tabs.internals.bridge)  # its hello lists what is still known
 
-    assert tabs.bridge.calls.dispatch.pending == 0
-    assert [call for document in tabs.bridge.tabs.documents for call in document.calls] == []
+    assert tabs.internals.bridge.calls.dispatch.pending == 0
+    assert [
+        call for document in tabs.internals.bridge.tabs.documents for call in document.calls
+    ] == []
 
 
 async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_are_aborted(
@@ -226,18 +228,18 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
     page = apart.page
     async with apart.serve() as first:
         with anyio.fail_after(PATIENT):
-            await first.bridge.wait_connected()
+            await first.internals.bridge.wait_connected()
         await page.goto(f"{site}/restart")
         tab = Tab(page, (await wait_for_document(first, page.url)).tab_id, first)
         async with anyio.create_task_group() as group:
             await tab.start(group, [{"wait": 60_000}], "orphan")
             # The server disappears without closing, as when it is killed.
-            await drop_connection(first.bridge)
+            await drop_connection(first.internals.bridge)
             group.cancel_scope.cancel()
 
     async with apart.serve() as second:
         with anyio.fail_after(PATIENT):
-            await second.bridge.wait_connected()
+            await second.internals.bridge.wait_connected()
             await wait_for_document(second, page.url)
             await page.wait_for_function("probe.aborted.orphan")
             reason = await page.evaluate("probe.aborted.orphan")
@@ -250,7 +252,7 @@ async def test_the_extension_comes_back_to_a_restarted_server_and_its_old_calls_
 async def test_the_extension_comes_back_though_it_found_no_configuration(apart: Apart) -> None:
     async with apart.serve() as first:
         with anyio.fail_after(PATIENT):
-            await first.bridge.wait_connected()
+            await first.internals.bridge.wait_connected()
         config = first.extension_dir / "config.json"
         worker = apart.page.context.service_workers[0]
         await worker.evaluate("chrome.alarms.clearAll()")
@@ -267,7 +269,7 @@ async def test_the_extension_comes_back_though_it_found_no_configuration(apart: 
 
     async with apart.serve() as second:
         with anyio.fail_after(PATIENT):
-            await second.bridge.wait_connected()
+            await second.internals.bridge.wait_connected()
 
 
 async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
@@ -305,12 +307,12 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
     async with apart.serve() as second:
         began = anyio.current_time()
         with anyio.fail_after(PATIENT):
-            await second.bridge.wait_connected()
+            await second.internals.bridge.wait_connected()
         logger.info("The extension was back after %.2f s", anyio.current_time() - began)
         await wait_for_document(second, page.url)
         assert await second.call("probe_echo", {"value": 1}) == {"value": 1}
         await wait_for_receipts(second)
-        await reconnect(second.bridge)  # its hello lists what is still known
+        await reconnect(second.internals.bridge)  # its hello lists what is still known
         with anyio.fail_after(PATIENT):
             document = await wait_for_document(second, page.url)
         assert document.calls == []
@@ -375,7 +377,7 @@ async def test_tabs_that_clients_opened_are_closed_when_the_server_stops_unless_
     settings = load_settings(port=apart.port, keep_tabs=keep)
     async with OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as server:
         with anyio.fail_after(PATIENT):
-            await server.bridge.wait_connected()
+            await server.internals.bridge.wait_connected()
             await apart.page.goto(f"{site}/theirs")
             await server.call("tabs_open", {"url": f"{site}/own"})
     expected = [f"{site}/theirs", *([f"{site}/own"] if keep else [])]

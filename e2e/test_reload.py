@@ -57,8 +57,8 @@ class Shared:
             delete_plugin(plugin)
         await self.tabs.reload_plugins()
         with anyio.fail_after(PATIENT):
-            while self.tabs.bridge.tabs.documents:
-                await self.tabs.bridge.changed().wait()
+            while self.tabs.internals.bridge.tabs.documents:
+                await self.tabs.internals.bridge.changed().wait()
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ async def test_tools_come_and_go_with_the_version(shared: Shared, site: str) -> 
     write_plugin(plugin, tools=["version"])
     await tabs.reload_plugins()
 
-    assert [tool.listing.name for tool in tabs.tools] == [
+    assert [tool.name for tool in tabs.tools] == [
         "chat_version",
         "tabs_close",
         "tabs_list",
@@ -185,7 +185,7 @@ async def test_a_plugin_whose_directory_goes_is_torn_down_and_gone(
     changes = await tabs.reload_plugins()
 
     assert (changes.removed, changes.changed) == (("chat",), ())
-    names = [tool.listing.name for tool in tabs.tools]
+    names = [tool.name for tool in tabs.tools]
     assert names == ["other_version", "other_wait", "tabs_close", "tabs_list", "tabs_open"]
     assert (await notes(page))[2:] == ["torn down 1"]
     assert await page.evaluate("Object.keys(__openTabs.adapters)") == ["other"]
@@ -319,7 +319,7 @@ async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_served_to
 
         assert await version(tabs) == "2"
         assert await page.evaluate("notes.at(-1)") == "came 2"
-        assert tabs.bridge.plugin_problems == []
+        assert tabs.internals.bridge.plugin_problems == []
 
 
 async def test_a_call_under_way_ends_before_a_new_site_is_let_in(tmp_path: Path, site: str) -> None:
@@ -349,7 +349,7 @@ async def test_documents_that_open_after_a_reload_get_the_new_version(
     assert await version(tabs) == "2"
     assert await notes(page) == ["came 2"]
     with anyio.fail_after(PATIENT):
-        assert (await tabs.bridge.wait_ready("chat")).protected
+        assert (await tabs.internals.bridge.wait_ready("chat")).protected
 
 
 # --- the watch ---
@@ -391,7 +391,7 @@ async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
 
     unsubscribe = tabs.registry.subscribe(note)
     with anyio.fail_after(PATIENT):
-        while {tool.listing.name for tool in tabs.tools} - {*RESERVED_TOOLS} != {*names}:
+        while {tool.name for tool in tabs.tools} - {*RESERVED_TOOLS} != {*names}:
             await changed.wait()
             changed = anyio.Event()
     unsubscribe()

@@ -94,7 +94,7 @@ async def running(plugin: Path) -> AsyncGenerator[OpenTabs]:
 async def open_page(running: OpenTabs, sdk_site: str) -> Page:
     opened = await running.open(f"{sdk_site}/")
     with anyio.fail_after(PATIENT):
-        await running.bridge.wait_ready("sdk-probe")
+        await running.internals.bridge.wait_ready("sdk-probe")
     return opened
 
 
@@ -191,11 +191,11 @@ async def test_logs_arrive_in_order_with_their_levels_and_before_the_result(
     def note(params: LogParams) -> None:
         got.extend((entry.level, entry.message[:14]) for entry in params.entries)
 
-    before, running.bridge.on_log = running.bridge.on_log, note
+    before, running.internals.bridge.on_log = running.internals.bridge.on_log, note
     try:
         await running.call("sdk_probe_attempt", {"what": "log"})
     finally:
-        running.bridge.on_log = before
+        running.internals.bridge.on_log = before
 
     assert [entry for entry in got if entry[1].startswith("a")] == [
         ("debug", "a debug line ["),  # and the log messages with it
@@ -305,10 +305,10 @@ async def test_a_plugin_that_reports_a_change_is_asked_again_whether_it_is_ready
 ) -> None:
     page = await running.open(f"{sdk_site}/another")
     with anyio.fail_after(PATIENT):
-        while not (mine := [d for d in running.bridge.tabs.documents if d.url == page.url]) or (
-            mine[0].plugins["sdk-probe"].readiness != "ready"
-        ):
-            await running.bridge.changed().wait()
+        while not (
+            mine := [d for d in running.internals.bridge.tabs.documents if d.url == page.url]
+        ) or (mine[0].plugins["sdk-probe"].readiness != "ready"):
+            await running.internals.bridge.changed().wait()
     tab = mine[0].tab_id
 
     await running.call("sdk_probe_attempt", {"what": "notifyReadinessChanged", "tabId": tab})
@@ -316,10 +316,10 @@ async def test_a_plugin_that_reports_a_change_is_asked_again_whether_it_is_ready
     with anyio.fail_after(PATIENT):  # otherwise, it would only be asked after 30 s
         while [
             d.plugins["sdk-probe"].readiness
-            for d in running.bridge.tabs.documents
+            for d in running.internals.bridge.tabs.documents
             if d.tab_id == tab
         ] != ["unavailable"]:
-            await running.bridge.changed().wait()
+            await running.internals.bridge.changed().wait()
     await page.close()
 
 

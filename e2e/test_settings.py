@@ -87,7 +87,7 @@ async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
             value = await tabs.call("my_chat_where", {"instance": name})
             assert value == {"url": f"{url}/page", "params": {}}
         assert (await tabs.call("my_chat_config", {"instance": "home"}))["config"]["site"] == urls
-        named = {document.url: document.tab_id for document in tabs.bridge.tabs.documents}
+        named = {document.url: document.tab_id for document in tabs.internals.bridge.tabs.documents}
         tab_id = named[f"{urls['work']}/page"]
         with pytest.raises(CallError, match="shows the instance 'work' of the plugin"):
             await tabs.call("my_chat_where", {"instance": "home", "tabId": tab_id})

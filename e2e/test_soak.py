@@ -133,7 +133,7 @@ class Soak:
     async def _kill(self, victim: Victim) -> None:
         match victim:
             case "link":
-                self.tabs.bridge.disconnect(4999, "a test drops it")
+                self.tabs.internals.bridge.disconnect(4999, "a test drops it")
             case "renderer":
                 await self._crash(self._chance.choice(self._open))
             case "driver":
@@ -192,7 +192,7 @@ async def test_calls_end_and_run_once_while_every_hop_is_killed(say: Callable[[s
             calls.start_soon(soak.kill_all)
             for _ in range(AT_ONCE):
                 calls.start_soon(soak.call_all)
-        pending = soak.tabs.bridge.calls.dispatch.pending
+        pending = soak.tabs.internals.bridge.calls.dispatch.pending
         tasks.cancel_scope.cancel()
 
     outcomes = Counter(soak.ended.values())

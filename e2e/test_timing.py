@@ -76,11 +76,11 @@ async def test_after_a_timeout_the_signal_has_fired_in_the_page_and_says_why(tab
 
 
 async def test_a_tool_deaf_to_its_signal_cannot_answer_after_its_end(tab: Tab) -> None:
-    late = tab.tabs.bridge.calls.dispatch.late_messages
+    late = tab.tabs.internals.bridge.calls.dispatch.late_messages
     steps = [{"until": "aborted"}]
 
     await tab.fail("run", {"key": "deaf", "steps": steps}, limits=SHORT)
     await tab.page.wait_for_function("probe.finished.deaf")
 
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
-    assert tab.tabs.bridge.calls.dispatch.late_messages == late
+    assert tab.tabs.internals.bridge.calls.dispatch.late_messages == late

@@ -132,7 +132,7 @@ async def test_a_service_worker_killed_during_a_call_is_recorded_as_restarted(
     async with anyio.create_task_group() as tasks:
         running = await tab.start(tasks, steps, "killed")
         await running.wait_for_report()
-        async with another_worker(tab.tabs.bridge):
+        async with another_worker(tab.tabs.internals.bridge):
             await tab.kill_worker()
         await tab.release("killed")
         await running.wait()

@@ -40,7 +40,7 @@ async def test_a_worker_killed_in_any_way_loses_nothing(tab: Tab, how: Kill) -> 
     steps = [*REPORTS[:2], HOLD, *REPORTS[2:]]
     async with anyio.create_task_group() as group:
         running = await tab.start(group, steps, "killed")
-        async with another_worker(tab.tabs.bridge):
+        async with another_worker(tab.tabs.internals.bridge):
             await tab.kill_worker(how)
         await tab.release("killed")
         await running.wait()
@@ -67,7 +67,9 @@ async def test_a_worker_killed_while_the_page_blocks_for_seconds_loses_nothing(t
 
 
 def extension_worker(tabs: OpenTabs) -> Any:
-    [worker] = [w for w in tabs.context.service_workers if w.url.startswith(tabs.bridge.origin)]
+    [worker] = [
+        w for w in tabs.context.service_workers if w.url.startswith(tabs.internals.bridge.origin)
+    ]
     return worker
 
 
@@ -220,7 +222,7 @@ async def test_a_prerendered_page_receives_no_calls_until_it_is_shown(
         an_undriven_browser(tabs.extension_dir, tmp_path / "profile", "about:blank") as open_tab,
     ):
         with anyio.fail_after(PATIENT):
-            await tabs.bridge.wait_connected()
+            await tabs.internals.bridge.wait_connected()
         await open_tab(f"{site}/shown")
         shown = await wait_for_document(tabs, f"{site}/shown")
         with anyio.fail_after(PATIENT):
@@ -228,7 +230,7 @@ async def test_a_prerendered_page_receives_no_calls_until_it_is_shown(
         # Any message of the prerendered page would arrive before the end of this call.
         arguments = {"key": "shown", "steps": [{"wait": 300}], "result": 1}
         assert await tabs.call("probe_run", arguments) == {"key": "shown", "result": 1}
-        assert [each.url for each in tabs.bridge.tabs.documents] == [f"{site}/shown"]
+        assert [each.url for each in tabs.internals.bridge.tabs.documents] == [f"{site}/shown"]
         may_go.set()
         with anyio.fail_after(PATIENT):
             await activated.wait()

@@ -51,7 +51,7 @@ class Rig:
         """Record all tools, and read the recording."""
         recorder = await SessionRecorder.start(self.tabs, self.url)
         page = await self.tabs.open(self.url)
-        await self.tabs.bridge.wait_ready("tracker")
+        await self.tabs.internals.bridge.wait_ready("tracker")
         for tool, arguments in (("list", {}), ("get", {"id": 101}), ("me", {}), ("board", {})):
             await self.tabs.call(f"tracker_{tool}", arguments)
         write_recording(scrub(await recorder.stop()), file, version="1")
@@ -118,7 +118,7 @@ async def test_leaving_a_page_loses_no_answers(rig: Rig, tmp_path: Path) -> None
     page = await rig.tabs.open(rig.url)
     for number in range(4):
         await page.goto(f"{rig.url}?view={number}")
-        await rig.tabs.bridge.wait_ready("tracker")
+        await rig.tabs.internals.bridge.wait_ready("tracker")
         await rig.tabs.call("tracker_get", {"id": 101})
         await recorder.settle()
     write_recording(scrub(await recorder.stop()), tmp_path / "views.har", version="1")
@@ -137,7 +137,7 @@ async def test_leaving_a_page_loses_no_answers(rig: Rig, tmp_path: Path) -> None
 
 USE = """
 async def use(page, opentabs):
-    await opentabs.bridge.wait_ready("tracker")
+    await opentabs.internals.bridge.wait_ready("tracker")
     await opentabs.call("tracker_list")
     await opentabs.call("tracker_add")
     await opentabs.call("tracker_me")

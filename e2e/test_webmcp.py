@@ -68,15 +68,15 @@ async def page(tabs: OpenTabs, shop: str) -> AsyncGenerator[Page]:
 
 
 def offered(tabs: OpenTabs) -> dict[str, Listing]:
-    return {each.listing.name: each.listing for each in tabs.tools if each.listing.is_of_page}
+    return {each.name: each for each in tabs.tools if each.is_of_page}
 
 
 async def wait_listed(tabs: OpenTabs, holds: Callable[[set[str]], bool]) -> None:
     """Wait until the pages have the expected tools, and list them at once."""
     with anyio.fail_after(PATIENT):
         while True:
-            changed = tabs.bridge.changed()
-            tabs.refresh_page_tools()
+            changed = tabs.internals.bridge.changed()
+            tabs.internals.page_tools.refresh()
             if holds({*offered(tabs)}):
                 return
             await changed.wait()
@@ -425,7 +425,7 @@ async def test_a_tab_is_chosen_by_its_id(tabs: OpenTabs, page: Page, shop: str) 
         await other.goto(f"{shop}other")
         with anyio.fail_after(PATIENT):
             while len(ids := await tab_ids(tabs)) < 2:
-                await tabs.bridge.changed().wait()
+                await tabs.internals.bridge.changed().wait()
         assert {*offered(tabs)} == ALL
         await tabs.call(ADD, {"a": 1, "b": 1, "tabId": ids[shop]})
         await tabs.call(ADD, {"a": 2, "b": 2, "tabId": ids[f"{shop}other"]})
@@ -438,8 +438,8 @@ async def test_a_tab_is_chosen_by_its_id(tabs: OpenTabs, page: Page, shop: str) 
 
 async def tab_ids(tabs: OpenTabs) -> dict[str, int]:
     """Return the tabs in which all tools are present, by URL."""
-    documents = [d for d in tabs.bridge.tabs.documents if "@page" in d.plugins]
-    reports = tabs.bridge.page_tools
+    documents = [d for d in tabs.internals.bridge.tabs.documents if "@page" in d.plugins]
+    reports = tabs.internals.bridge.page_tools
     assert reports is not None
     return {
         document.url: document.tab_id
@@ -479,12 +479,14 @@ async def test_a_page_that_comes_back_from_the_cache_has_its_tools_again(
 
 @pytest.mark.usefixtures("page")
 async def test_pages_that_were_open_before_the_extension_have_tools_too(tabs: OpenTabs) -> None:
-    worker = next(w for w in tabs.context.service_workers if w.url.startswith(tabs.bridge.origin))
-    async with another_worker(tabs.bridge):
+    worker = next(
+        w for w in tabs.context.service_workers if w.url.startswith(tabs.internals.bridge.origin)
+    )
+    async with another_worker(tabs.internals.bridge):
         await worker.evaluate("() => void setTimeout(() => chrome.runtime.reload(), 0)")
     with anyio.fail_after(PATIENT):
         while len(await tab_ids(tabs)) == 0:
-            await tabs.bridge.changed().wait()
+            await tabs.internals.bridge.changed().wait()
     await wait_listed(tabs, lambda names: names >= ALL)
     assert await tabs.call(ADD, {"a": 1, "b": 2}) == {"sum": 3}
     assert await tabs.call(COUNT, {"to": 2}) == "counted"
@@ -567,14 +569,14 @@ async def test_a_call_that_the_user_allows_runs_in_the_tab_of_its_question_or_no
                     await asked.wait()
                 end()
                 [question] = questions.waiting
-                [document] = tabs.bridge.tabs.documents
+                [document] = tabs.internals.bridge.tabs.documents
                 assert question.place.tab_id == document.tab_id
                 assert question.rule.startswith("page--127-0-0-1-")
                 if leaves:
                     await page.goto("about:blank")
                     with anyio.fail_after(PATIENT):
-                        while tabs.bridge.tabs.documents:
-                            await tabs.bridge.changed().wait()
+                        while tabs.internals.bridge.tabs.documents:
+                            await tabs.internals.bridge.changed().wait()
                 questions.answer(question.id, "once", by="the test")
 
         with questions.shown():
@@ -608,6 +610,6 @@ async def test_nothing_of_it_is_there_unless_it_is_turned_on(shop: str) -> None:
     async with OpenTabs(settings=settings, args=["--enable-features=WebMCP"]) as tabs:
         page = await tabs.open(shop)
         assert await page.evaluate("document.modelContext.registerTool.name") == "registerTool"
-        assert tabs.bridge.plugin_specs == []
-        assert not tabs.bridge.tabs.documents
+        assert tabs.internals.bridge.plugin_specs == []
+        assert not tabs.internals.bridge.tabs.documents
         assert offered(tabs) == {}

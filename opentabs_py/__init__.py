@@ -7,12 +7,13 @@ if TYPE_CHECKING:
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.running import RunningCall
-    from opentabs_py.calling.tool import Output
+    from opentabs_py.calling.tool import Listing, Output
     from opentabs_py.client import Client
     from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings, load_settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
+    from opentabs_py.core.protocol import LogEntry
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.errors import (
         AuditError,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.declare import skill, tool
     from opentabs_py.python_tools.module import Module, ToolStream
     from opentabs_py.python_tools.progress import Progress
+    from opentabs_py.session.browser_view import BrowserView
     from opentabs_py.session.plugin_view import PluginView
     from opentabs_py.session.session import OpenTabs, Server
 
@@ -47,6 +49,7 @@ __all__ = [
     "AuditError",
     "BrokenResultError",
     "BrowserError",
+    "BrowserView",
     "BuildError",
     "CallError",
     "CallRecord",
@@ -60,6 +63,8 @@ __all__ = [
     "FleetOptions",
     "Launcher",
     "Limits",
+    "Listing",
+    "LogEntry",
     "Module",
     "OpenTabs",
     "OpenTabsError",
@@ -90,6 +95,7 @@ _PLACES = {
     "AuditError": "opentabs_py.errors",
     "BrokenResultError": "opentabs_py.errors",
     "BrowserError": "opentabs_py.errors",
+    "BrowserView": "opentabs_py.session.browser_view",
     "BuildError": "opentabs_py.errors",
     "CallError": "opentabs_py.errors",
     "CallRecord": "opentabs_py.core.trace.record",
@@ -103,21 +109,23 @@ _PLACES = {
     "FleetOptions": "opentabs_py.config.fleet",
     "Launcher": "opentabs_py.browser.launch",
     "Limits": "opentabs_py.core.limits",
+    "Listing": "opentabs_py.calling.tool",
+    "LogEntry": "opentabs_py.core.protocol",
     "Module": "opentabs_py.python_tools.module",
     "OpenTabs": "opentabs_py.session.session",
     "OpenTabsError": "opentabs_py.errors",
     "Output": "opentabs_py.calling.tool",
     "PluginChanges": "opentabs_py.plugins.plugin",
     "PluginError": "opentabs_py.errors",
-    "PluginView": "opentabs_py.session.plugins",
+    "PluginView": "opentabs_py.session.plugin_view",
     "Progress": "opentabs_py.python_tools.progress",
     "ProgressReport": "opentabs_py.core.progress",
-    "SkippedPlugin": "opentabs_py.plugins.plugin",
     "RecordingError": "opentabs_py.errors",
     "ReportError": "opentabs_py.errors",
     "RunningCall": "opentabs_py.calling.running",
     "Server": "opentabs_py.session.session",
     "Settings": "opentabs_py.config.settings",
+    "SkippedPlugin": "opentabs_py.plugins.plugin",
     "ToolError": "opentabs_py.errors",
     "ToolFailedError": "opentabs_py.errors",
     "ToolStream": "opentabs_py.python_tools.module",

@@ -90,18 +90,18 @@ async def _seconds_to_attach(chromium: Chromium) -> float:
     async with OpenTabs(
         plugins=[PROBE], browser=Attach(user_data_dir=chromium.directory), settings=settings
     ) as tabs:
-        [browser] = tabs.browsers.values()
+        [browser] = tabs.internals.browsers
         while "asks" not in browser.user_action:  # noqa: ASYNC110 (there is no event for it)
             await anyio.sleep(0.005)
         until_asked = time.perf_counter() - began
         answered = 0.0
-        while not tabs.bridge.connected:
+        while not tabs.internals.bridge.connected:
             await anyio.sleep(THINKS)
             answered = time.perf_counter()
             await anyio.to_thread.run_sync(chromium.click, ALLOW)
             with anyio.move_on_after(THINKS):
-                await tabs.bridge.wait_connected()
-        await tabs.bridge.wait_ready("probe")
+                await tabs.internals.bridge.wait_connected()
+        await tabs.internals.bridge.wait_ready("probe")
         await tabs.call("probe_echo", {"value": 1})
         return until_asked + time.perf_counter() - answered
 
@@ -149,7 +149,7 @@ async def fleet(url: str) -> AsyncGenerator[Fleet]:
             )
             for browser in session.browsers.values():
                 await browser.open(url)
-            shown = [await b.bridge.wait_ready("probe") for b in session.browsers.values()]
+            shown = [await b.bridge.wait_ready("probe") for b in session.internals.browsers]
             tabs[name] = (session, shown[-1].tab_id)
         running = Fleet(tabs)
         await running.measure()

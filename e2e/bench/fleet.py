@@ -128,7 +128,7 @@ class Endpoint:
     async def known_after(self, nats: Nats, number: int) -> float:
         """Return how long a call lasts after its worker was killed, in seconds."""
         owner = f"doomed{number}"
-        count = len(self.tabs.fleet.directory.usable)
+        count = len(self.tabs.internals.fleet.directory.usable)
         with workers(nats, 10_000 + number, 1, owner) as process:
             await self.wait_for(count + 1)
             with anyio.fail_after(10):

@@ -252,7 +252,7 @@ async def many_sessions(url: str, folders: Folders) -> AsyncGenerator[Sessions]:
                 OpenTabs(plugins=[PROBE, *plugins], settings=settings)
             )
             await session.open(url)
-            tab = (await session.bridge.wait_ready("probe")).tab_id
+            tab = (await session.internals.bridge.wait_ready("probe")).tab_id
             for _ in range(0, count - 1, AT_ONCE):
                 async with anyio.create_task_group() as tasks:
                     for _ in range(AT_ONCE):

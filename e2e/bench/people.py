@@ -106,13 +106,13 @@ async def people(url: str, folders: Folders) -> AsyncGenerator[People]:
                 )
             )
             await session.open(url)
-            tabs[name] = session, (await session.bridge.wait_ready("probe")).tab_id
+            tabs[name] = session, (await session.internals.bridge.wait_ready("probe")).tab_id
             if is_watched:
                 await stack.enter_async_context(console_page(browser, session))
         busy = await stack.enter_async_context(
             OpenTabs(plugins=[*folders.many.iterdir()], tools=[count], settings=settings)
         )
-        busy.keep_history()
+        busy.internals.keep_history()
         await _make_calls(busy)
         running = People(tabs, busy, browser)
         await running.echoes()

@@ -110,7 +110,7 @@ class Bench:
         }
 
     async def _ping(self) -> float:
-        connection = self.tabs.bridge._connection
+        connection = self.tabs.internals.bridge._connection
         assert connection is not None
         self.tap.event = anyio.Event()
         began = time.perf_counter()
@@ -302,9 +302,9 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
 
         # A different host, so that the two tabs never share a renderer.
         await tabs.open(url.replace("127.0.0.1", "localhost"))
-        other_tab = (await tabs.bridge.wait_ready("probe")).tab_id
+        other_tab = (await tabs.internals.bridge.wait_ready("probe")).tab_id
         page = await tabs.open(url)
-        tab = (await tabs.bridge.wait_ready("clock")).tab_id
+        tab = (await tabs.internals.bridge.wait_ready("clock")).tab_id
         assert tab != other_tab
 
         floor = await stack.enter_async_context(warm_floor(chromium, url, FLOOD))
@@ -313,7 +313,7 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         endpoints = await stack.enter_async_context(
             run_endpoints(bare_servers, request_limit=settings.message_limit)
         )
-        app = create_app(endpoints, tabs.pages)
+        app = create_app(endpoints, tabs.internals.pages)
         await stack.enter_async_context(serve_http(app, listener))
         bare_url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         clients = {}
@@ -322,7 +322,7 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
             bare = await stack.enter_async_context(Client(bare_url, mode=mode))
             clients[era] = (ours, bare)
 
-        connection = tabs.bridge._connection
+        connection = tabs.internals.bridge._connection
         assert connection is not None
         tap = PongTap(connection._socket)
         connection._socket = tap

@@ -68,9 +68,9 @@ async def webmcp_bench(chromium: Path, url: str) -> AsyncGenerator[WebMcpBench]:
         page = await tabs.open(url)
         await page.evaluate(REGISTER)
         with anyio.fail_after(PATIENT):
-            tab, tools = await tabs.page_tools(page.url)
+            tab, tools = await tabs.internals.page_tools.wait_for(page.url)
             while not tools:
-                await tabs.bridge.changed().wait()
-                tab, tools = await tabs.page_tools(page.url)
-            await tabs.bridge.wait_ready("probe")
+                await tabs.internals.bridge.changed().wait()
+                tab, tools = await tabs.internals.page_tools.wait_for(page.url)
+            await tabs.internals.bridge.wait_ready("probe")
         yield WebMcpBench(tabs, tools[0].listing.name, tab)

@@ -89,7 +89,7 @@ async def _prepare(
     from opentabs_py.session.plugins import refuse_skipped
 
     print_skipped(tabs.skipped_plugins)
-    warn_of_stale(tabs.plugins)
+    warn_of_stale(tabs.internals.plugin_set.plugins)
     refuse_skipped(tool, tabs.registry, tabs.skipped_plugins)
     for url in urls:
         say(f"Opening {url}")

@@ -128,12 +128,12 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
         tabs = await stack.enter_async_context(
             OpenTabs(plugins=[demo_plugin_dir()], settings=settings)
         )
-        detail.append(f"extension {tabs.bridge.extension_version}")
+        detail.append(f"extension {tabs.internals.bridge.extension_version}")
     async with probe("extension ↔ page (relay, runtime, adapter)") as detail:
         await tabs.open(site)
         state = None
         with anyio.move_on_after(READY_WITHIN):
-            state = await tabs.bridge.wait_ready("demo")
+            state = await tabs.internals.bridge.wait_ready("demo")
         if state is None:
             raise failures.not_ready_yet("demo", site, "its adapter did not report within 10 s")
         detail.append("protected channel" if state.protected else "unprotected channel")

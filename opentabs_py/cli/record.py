@@ -129,7 +129,7 @@ class _Session:
 
         async with OpenTabs(tools=self._tools, settings=self._settings) as tabs:
             print_skipped(tabs.skipped_plugins)
-            warn_of_stale(tabs.plugins)
+            warn_of_stale(tabs.internals.plugin_set.plugins)
             recorder = await SessionRecorder.start(tabs, self._url)
             page = await tabs.open(self._url)
             failure = None
@@ -156,7 +156,7 @@ class _Session:
             await recorder.settle()  # the program may leave the page at once
             await self._use(page, tabs)
             return
-        tabs.keep_history()
+        tabs.internals.keep_history()
         err.print(f"Recording [bold]{escape(page.url)}[/]. Use the site in the window.")
         console = escape(tabs.console_url(expires=False))
         err.print(f"Call tools from the console, {console}", soft_wrap=True)

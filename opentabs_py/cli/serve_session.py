@@ -89,15 +89,15 @@ async def serve_session(
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
         print_skipped(tabs.skipped_plugins)
-        warn_of_stale(tabs.plugins)
+        warn_of_stale(tabs.internals.plugin_set.plugins)
         if browser == "none" and tabs.needs_browser:
-            _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
+            _print_how_to_load(str(tabs.extension_dir), tabs.internals.guide_url)
         if settings.headed:
             tabs.registry.observe(_log_call)
         if settings.headed and beside is not None:
             await tabs.open(tabs.console_url())
         await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)
-        tabs.keep_history()  # which the console will show
+        tabs.internals.keep_history()  # which the console will show
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_settle)
             tasks.start_soon(tabs.watch_plugins)
@@ -107,7 +107,7 @@ async def serve_session(
                 tasks.start_soon(answer_in_terminal, tabs.registry.gate.questions)
             if browser == "launch" and tabs.needs_browser:
                 scope = tasks.cancel_scope if exit_with_browser else None
-                for each in tabs.browsers.values():
+                for each in tabs.internals.browsers:
                     tasks.start_soon(_watch_browser, each, scope)
             if claim is not None:
                 stop = tasks.cancel_scope.cancel
@@ -129,14 +129,14 @@ def _log_what_is_served(
     from opentabs_py.core.plugin_names import OURSELVES
 
     if endpoint is not None:
-        workers = tabs.fleet.directory.usable
+        workers = tabs.internals.fleet.directory.usable
         logger.info("%s of the fleet at %s", quantity(len(workers), "worker"), endpoint.addresses)
     elif not (tabs.plugins or tabs.skipped_plugins or tabs.tools or settings.webmcp):
         logger.warning(
             "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
             "DIR, or Python tools with --tools FILE."
         )
-    owners = [tool.listing.owner for tool in tabs.tools if tool.listing.owner != OURSELVES]
+    owners = [each.owner for each in tabs.tools if each.owner != OURSELVES]
     names = ", ".join(dict.fromkeys(owners)) or "no plugin"
     logger.info("Serving %s from %s", quantity(len(owners), "tool"), names)
     logger.info("MCP at %s", tabs.mcp_url)

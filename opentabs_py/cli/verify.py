@@ -175,7 +175,7 @@ async def _verify(
         task = bar.add_task("Starting a browser", total=total)
         async with OpenTabs(settings=settings) as tabs:
             print_skipped(tabs.skipped_plugins)
-            warn_of_stale(tabs.plugins)
+            warn_of_stale(tabs.internals.plugin_set.plugins)
             verdicts: list[RecordingVerdict] = []
             for file, recorded in recordings.items():
                 bar.update(task, description=f"Calling the tools of {Path(file).name}")

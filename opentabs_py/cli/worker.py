@@ -151,7 +151,7 @@ async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> 
 
     logger = logging.getLogger("opentabs_py")
     print_skipped(tabs.skipped_plugins)
-    warn_of_stale(tabs.plugins)
+    warn_of_stale(tabs.internals.plugin_set.plugins)
     for browser in tabs.browsers.values():
         for url in urls:
             await browser.open(url)

@@ -236,6 +236,8 @@ class Settings(BaseSettings):
     def installed_check(self) -> Callable[[Path], bool]:
         """Return the function that says whether the user's own settings file names a plugin.
 
+        For this package's own use.
+
         Otherwise it was named for this run: by a program, a command, the environment, or the
         project in the current directory. The argument is the plugin's directory, resolved.
         """
@@ -301,7 +303,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Return the sources in order; the first that has a value wins."""
+        """Return the sources; the first that has a value wins. For this package's own use."""
         return (
             init_settings,
             Environment(settings_cls),

@@ -26,7 +26,7 @@ from opentabs_py.server.remote_tab_tools import RemoteTabsClose, RemoteTabsList,
 from opentabs_py.server.remote_tools import RemoteTool
 
 if TYPE_CHECKING:
-    from opentabs_py.session.session import OpenTabs
+    from opentabs_py.session.startup import SessionServer
 
 
 async def join_fleet(
@@ -104,40 +104,42 @@ class WorkerSession:
     """A running session, as a worker sees it.
 
     Args:
-        session: The session.
+        server: The parts of the session.
     """
 
-    def __init__(self, session: "OpenTabs") -> None:
-        self._session = session
+    def __init__(self, server: "SessionServer") -> None:
+        self._server = server
 
     @property
     def caller(self) -> SessionTools:
         """Calls the tools."""
-        return self._session.registry
+        return self._server.registry
 
     @property
     def browsers(self) -> Sequence[str]:
         """The names of its browsers."""
-        return [*self._session.browsers] if self._session.launches_browser else []
+        if not self._server.launches_browser:
+            return []
+        return [browser.bridge.name for browser in self._server.browsers]
 
     @property
     def restarts(self) -> int:
         """How often its browsers were relaunched."""
-        return sum(browser.restarts for browser in self._session.browsers.values())
+        return sum(browser.restarts for browser in self._server.browsers)
 
     def ready(self) -> Mapping[str, int]:
         """Return in how many tabs each plugin works now."""
-        return ready_by_plugin(self._session.pages.tabs.documents)
+        return ready_by_plugin(self._server.pages.tabs.documents)
 
     def patterns(self, owner: str) -> Sequence[str]:
         """Return the URL patterns of a plugin's pages."""
-        of_owner = (each.manifest for each in self._session.plugins if each.manifest.name == owner)
-        return [pattern for manifest in of_owner for pattern in manifest.url_patterns]
+        plugin = self._server.plugin_set.find(owner)
+        return () if plugin is None else plugin.manifest.url_patterns
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of the tabs."""
-        return self._session.pages.changed()
+        return self._server.pages.changed()
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of a client, which may have opened tabs."""
-        self._session.handle_client_gone(client)
+        self._server.handle_client_gone(client)

@@ -144,8 +144,9 @@ class LocalInterface:
 
 def status(session: OpenTabs) -> dict[str, Any]:
     """Return what a server serves, where, and what it is doing."""
-    pages, fleet = session.pages, session.fleet if session.is_endpoint else None
-    running = sum(each.bridge.calls.running for each in session.browsers.values())
+    server = session.internals
+    pages, fleet = server.pages, server.fleet if session.is_endpoint else None
+    running = sum(each.bridge.calls.running for each in server.browsers)
     return {
         "version": __version__,
         "mcpUrl": session.mcp_url,
@@ -158,7 +159,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
                 "tools": len(each.manifest.tools),
                 "status": pages.tabs.status(each.manifest.name),
             }
-            for each in session.plugins
+            for each in server.plugin_set.plugins
         ],
         "skipped": [each.reason for each in session.skipped_plugins],
         "tools": len(session.tools),
@@ -168,12 +169,12 @@ def status(session: OpenTabs) -> dict[str, Any]:
         ],
         "browsers": [
             {
-                "name": name,
+                "name": each.bridge.name,
                 "connected": each.bridge.connected,
                 "attached": each.attach is not None,
                 "userAction": each.user_action,
             }
-            for name, each in session.browsers.items()
+            for each in server.browsers
             if fleet is None
         ],
         "fleet": None if fleet is None else _fleet_status(fleet),
@@ -228,7 +229,7 @@ class _CallEndpoint:
         session = self._session
         sources = Sources([*map(Path, request.plugins)], [*map(Path, request.plugin_folders)])
         wanted = sources.plugins()
-        skipped = await stack.enter_async_context(session.added_plugins(wanted))
+        skipped = await stack.enter_async_context(session.internals.plugin_set.added(wanted))
         for each in skipped:
             stream.warn(f"skipped: {each.reason}")
         for directory in wanted:
@@ -247,7 +248,7 @@ class _CallEndpoint:
         decision = session.registry.decision(request.tool)
         if found is not None and not request.open and decision and decision.permission != "off":
             owner = found.listing.owner
-            if session.registry.status(owner) == "closed" and session.launches_browser:
+            if session.registry.status(owner) == "closed" and session.internals.launches_browser:
                 stream.say(f"Opening the start page of {owner}")
                 await session.browser.reopen()
                 await session.open_start_page(owner)  # it stays open, for the next call

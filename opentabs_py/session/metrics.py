@@ -65,7 +65,7 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
 def _source(session: OpenTabs, worker: "FleetWorker | None") -> MeasuredProcess:
     if worker is not None:
         return WorkerSource(session, worker)
-    return EndpointSource(session.fleet) if session.is_endpoint else ServerSource(session)
+    return EndpointSource(session.internals.fleet) if session.is_endpoint else ServerSource(session)
 
 
 class ServerSource:
@@ -82,9 +82,8 @@ class ServerSource:
 
     def readiness(self) -> Readiness:
         """Return whether it can take calls now."""
-        return readiness.of_server(
-            needs_browser=self._session.needs_browser, connected=self._session.pages.connected
-        )
+        connected = self._session.internals.pages.connected
+        return readiness.of_server(needs_browser=self._session.needs_browser, connected=connected)
 
     def read(self) -> Values:
         """Return what it has and does now."""
@@ -164,18 +163,18 @@ class WorkerSource:
 
 
 def _browsers(session: OpenTabs) -> Iterable[SessionBrowser]:
-    return session.browsers.values() if session.needs_browser else ()
+    return session.internals.browsers if session.needs_browser else ()
 
 
 def _read_browsers(session: OpenTabs) -> Values:
     browsers = [*_browsers(session)]
     calls = [each.bridge.calls.dispatch for each in browsers]
-    none_ready = dict.fromkeys(session.pages.plugins, 0)
+    none_ready = dict.fromkeys(session.internals.pages.plugins, 0)
     return {
         metrics.BROWSERS: len(browsers),
         metrics.CONNECTED: sum(each.bridge.connected for each in browsers),
         metrics.RESTARTS: sum(each.restarts for each in browsers),
         metrics.DROPPED_REPORTS: sum(each.dropped_reports for each in calls),
         metrics.LATE_MESSAGES: sum(each.late_messages for each in calls),
-        metrics.TABS_READY: none_ready | ready_by_plugin(session.pages.tabs.documents),
+        metrics.TABS_READY: none_ready | ready_by_plugin(session.internals.pages.tabs.documents),
     }

@@ -136,6 +136,11 @@ class PluginSet:
         """Return a plugin by name; None if it is not served."""
         return next((each for each in self.plugins if each.manifest.name == name), None)
 
+    @property
+    def views(self) -> list[PluginView]:
+        """The plugins, as the users of the session see them."""
+        return [self._view(each) for each in self.plugins]
+
     def view(self, name: str | None) -> PluginView:
         """Return a plugin by name; without a name, the only one.
 
@@ -149,6 +154,9 @@ class PluginSet:
         if plugin is None:
             wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
             raise LookupError(f"{wanted}: {', '.join(names) or 'none is loaded'}.")
+        return self._view(plugin)
+
+    def _view(self, plugin: Plugin) -> PluginView:
         return PluginView(plugin.manifest, JoinedTabs([each.tabs for each in self._bridges]))
 
     async def reload(self) -> PluginChanges:

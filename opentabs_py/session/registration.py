@@ -38,7 +38,7 @@ async def registered(
         log: Its log file.
         stop: Begins to stop the server.
     """
-    session.console.server_name = claim.name
+    session.internals.console.server_name = claim.name
     listener = bind("127.0.0.1", 0)
     local_token = secrets.token_hex(32)
     app = LocalInterface(session, settings.pace, stop).app(local_token)

@@ -7,8 +7,8 @@ process, and loading the rest of a session takes as long, so both happen in para
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, nullcontext
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -23,7 +23,7 @@ from opentabs_py import __version__, stacks
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import absolute
-from opentabs_py.errors import BrowserError, ConfigError, FleetError
+from opentabs_py.errors import BrowserError, ConfigError
 from opentabs_py.session.browser_source import BrowserSource
 from opentabs_py.session.python_side import PythonSide
 from opentabs_py.session.seams import Seams
@@ -32,23 +32,18 @@ if TYPE_CHECKING:
     from mcp.server import Server as McpServer
     from mcp.types import CallToolResult
 
-    from opentabs_py.bridge.bridge import Bridge
-    from opentabs_py.bridge.pages import Pages
-    from opentabs_py.bridge.registered_tool import RegisteredPageTool
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.running import RunningCall
-    from opentabs_py.calling.tool import Tool
+    from opentabs_py.calling.tool import Listing
     from opentabs_py.config.settings import Settings
-    from opentabs_py.console.routes import Console
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
-    from opentabs_py.fleet.endpoint import Fleet
-    from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin
+    from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.observers import Handler, Observers
-    from opentabs_py.server.page_tools import PageToolList
     from opentabs_py.server.registry import ToolRegistry
     from opentabs_py.session.browser import SessionBrowser
+    from opentabs_py.session.browser_view import BrowserView
     from opentabs_py.session.plugin_view import PluginView
     from opentabs_py.session.startup import SessionServer
 
@@ -220,12 +215,12 @@ class OpenTabs:
         )
 
     @property
-    def browsers(self) -> Mapping[str, SessionBrowser]:
+    def browsers(self) -> Mapping[str, BrowserView]:
         """The browsers of this session, by name; one that is launched alone is named `default`."""
         return {browser.bridge.name: browser for browser in self._browsers}
 
     @property
-    def browser(self) -> SessionBrowser:
+    def browser(self) -> BrowserView:
         """The browser, or the first of several.
 
         Raises:
@@ -234,11 +229,6 @@ class OpenTabs:
         if not self._browsers:
             raise BrowserError("This session did not launch a browser. Open pages in your own.")
         return self._browsers[0]
-
-    @property
-    def launches_browser(self) -> bool:
-        """Whether this session has a browser of its own, even if that was closed."""
-        return self.browser.launch is not None
 
     @property
     def context(self) -> BrowserContext:
@@ -250,39 +240,14 @@ class OpenTabs:
         return self.browser.context
 
     @property
-    def pages(self) -> Pages:
-        """The pages of all browsers, in which tools run."""
-        return self._server.pages
-
-    @property
     def is_endpoint(self) -> bool:
         """Whether the tools of a fleet's workers are served."""
         return self._fleet is not None
 
     @property
-    def fleet(self) -> Fleet:
-        """The workers of the fleet whose tools are served.
-
-        Raises:
-            FleetError: This session is not an endpoint of a fleet.
-        """
-        if self._server.fleet is None:
-            raise FleetError("This session belongs to no fleet. Pass `nats`, the address of one.")
-        return self._server.fleet
-
-    @property
-    def guide_url(self) -> str | None:
-        """The page that guides through loading the extension by hand, with `browser="none"`."""
-        return self._server.guide_url
-
-    @property
-    def console(self) -> Console:
-        """The web page that shows this session live; `console_url` opens it."""
-        return self._server.console
-
-    def keep_history(self) -> None:
-        """Remember calls and logs from now on, for the console."""
-        self._server.keep_history()
+    def internals(self) -> SessionServer:
+        """The parts of the session. For this package's own use."""
+        return self._server
 
     def console_url(self, *, expires: bool = True) -> str:
         """Return a URL that opens the console, a web page that shows this session live.
@@ -292,23 +257,9 @@ class OpenTabs:
         Args:
             expires: Whether it has to be opened within ten minutes.
         """
-        self.keep_history()
-        token = self.console.access.invite(expires=expires)
+        self._server.keep_history()
+        token = self._server.console.access.invite(expires=expires)
         return f"{self.mcp_url.removesuffix('/mcp')}/?token={token}"
-
-    @property
-    def bridge(self) -> Bridge:
-        """The link to the (first) browser's extension."""
-        return self.browser.bridge
-
-    @property
-    def _page_tools(self) -> PageToolList:
-        if self._server.page_tools is None:
-            raise ConfigError(
-                "The tools that pages register are not served. Name the pages: serve --webmcp "
-                'PATTERN, or webmcp = ["PATTERN"] in the settings.'
-            )
-        return self._server.page_tools
 
     @property
     def mcp_server(self) -> McpServer[Any]:
@@ -316,9 +267,9 @@ class OpenTabs:
         return self._server.mcp_side.server
 
     @property
-    def tools(self) -> Sequence[Tool]:
+    def tools(self) -> Sequence[Listing]:
         """The tools that are served."""
-        return self.registry.tools
+        return [tool.listing for tool in self.registry.tools]
 
     def output_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return a tool's output schema; None if there is no such tool, or it has none."""
@@ -326,14 +277,14 @@ class OpenTabs:
         return None if tool is None else tool.listing.output_schema
 
     @property
-    def plugins(self) -> Sequence[Plugin]:
+    def plugins(self) -> Sequence[PluginView]:
         """The plugins that are served."""
-        return self._server.plugins.plugins
+        return self._server.plugin_set.views
 
     @property
     def skipped_plugins(self) -> Sequence[SkippedPlugin]:
         """Plugins that cannot be served, and why."""
-        return self._server.plugins.skipped
+        return self._server.plugin_set.skipped
 
     def plugin(self, name: str | None = None) -> PluginView:
         """Return a plugin by name; without a name, the only one.
@@ -341,7 +292,7 @@ class OpenTabs:
         Raises:
             LookupError: There is no such plugin; or, without a name, not exactly one.
         """
-        return self._server.plugins.view(name)
+        return self._server.plugin_set.view(name)
 
     async def open(self, url: str) -> Page:
         """Open a page in a new tab of the (first) browser and wait for it to load.
@@ -374,7 +325,7 @@ class OpenTabs:
         Raises:
             BrowserError: There is no such plugin.
         """
-        if self._server.plugins.find(plugin) is None:
+        if self._server.plugin_set.find(plugin) is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
         return await self._server.start_page_url(plugin)
 
@@ -480,27 +431,7 @@ class OpenTabs:
         running in the old one continue. MCP clients are notified if the tool list changes. A
         plugin that has become invalid stays in service unchanged, and the problem is logged.
         """
-        return await self._server.plugins.reload()
-
-    def refresh_page_tools(self) -> None:
-        """List the tools that pages have registered by now; clients are notified less often.
-
-        Raises:
-            ConfigError: The setting `webmcp` names no pages.
-        """
-        self._page_tools.refresh()
-
-    async def page_tools(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
-        """Return the tools that a page has registered itself, once it has loaded, and its tab.
-
-        Args:
-            url: The page's URL, with its fragment.
-
-        Raises:
-            ConfigError: The setting `webmcp` names no pages.
-            LookupError: Several tabs show that URL.
-        """
-        return await self._page_tools.wait_for(url)
+        return await self._server.plugin_set.reload()
 
     def replace_tools(self, tools: Sequence[Any]) -> None:
         """Serve these tools written in Python instead of those that were given before.
@@ -515,26 +446,10 @@ class OpenTabs:
         self._server.replace_python(python)
         self._python.tools = python
 
-    @asynccontextmanager
-    async def added_plugins(
-        self, plugins: Sequence[str | Path]
-    ) -> AsyncGenerator[Sequence[SkippedPlugin]]:
-        """Serve the built plugins in these directories too, while the context is open.
-
-        Yields:
-            Those that cannot be served, and why.
-        """
-        async with self._server.plugins.added([*map(Path, plugins)]) as skipped:
-            yield skipped
-
-    def handle_client_gone(self, client: str) -> None:
-        """Handle the end of an MCP client: close the tabs that it opened for itself."""
-        self._server.handle_client_gone(client)
-
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
         if self._fleet is None:
-            await self._server.plugins.watch()
+            await self._server.plugin_set.watch()
         else:
             await anyio.sleep_forever()  # those of the workers are theirs to watch
 
@@ -566,8 +481,9 @@ class OpenTabs:
             trace=self._trace,
             seams=self._seams,
             fleet=self._fleet,
+            browsers=self._browsers,
         )
-        await server.start(stack, self._browsers, while_launching=self._while_launching)
+        await server.start(stack, while_launching=self._while_launching)
         self.registry = server.registry
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         self._python.observe(self.registry)

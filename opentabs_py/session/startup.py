@@ -24,6 +24,7 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
+from opentabs_py.errors import ConfigError, FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.server.exposure import Ready, ReadyInPages, ReadyTools
 from opentabs_py.server.guide import PATH as GUIDE
@@ -61,10 +62,12 @@ class SessionServer:
         trace: A file to write every call to.
         seams: Where tests take the place of the chain's parts.
         fleet: The fleet whose workers' tools are served.
+        browsers: The browsers; those that are launched wait for their plan.
 
     Attributes:
-        plugins: The plugins found in the directories.
-        fleet: The fleet whose workers' tools are served, if any.
+        browsers: The browsers; those into which the user loads the extension are added as they
+            connect.
+        plugin_set: The plugins found in the directories.
         own_tabs: The tabs that clients have opened for themselves, if they are in our browsers.
         pages: The pages of all browsers, in which tools run.
         registry: All tools that are served.
@@ -74,10 +77,8 @@ class SessionServer:
         extension_dir: The extension that connects here.
         console: The web page that shows the session live.
         tasks: Tasks that run as long as the session.
-        page_tools: The tools that pages register themselves; None if these are not served.
     """
 
-    page_tools: PageToolList | None = None
     pages: Pages
     registry: ToolRegistry
     mcp_side: McpSide
@@ -101,6 +102,7 @@ class SessionServer:
         trace: Path | None,
         seams: Seams,
         fleet: FleetOptions | None,
+        browsers: list[SessionBrowser],
     ) -> None:
         self._settings = settings
         self._options = options
@@ -110,10 +112,12 @@ class SessionServer:
         self._trace = trace
         self._seams = seams
         self._fleet_options = fleet
-        self.fleet: Fleet | None = None
+        self.browsers = browsers
+        self._fleet: Fleet | None = None
+        self._page_tools: PageToolList | None = None
         self._history = ExitStack()
         self._keeps_history = False
-        self.plugins = PluginSet(
+        self.plugin_set = PluginSet(
             directories,
             settings,
             read_settings=read_settings,
@@ -121,19 +125,11 @@ class SessionServer:
             reviews=Reviews(data_dir() / "reviews"),
         )
 
-    async def start(
-        self,
-        stack: AsyncExitStack,
-        browsers: list[SessionBrowser],
-        *,
-        while_launching: Callable[[], None],
-    ) -> None:
+    async def start(self, stack: AsyncExitStack, *, while_launching: Callable[[], None]) -> None:
         """Start everything, and launch the browsers.
 
         Args:
             stack: Stops everything.
-            browsers: The browsers; those that are launched wait for their plan. Those into which
-                the user loads the extension are added as they connect.
             while_launching: Called once all browsers have their plan.
 
         Raises:
@@ -149,7 +145,7 @@ class SessionServer:
         self.mcp_url = f"{address}/mcp"
         self.guide_url = f"{address}{GUIDE}" if options.by_hand else None
         directory = stack.enter_context(temporary_dir())
-        launches = [browser.launch for browser in browsers if browser.launch is not None]
+        launches = [browser.launch for browser in self.browsers if browser.launch is not None]
         for launch in launches:
             stack.push_async_callback(launch.close)  # if the following fails
         setup = BrowserSetup(
@@ -158,30 +154,32 @@ class SessionServer:
             version=self._version,
             clock=self._clock,
             seams=self._seams,
-            sites=self.plugins.sites,
+            sites=self.plugin_set.sites,
             port=port,
             guide_url=self.guide_url,
         )
-        setup.set_up(browsers, directory)
+        setup.set_up(self.browsers, directory)
         while_launching()
         self.extension_dir = setup.extensions[0].path
         self.pages = Pages(
-            [browser.bridge for browser in browsers],
+            [browser.bridge for browser in self.browsers],
             clock=self._clock,
-            join=partial(self._join, browsers, setup) if options.in_place else None,
+            join=partial(self._join, setup) if options.in_place else None,
             equal=options.equal,
         )
         bridges = self.pages.bridges
         stack.push(self._history)
         self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
-        self.registry = await self._create_registry(stack, browsers)
+        self.registry = await self._create_registry(stack)
         self._count_questions(stack)
         await self._record_calls(stack)
         # While the browsers start. What connects before that waits in the listener's queue.
-        if self.fleet is None:
+        if self._fleet is None:
             names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", settings.url_host))
             own_pages = [f"http://{name}:{port}/*" for name in names]
-            await self.plugins.serve(bridges, self.registry, setup.extensions, own_pages=own_pages)
+            await self.plugin_set.serve(
+                bridges, self.registry, setup.extensions, own_pages=own_pages
+            )
         if self._python is not None:
             add_python_tools(self.registry, self._python)
             stack.callback(self._close_python)
@@ -203,13 +201,53 @@ class SessionServer:
         """Start what runs as long as the session, before anything connects."""
         for bridge in self.pages.bridges:
             await self.tasks.start(bridge.calls.run)
-        if self.fleet is not None:
-            await self.fleet.start(self.tasks)
+        if self._fleet is not None:
+            await self._fleet.start(self.tasks)
         elif self._settings.webmcp:
             limit = self._settings.message_limit
-            self.page_tools = PageToolList(self.pages, self.registry, input_limit=limit)
-            self.page_tools.refresh()
-            self.tasks.start_soon(self.page_tools.run)
+            self._page_tools = PageToolList(self.pages, self.registry, input_limit=limit)
+            self._page_tools.refresh()
+            self.tasks.start_soon(self._page_tools.run)
+
+    @property
+    def bridge(self) -> Bridge:
+        """The link to the (first) browser's extension."""
+        return self.browsers[0].bridge
+
+    @property
+    def launches_browser(self) -> bool:
+        """Whether the session has a browser of its own, even if that was closed."""
+        return self.browsers[0].launch is not None
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether the tools of a fleet's workers are served."""
+        return self._fleet is not None
+
+    @property
+    def fleet(self) -> "Fleet":
+        """The fleet whose workers' tools are served.
+
+        Raises:
+            FleetError: This session is not an endpoint of a fleet.
+        """
+        if self._fleet is None:
+            raise FleetError("This session belongs to no fleet. Pass `nats`, the address of one.")
+        return self._fleet
+
+    @property
+    def page_tools(self) -> PageToolList:
+        """The tools that pages register themselves.
+
+        Raises:
+            ConfigError: The setting `webmcp` names no pages.
+        """
+        if self._page_tools is None:
+            raise ConfigError(
+                "The tools that pages register are not served. Name the pages: serve --webmcp "
+                'PATTERN, or webmcp = ["PATTERN"] in the settings.'
+            )
+        return self._page_tools
 
     def replace_python(self, python: "PythonTools") -> None:
         """Serve other Python tools from now on; running calls of the old ones continue.
@@ -229,10 +267,10 @@ class SessionServer:
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close the tabs that it opened for itself."""
         self.registry.gate.forget(client)
-        if self.fleet is None:
+        if self._fleet is None:
             self.own_tabs.handle_client_gone(client)
         else:
-            self.tasks.start_soon(self.fleet.handle_client_gone, client)
+            self.tasks.start_soon(self._fleet.handle_client_gone, client)
 
     def keep_history(self) -> None:
         """Remember calls and logs from now on, for the console."""
@@ -240,7 +278,7 @@ class SessionServer:
             self._keeps_history = True
             self._history.enter_context(self.console.watch.watching())
 
-    async def _tab_tools(self, browsers: Sequence[SessionBrowser]) -> Sequence[Tool]:
+    async def _tab_tools(self) -> Sequence[Tool]:
         """Return the tools about tabs; with hands, also those that use pages."""
         if not self._settings.hands:
             return create_tab_tools(self.pages, self.own_tabs)
@@ -250,27 +288,27 @@ class SessionServer:
         from opentabs_py.session.hands import create_hands
 
         hands, tools = create_hands(
-            browsers, self.pages, self._settings, self._clock, self._seams.drive
+            self.browsers, self.pages, self._settings, self._clock, self._seams.drive
         )
         return [*create_tab_tools(self.pages, self.own_tabs, hands.list_tabs), *tools]
 
-    async def _create_registry(
-        self, stack: AsyncExitStack, browsers: Sequence[SessionBrowser]
-    ) -> ToolRegistry:
+    async def _create_registry(self, stack: AsyncExitStack) -> ToolRegistry:
         """Return the registry; in an endpoint, with the tools of the fleet's workers."""
         if self._fleet_options is None:
-            tab_tools = await self._tab_tools(browsers)
+            tab_tools = await self._tab_tools()
             return create_registry(self._settings, self.pages, tab_tools, clock=self._clock)
         # It needs packages that are installed for fleets only.
         from opentabs_py.session import fleet
 
-        self.fleet = await fleet.join_fleet(stack, self._fleet_options, self._settings, self._clock)
-        tab_tools = fleet.tab_tools(self.fleet)
-        status = self.fleet.status
+        self._fleet = await fleet.join_fleet(
+            stack, self._fleet_options, self._settings, self._clock
+        )
+        tab_tools = fleet.tab_tools(self._fleet)
+        status = self._fleet.status
         registry = create_registry(
             self._settings, self.pages, tab_tools, clock=self._clock, status=status
         )
-        fleet.serve_remote_tools(self.fleet, registry, input_limit=self._settings.message_limit)
+        fleet.serve_remote_tools(self._fleet, registry, input_limit=self._settings.message_limit)
         return registry
 
     def _count_questions(self, stack: AsyncExitStack) -> None:
@@ -288,29 +326,27 @@ class SessionServer:
             writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
             self.registry.observe(writer.write)
         if self._settings.audit:
-            context = audited(self.registry, self._settings, self.plugins)
+            context = audited(self.registry, self._settings, self.plugin_set)
             await stack.enter_async_context(context)
 
     def _ready(self) -> Ready:
-        if self.fleet is None:
+        if self._fleet is None:
             return ReadyInPages(self.pages)
         from opentabs_py.session.fleet import ReadyInFleet
 
-        return ReadyInFleet(self.fleet)
+        return ReadyInFleet(self._fleet)
 
-    def _join(
-        self, browsers: list[SessionBrowser], setup: BrowserSetup, name: str, index: int
-    ) -> Bridge:
+    def _join(self, setup: BrowserSetup, name: str, index: int) -> Bridge:
         """Add a browser into which the user has loaded the extension."""
         joined = setup.join(name, index)
         joined.bridge.activity.set_waiting(len(self.registry.gate.questions.waiting))
         self.tasks.start_soon(joined.bridge.calls.run)
-        browsers.append(joined)
+        self.browsers.append(joined)
         return joined.bridge
 
     async def start_page_url(self, name: str) -> str | None:
         """Return the URL to try a plugin on: its `playground/`, or else its homepage."""
-        plugin = self.plugins.find(name)
+        plugin = self.plugin_set.find(name)
         if plugin is None:
             return None
         return await self._playgrounds.url_of(plugin) or plugin.manifest.homepage
@@ -365,9 +401,9 @@ class SessionServer:
     def _create_console(self, *, port: int) -> Console:
         return Console(
             Access(port, anyio.current_time, self.pages),
-            Watch(self.registry, self.pages, self.plugins, wall=wall_clock),
+            Watch(self.registry, self.pages, self.plugin_set, wall=wall_clock),
             self.registry,
-            self.plugins,
+            self.plugin_set,
             self._settings.pace,
             self._settings.message_limit,
             audit_file(),

@@ -112,8 +112,8 @@ class _Run:
         if tool not in self.unready:
             with anyio.move_on_after(READY_WITHIN):
                 while True:
-                    changed = self._session.bridge.changed()
-                    self._session.refresh_page_tools()
+                    changed = self._session.internals.bridge.changed()
+                    self._session.internals.page_tools.refresh()
                     if (found := self._session.registry.get(tool)) is not None:
                         return found
                     await changed.wait()
@@ -123,7 +123,7 @@ class _Run:
         if plugin in self.unready:
             return False  # it was waited for once
         with anyio.move_on_after(READY_WITHIN):
-            await self._session.bridge.wait_ready(plugin)
+            await self._session.internals.bridge.wait_ready(plugin)
             return True
         return False
 

@@ -66,15 +66,16 @@ async def run_worker(
             settings=own, browsers=browsers, _first_number=identity.number, **arguments
         ) as session:
             most = longest_body(settings.message_limit)
-            worker = FleetWorker(link, identity, WorkerSession(session), most=most)
+            worker = FleetWorker(link, identity, WorkerSession(session.internals), most=most)
             await on_ready(session, worker)
             async with anyio.create_task_group() as tasks:
-                if session.launches_browser:
-                    for browser in session.browsers.values():
+                server = session.internals
+                if server.launches_browser:
+                    for browser in server.browsers:
                         tasks.start_soon(_keep_open, browser)
                     if recycle_after != NEVER:
-                        every = [*session.browsers.values()]
-                        tasks.start_soon(Recycling(every, session.pages, recycle_after).run)
+                        recycling = Recycling(server.browsers, server.pages, recycle_after)
+                        tasks.start_soon(recycling.run)
                 tasks.start_soon(_measure, session, worker)
                 await worker.run()
                 tasks.cancel_scope.cancel()
@@ -84,7 +85,7 @@ async def _measure(session: OpenTabs, worker: FleetWorker) -> None:
     """Announce how much memory the worker has, with its browsers, until cancelled."""
     while True:
         memory = proportional_memory(psutil.Process())
-        for browser in session.browsers.values():
+        for browser in session.internals.browsers:
             if browser.launch is not None:
                 memory += await browser.launch.memory()
         worker.set_memory(memory)

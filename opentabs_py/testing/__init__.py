@@ -21,25 +21,32 @@ if TYPE_CHECKING:
     from opentabs_py.testing.clock import Clock
     from opentabs_py.testing.expectations import CallExpectations, PluginExpectations
     from opentabs_py.testing.expecting import expect
+    from opentabs_py.testing.faults import FaultInjector
     from opentabs_py.testing.fuzz.errors import ContractError
     from opentabs_py.testing.fuzz.expecting import expect_contract
     from opentabs_py.testing.hands import SyncHands
     from opentabs_py.testing.page_tools import PageExpectations, SyncPageTool
-    from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
+    from opentabs_py.testing.recordings import ReplayedSite
+    from opentabs_py.testing.tabs import SyncOpenTabs, SyncPluginView, SyncTool
+    from opentabs_py.testing.transcript import PluginLog
 
 __all__ = [
     "Call",
     "CallExpectations",
     "Clock",
     "ContractError",
+    "FaultInjector",
     "OpenTabs",
     "PageExpectations",
     "PluginExpectations",
+    "PluginLog",
     "RecordedCall",
+    "ReplayedSite",
     "SyncHands",
     "SyncMcpClient",
     "SyncOpenTabs",
     "SyncPageTool",
+    "SyncPluginView",
     "SyncTool",
     "expect",
     "expect_contract",
@@ -55,11 +62,15 @@ _HOMES = {
     "SyncPageTool": "opentabs_py.testing.page_tools",
     "Clock": "opentabs_py.testing.clock",
     "ContractError": "opentabs_py.testing.fuzz.errors",
+    "FaultInjector": "opentabs_py.testing.faults",
     "OpenTabs": "opentabs_py.session.session",
+    "PluginLog": "opentabs_py.testing.transcript",
     "RecordedCall": "opentabs_py.core.recording.exchange",
+    "ReplayedSite": "opentabs_py.testing.recordings",
     "SyncHands": "opentabs_py.testing.hands",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
+    "SyncPluginView": "opentabs_py.testing.tabs",
     "SyncTool": "opentabs_py.testing.tabs",
     "expect": "opentabs_py.testing.expecting",
     "expect_contract": "opentabs_py.testing.fuzz.expecting",

@@ -130,7 +130,9 @@ class Chain:
         if self._offline_proxy is not None:
             self.sockets = Sockets(self.context)  # before the isolation notes what tests do
         self.faults.attach(session, self.context)
-        self.context.on("close", lambda _: self._thread.do(session.browser.handle_gone))
+        self.context.on(
+            "close", lambda _: self._thread.do(session.internals.browsers[0].handle_gone)
+        )
         self.isolation = Isolation(
             self.context,
             permissions=context_args.get("permissions") or (),
@@ -181,7 +183,7 @@ class Chain:
     def _is_connected(self) -> bool:
         # A test may have killed the service worker just before it ended.
         try:
-            self._thread.run(self.session.bridge.wait_connected, within=BACK_WITHIN)
+            self._thread.run(self.session.internals.bridge.wait_connected, within=BACK_WITHIN)
         except TimeoutError:
             return False
         return True

@@ -193,7 +193,7 @@ class FaultInjector:
     def disconnect_websocket(self) -> None:
         """Close the connection between server and extension; the extension reconnects."""
         self._done.append("disconnect_websocket()")
-        self._thread.do(self._session.bridge.disconnect, _GOING_AWAY, "closed by a test")
+        self._thread.do(self._session.internals.bridge.disconnect, _GOING_AWAY, "closed by a test")
 
     def close_tab(self, page: Page) -> None:
         """Close a tab, without asking the page."""
@@ -223,7 +223,7 @@ class FaultInjector:
     def reload_extension(self) -> None:
         """Reload the extension, as an update does, and wait until it is back."""
         self._done.append("reload_extension()")
-        before = self._session.bridge.calls.boot_id
+        before = self._session.internals.bridge.calls.boot_id
         self._evaluate("() => void setTimeout(() => chrome.runtime.reload(), 0)")
         self._thread.run(self._come_back, before, within=WITHIN)
 
@@ -313,7 +313,7 @@ class FaultInjector:
 
     async def _come_back(self, before: str | None) -> None:
         """Wait until another run of the service worker is connected; it may be already."""
-        bridge = self._session.bridge
+        bridge = self._session.internals.bridge
         while bridge.calls.boot_id in (None, before):
             await bridge.changed().wait()
         await bridge.wait_connected()
@@ -373,7 +373,7 @@ class FaultInjector:
         return self._context.wait_for_event("serviceworker", timeout=WITHIN * 1000)
 
     def _is_ours(self, url: str) -> bool:
-        return url.startswith(self._session.bridge.origin)
+        return url.startswith(self._session.internals.bridge.origin)
 
     def _any_page(self) -> Page:
         return self._context.pages[0] if self._context.pages else self._context.new_page()

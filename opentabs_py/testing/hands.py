@@ -114,7 +114,9 @@ class SyncHands:
             info = session.send("Target.getTargetInfo")
             session.detach()
             target = self._targets[page] = str(info["targetInfo"]["targetId"])
-        found = self._thread.run(self._session.bridge.tab_requests.targets, within=FOUND_WITHIN)
+        found = self._thread.run(
+            self._session.internals.bridge.tab_requests.targets, within=FOUND_WITHIN
+        )
         number = next((each.tab_id for each in found if each.target_id == target), None)
         if number is None:
             raise LookupError(f"The browser of this test has no tab with {page.url}.")

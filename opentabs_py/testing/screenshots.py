@@ -47,7 +47,7 @@ class Screenshots:
         found = self._session.registry.get(tool)
         if found is None:
             return []
-        documents = self._session.bridge.tabs.documents
+        documents = self._session.internals.bridge.tabs.documents
         return [each.url for each in documents if found.listing.owner in each.plugins]
 
 

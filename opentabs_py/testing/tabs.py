@@ -87,7 +87,10 @@ class SyncTool:
 
     @property
     def name_in_page(self) -> str:
-        """The plugin's name, a space, and the tool's name, as pages write to their console."""
+        """The plugin's name, a space, and the tool's name, as pages write to their console.
+
+        For this package's own use.
+        """
         owner = self.listing.owner
         if isinstance(self._tool, RegisteredPageTool):
             return f"{PAGE} {self._tool.tool.registered.name}"
@@ -102,7 +105,10 @@ class SyncTool:
 
     @property
     def sites(self) -> Sequence[str]:
-        """Match patterns of the pages that it runs in, and that it may fetch from."""
+        """Match patterns of the pages that it runs in, and that it may fetch from.
+
+        For this package's own use.
+        """
         if isinstance(self._tool, RegisteredPageTool):
             return [pattern_of(self._tool.tool.site)]
         if not self.listing.needs_tab:
@@ -110,7 +116,7 @@ class SyncTool:
         return self.opentabs.plugin(self.listing.owner).manifest.url_patterns
 
     def runs_in(self, url: str) -> bool:
-        """Return whether it runs in a page with this URL."""
+        """Return whether it runs in a page with this URL. For this package's own use."""
         if isinstance(self._tool, RegisteredPageTool):
             return site_of(url) == self._tool.tool.site
         return self.listing.needs_tab and is_of_plugin(
@@ -118,11 +124,17 @@ class SyncTool:
         )
 
     def sleep(self, seconds: float) -> None:
-        """Wait for this long; page routes and events keep working."""
+        """Wait for this long; page routes and events keep working.
+
+        For this package's own use.
+        """
         self._thread.sleep(seconds)
 
     def page_answers(self, page: Page, within: float) -> bool:
-        """Return whether a page runs scripts; its events so far have then been dispatched."""
+        """Return whether a page runs scripts; its events so far have then been dispatched.
+
+        For this package's own use.
+        """
         return self._thread.answers(page, within)
 
 
@@ -179,7 +191,7 @@ class SyncOpenTabs:
         return self._recording
 
     def set_recording(self, recording: ReplayedSite) -> None:
-        """Set what the test can read of its recording."""
+        """Set what the test can read of its recording. For this package's own use."""
         self._recording = recording
 
     @property
@@ -224,7 +236,7 @@ class SyncOpenTabs:
         return call
 
     def finish(self, call: Call) -> Call:
-        """Wait until a call has ended.
+        """Wait until a call has ended. For this package's own use.
 
         Raises:
             TimeoutError: The clock stands still, and the tool does not end by itself.
@@ -248,7 +260,7 @@ class SyncOpenTabs:
         Raises:
             LookupError: There is no such tool.
         """
-        tools = {each.listing.name: each for each in self._session.tools}
+        tools = {each.listing.name: each for each in self._session.registry.tools}
         if name not in tools:
             hint = did_you_mean(nearest(name, tools)) or f"there are: {', '.join(tools)}."
             raise LookupError(f"There is no tool {name!r}; {hint}")
@@ -264,7 +276,9 @@ class SyncOpenTabs:
         webmcp = self._session.settings.webmcp
         if webmcp and not any(match_patterns.parse(each).matches(page.url) for each in webmcp):
             raise LookupError(f"{page.url} does not match webmcp = {[*webmcp]} in the settings.")
-        tab_id, tools = self._thread.run(self._session.page_tools, page.url, within=QUICK)
+        tab_id, tools = self._thread.run(
+            self._session.internals.page_tools.wait_for, page.url, within=QUICK
+        )
         return tuple(SyncPageTool(tool, tab_id, self) for tool in tools)
 
     @cached_property
@@ -277,13 +291,16 @@ class SyncOpenTabs:
         self._thread.sleep(seconds)
 
     def checkpoint(self) -> Callable[[], None]:
-        """Return a function that removes from the report everything since this call."""
+        """Return a function that removes from the report everything since this call.
+
+        For this package's own use.
+        """
         return self._transcript.checkpoint()
 
     @property
     def tools(self) -> Sequence[Listing]:
         """The listings of the tools that are served, sorted by name."""
-        return tuple(tool.listing for tool in self._session.tools)
+        return tuple(self._session.tools)
 
     @property
     def logs(self) -> Sequence[PluginLog]:

@@ -95,7 +95,7 @@ class Turn:
             chain.context,
             thread,
             self.transcript,
-            clock=Clock(chain.clock, chain.session.bridge, thread, runs_on=runs_on),
+            clock=Clock(chain.clock, chain.session.internals.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
             steps=steps,
             screenshots=self.screenshots,
@@ -246,7 +246,7 @@ class Turn:
         session = self._chain.session
         session.registry.limits = self._limits
         end_observing = session.registry.observe(self._note_record, on_start=self._note_start)
-        before = session.bridge.on_log
+        before = session.internals.bridge.on_log
 
         def note_log(params: LogParams) -> None:
             self.transcript.logs.extend(
@@ -256,9 +256,9 @@ class Turn:
 
         def end() -> None:
             end_observing()
-            session.bridge.on_log = before
+            session.internals.bridge.on_log = before
 
-        session.bridge.on_log = note_log
+        session.internals.bridge.on_log = note_log
         self._endings.append(lambda: self._thread.do(end))
 
     def _note_start(self, so_far: RecordSoFar) -> None:
@@ -297,7 +297,7 @@ class Turn:
         self.transcript.page_errors.append(message.text + (f" ({place})" if place else ""))
 
     async def _pages_gone(self) -> None:
-        bridge = self._chain.session.bridge
+        bridge = self._chain.session.internals.bridge
         while bridge.connected and bridge.tabs.documents:
             await bridge.changed().wait()
 

@@ -168,7 +168,7 @@ async def test_any_string_of_10_000_characters_skips_its_plugin_alone_at_reload(
                 write(long, **{file: grown(content, path, growing)})
                 await tabs.reload_plugins()
                 name = path_text(path)
-                served = [plugin.directory for plugin in tabs.plugins]
+                served = [plugin.directory for plugin in tabs.internals.plugin_set.plugins]
                 assert served == ([healthy, long] if name in SERVED else [healthy]), name
                 skipped = [each.directory for each in tabs.skipped_plugins]
                 assert skipped == ([] if name in SERVED else [long]), name
@@ -194,6 +194,6 @@ async def test_a_session_starts_beside_a_plugin_with_a_long_string(
     long = tmp_path / "long"
     write(long, grown(PACKAGE, path, grow_like))
     async with a_session(healthy, long) as tabs:
-        assert [plugin.directory for plugin in tabs.plugins] == [healthy]
+        assert [plugin.directory for plugin in tabs.internals.plugin_set.plugins] == [healthy]
         assert [each.directory for each in tabs.skipped_plugins] == [long]
         assert await listed(tabs) == {"healthy_read", *RESERVED_TOOLS}

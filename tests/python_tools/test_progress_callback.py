@@ -44,7 +44,7 @@ async def test_yields_are_for_the_model_and_the_callback_is_for_the_ui(way: Way)
 
 async def test_it_is_in_no_declaration_and_in_no_required_parameters() -> None:
     async with a_server(samples.callback_async, samples.callback_sync, samples.export) as server:
-        schemas = {tool.listing.name: tool.listing.input_schema for tool in server.tools}
+        schemas = {tool.name: tool.input_schema for tool in server.tools}
     assert schemas["callback_async"]["properties"].keys() == {"query"}
     assert schemas["callback_sync"]["properties"].keys() == {"query"}
     assert schemas["export"]["properties"].keys() == {"query", "pages"}

@@ -116,7 +116,7 @@ async def test_a_server_is_recorded_with_all_that_commands_need_and_is_found_the
         assert (state.arguments, state.directory) == (("--plugin", "a b"), "/somewhere")
         assert state.log == "/logs/local.log"
         assert (state.environment or {})["OPENTABS_TOKEN"] == "t" * 32
-        assert server.session.console.server_name == NAME
+        assert server.session.internals.console.server_name == NAME
         assert (await server.ask("status"))["mcpUrl"] == state.mcp_url
         stranger = LocalClient(replace(state, local_token="0" * 64))
         with pytest.raises(ChainError, match="it answered 401"):
@@ -290,6 +290,8 @@ class WithBrowser:
     def __init__(self, *, opens: Exception | None = None) -> None:
         self.did: list[str] = []
         self.browser = self
+        self.internals = self
+        self.plugin_set = self
         self._opens = opens
         self.bridge = SignedOut()
         self.bridge.is_signed_in = True
@@ -298,7 +300,7 @@ class WithBrowser:
         self.registry.set_plugins([a_manifest(a_tool("send"))])
 
     @asynccontextmanager
-    async def added_plugins(self, _plugins: Sequence[Path]) -> AsyncGenerator[list[SkippedPlugin]]:
+    async def added(self, _plugins: Sequence[Path]) -> AsyncGenerator[list[SkippedPlugin]]:
         yield []
 
     async def reopen(self) -> None:
