@@ -65,10 +65,10 @@ def a_browser(name: str, *, connected: bool, restarts: int, dropped: int, late: 
 
 
 def a_session(*, needs_browser: bool = True) -> Any:
-    browsers = {
-        "one": a_browser("one", connected=True, restarts=1, dropped=2, late=3),
-        "two": a_browser("two", connected=False, restarts=10, dropped=20, late=30),
-    }
+    browsers = [
+        a_browser("one", connected=True, restarts=1, dropped=2, late=3),
+        a_browser("two", connected=False, restarts=10, dropped=20, late=30),
+    ]
     documents = [DocumentState.model_validate(a_document())]
     pages = SimpleNamespace(
         plugins={"chat": a_manifest(), "mail": a_manifest()},
@@ -76,9 +76,8 @@ def a_session(*, needs_browser: bool = True) -> Any:
         connected=True,
     )
     return SimpleNamespace(
-        browsers=browsers,
+        internals=SimpleNamespace(browsers=browsers, pages=pages),
         needs_browser=needs_browser,
-        pages=pages,
         registry=SimpleNamespace(running=7),
     )
 
