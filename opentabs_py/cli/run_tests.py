@@ -15,6 +15,7 @@ from rich.markup import escape
 from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.cli.commands import Command
 from opentabs_py.core.plugin_files import DIST
+from opentabs_py.core.runner.shard import parse_shard
 from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def run_tests(
     chosen = choose(arguments or [])
     if fuzz is None and (seed is not None or writes):
         raise typer.BadParameter("--seed and --writes need --fuzz.")
-    if shard is not None and not is_shard(shard):
+    if shard is not None and parse_shard(shard) is None:
         raise typer.BadParameter(f"{shard} is not valid. Write I/N, such as --shard 1/4.")
     if fuzz is not None:
         chosen = to_fuzz(chosen, fuzz, seed=seed, writes=writes)
@@ -332,12 +333,6 @@ def to_fuzz(chosen: "Chosen", calls: int, *, seed: int | None, writes: bool) -> 
         pytest_args=[*added, *chosen.pytest_args],
         fuzzes=True,
     )
-
-
-def is_shard(text: str) -> bool:
-    """Return whether a string is a part such as `1/4`."""
-    part, _, count = text.partition("/")
-    return part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)
 
 
 def _given(option: str, value: object) -> list[str]:

@@ -146,10 +146,12 @@ def _count(text: str, *, least: int = 0) -> int:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    part, _, count = text.partition("/")
-    if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)):
+    from opentabs_py.core.runner.shard import parse_shard
+
+    shard = parse_shard(text)
+    if shard is None:
         raise ArgumentTypeError(f"must be I/N, such as 1/4, not {text!r}")
-    return int(part), int(count)
+    return shard
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -10,7 +10,6 @@ from opentabs_py.cli.chosen_tests import Chosen
 from opentabs_py.cli.run_tests import (
     FUZZ_CALLS,
     changed_text,
-    is_shard,
     is_source,
     to_fuzz,
     with_calls,
@@ -79,16 +78,6 @@ def test_fuzz_may_have_a_number_after_it(given: list[str], read: list[str]) -> N
 
 def test_the_command_makes_as_many_calls_as_the_function() -> None:
     assert FUZZ_CALLS == CALLS  # which the command does not import, because --help would be slow
-
-
-@pytest.mark.parametrize("text", ["1/1", "1/4", "4/4"])
-def test_a_part_is_a_number_of_a_number(text: str) -> None:
-    assert is_shard(text)
-
-
-@pytest.mark.parametrize("text", ["0/4", "5/4", "4", "/4", "1/", "-1/4", "a/b", "1/2/3", "1/²"])
-def test_all_else_is_not_a_part(text: str) -> None:
-    assert not is_shard(text)
 
 
 def test_fuzzing_runs_where_the_tests_prepare_the_site(tmp_path: Path) -> None:

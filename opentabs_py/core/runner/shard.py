@@ -1,0 +1,12 @@
+"""One part of the tests, as `--shard 1/4` names it."""
+
+
+def parse_shard(text: str) -> tuple[int, int] | None:
+    """Return the part and the number of parts that a string such as `1/4` names.
+
+    None if it is no such string.
+    """
+    part, _, count = text.partition("/")
+    if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)):
+        return None
+    return int(part), int(count)
