@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any, Final
 
+from opentabs_py.core.audit.entry import AuditEntry
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.text import shorten
 from opentabs_py.core.trace.record import CallRecord
 
@@ -42,6 +44,26 @@ def call_row(record: CallRecord, *, running: bool) -> dict[str, Any]:
         if error is None
         else {"code": error.code, "message": shorten(error.message, LONGEST)},
     }
+
+
+def earlier_row(entry: AuditEntry) -> dict[str, Any]:
+    """Return the row of a call in the audit, with all else that is known: it has no other page."""
+    record = CallRecord(
+        entry.call_id,
+        entry.tool,
+        entry.started,
+        entry.seconds,
+        entry.outcome,
+        Limits(),  # not kept, and not shown
+        plugin=entry.plugin,
+        url=None if entry.site is None else f"http://{entry.site}/",
+        tab_id=entry.tab_id,
+        client=entry.client,
+        allowed=entry.allowed,
+    )
+    error = None if entry.code is None else {"code": entry.code, "message": entry.message or ""}
+    row = call_row(record, running=False)
+    return {**row, "error": error, "arguments": entry.arguments, "result": entry.result}
 
 
 def weight(record: CallRecord) -> int:

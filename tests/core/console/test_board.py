@@ -3,8 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
+from opentabs_py.core.audit.entry import entry_of
 from opentabs_py.core.console.board import FIRST_CALLS, Board, in_parts
-from opentabs_py.core.console.rows import LONGEST, call_row
+from opentabs_py.core.console.rows import LONGEST, call_row, earlier_row
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord, LinkMark, LogMark, ProgressMark
 from opentabs_py.errors import ErrorDetail
@@ -167,6 +168,37 @@ def test_the_row_of_a_running_call_does_not_say_that_it_was_cancelled() -> None:
     )
     row = call_row(record, running=True)
     assert (row["state"], row["error"], row["message"]) == ("running", None, None)
+
+
+def test_a_call_of_the_audit_is_the_same_row_as_before_with_all_that_is_known() -> None:
+    error = ErrorDetail("CODE", "z" * 9_999)
+    values: dict[str, Any] = {"arguments": "{}", "result": "[]"}
+    record = a_record(
+        outcome="failed",
+        plugin="chat",
+        url="http://chat.example/",
+        tab_id=7,
+        client="agent 1.0",
+        allowed="auto",
+        error=error,
+        **values,
+    )
+    row = earlier_row(entry_of(record, with_values=True))
+    assert row == {
+        **call_row(record, running=False),
+        "error": {"code": "CODE", "message": error.message},
+        **values,
+    }
+
+
+def test_a_call_of_the_audit_may_have_no_page_no_error_and_no_values() -> None:
+    row = earlier_row(entry_of(a_record()))
+    values = {"arguments": None, "result": None}
+    assert row == {**call_row(a_record(), running=False), **values}
+    assert earlier_row(entry_of(a_record(error=ErrorDetail("X", "y"))))["error"] == {
+        "code": "X",
+        "message": "",
+    }
 
 
 def test_what_is_seen_at_first_comes_first_and_only_the_last_part_has_the_version() -> None:
