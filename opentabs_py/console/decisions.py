@@ -27,7 +27,12 @@ BY: Final = "console"
 
 
 class AnswerBody(Body):
-    """An answer to a question."""
+    """The user's answer to a question.
+
+    Attributes:
+        id: The question's id.
+        answer: Their answer.
+    """
 
     id: str
     answer: Answer

@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 
 from opentabs_py import __version__
 from opentabs_py.calling.tool import Asker, Followed
+from opentabs_py.console.decisions import AnswerBody
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Question
@@ -68,20 +69,6 @@ class CallRequest(BaseModel):
     plugin_folders: list[str] = []
     open: list[str] = []
     can_ask: bool = False
-
-
-class AnswerRequest(BaseModel):
-    """The user's answer to a question that a call's stream has asked.
-
-    Attributes:
-        id: The question's id.
-        answer: Their answer.
-    """
-
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
-    id: str
-    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +115,7 @@ class LocalInterface:
 
     async def _answer(self, request: Request) -> Response:
         try:
-            given = AnswerRequest.model_validate_json(await request.body())
+            given = AnswerBody.model_validate_json(await request.body())
         except ValidationError as error:
             return JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
         questions = self.session.registry.gate.questions
