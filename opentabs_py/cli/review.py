@@ -214,9 +214,9 @@ def _show(
 ) -> None:
     from rich.table import Table
 
+    from opentabs_py.calling.page_listing import listing_of
     from opentabs_py.cli.terminal import out
     from opentabs_py.core.consent import GatedTool, decide
-    from opentabs_py.core.plugin_names import mcp_name
 
     manifest = plugin.manifest
     out.print(
@@ -243,8 +243,9 @@ def _show(
     for column in ("tool", "does", "once approved"):
         table.add_column(column, overflow="fold")
     for tool in manifest.tools:
-        reads = (tool.annotations or {}).get("readOnlyHint") is True
-        gated = GatedTool(manifest.name, mcp_name(manifest.name, tool.name), reads, "reviewed")
+        listing = listing_of(manifest, tool)
+        reads = listing.is_read_only
+        gated = GatedTool(listing.owner, listing.name, reads, "reviewed")
         permission = decide(settings.permissions, gated).permission
         words = {"auto": "[green]runs[/]", "ask": "[yellow]asks[/]", "off": "[red]off[/]"}
         table.add_row(

@@ -88,7 +88,7 @@ class _Run:
             if found is None:
                 self.unready.add(tool)
                 return Outcome()
-        if not self._writes and (found.listing.annotations or {}).get("readOnlyHint") is not True:
+        if not (self._writes or found.listing.is_read_only):
             return Outcome(skipped=_WRITES)
         if step.scrubbed:
             return Outcome(

@@ -67,7 +67,7 @@ class FuzzModule(pytest.Module):
         writes: Any = self.config.getoption("opentabs_fuzz_writes")
         for listing in listings:
             test = _test_of(listing, calls=calls, seed=seed)
-            if not writes and (listing.annotations or {}).get("readOnlyHint") is not True:
+            if not (writes or listing.is_read_only):
                 test = pytest.mark.skip(reason=_WRITES)(test)
             setattr(module, test.__name__, test)
         return module
