@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from opentabs_py.calling.observer import CallObserver
+from opentabs_py.core.consent import GatedTool, Standing
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
@@ -60,6 +61,10 @@ class Listing:
     def is_read_only(self) -> bool:
         """Whether its annotations say that it changes nothing."""
         return (self.annotations or {}).get("readOnlyHint") is True
+
+    def gated(self, standing: Standing) -> GatedTool:
+        """Return what decides whether its calls may run, given what the user said of its plugin."""
+        return GatedTool(self.owner, self.name, self.is_read_only, standing)
 
     def describe(self, *, output_schema: bool = True) -> dict[str, Any]:
         """Return the tool as it is in the answer to `tools/list`."""

@@ -216,7 +216,7 @@ def _show(
 
     from opentabs_py.calling.page_listing import listing_of
     from opentabs_py.cli.terminal import out
-    from opentabs_py.core.consent import GatedTool, decide
+    from opentabs_py.core.consent import decide
 
     manifest = plugin.manifest
     out.print(
@@ -244,14 +244,12 @@ def _show(
         table.add_column(column, overflow="fold")
     for tool in manifest.tools:
         listing = listing_of(manifest, tool)
-        reads = listing.is_read_only
-        gated = GatedTool(listing.owner, listing.name, reads, "reviewed")
-        permission = decide(settings.permissions, gated).permission
+        permission = decide(settings.permissions, listing.gated("reviewed")).permission
         words = {"auto": "[green]runs[/]", "ask": "[yellow]asks[/]", "off": "[red]off[/]"}
         table.add_row(
             f"[cyan]{escape(tool.name)}[/]",
             escape(tool.summary or tool.description),
-            words[permission] + (" [dim](reads only)[/]" if reads else ""),
+            words[permission] + (" [dim](reads only)[/]" if listing.is_read_only else ""),
         )
     out.print()
     out.print(table)

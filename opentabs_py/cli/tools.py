@@ -188,13 +188,9 @@ def _turned_on(
 ) -> list[_Row]:
     """Return the tools that are not off, and warn about permissions that name none."""
     from opentabs_py.cli.terminal import warn
-    from opentabs_py.core.consent import GatedTool, decide, no_effect, unknown_rules
+    from opentabs_py.core.consent import decide, no_effect, unknown_rules
 
-    def gated(each: "Listing") -> GatedTool:
-        standing = standings.get(each.owner, "named")
-        return GatedTool(each.owner, each.name, read_only=each.is_read_only, standing=standing)
-
-    tools = [gated(row.listing) for row in rows]
+    tools = [row.listing.gated(standings.get(row.listing.owner, "named")) for row in rows]
     for rule in unknown_rules(settings.permissions, tools):
         warn(no_effect(rule))
     return [

@@ -28,7 +28,6 @@ from opentabs_py.console.settings import SettingsForm
 from opentabs_py.console.snippets import snippets
 from opentabs_py.console.stream import StreamEndpoint, Write
 from opentabs_py.console.watch import Watch
-from opentabs_py.core.consent import GatedTool
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.page_headers import PageHeaders
@@ -162,7 +161,7 @@ class Console:
             "icon": listing.icon,
             "permission": None if decision is None else decision.permission,
             "because": None if decision is None else decision.because,
-            "rule": GatedTool(listing.owner, listing.name, False, "named").rule,
+            "rule": listing.gated("named").rule,
             "readOnly": listing.is_read_only,
         }
 

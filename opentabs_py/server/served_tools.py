@@ -238,12 +238,7 @@ class ServedTools:
         return None if tool is None else tool.listing.input_schema
 
     def _gated(self, listing: Listing) -> GatedTool:
-        return GatedTool(
-            listing.owner,
-            listing.name,
-            read_only=listing.is_read_only,
-            standing=self._standing(listing),
-        )
+        return listing.gated(self._standing(listing))
 
     def _standing(self, listing: Listing) -> Standing:
         if listing.is_of_page:
