@@ -4,6 +4,7 @@ import json
 import sys
 from typing import Any
 
+from opentabs_py.calling.outcome import outcome_json
 from opentabs_py.cli.codes import CHAIN_FAILED, TOOL_FAILED, USAGE
 from opentabs_py.errors import CallError, ErrorDetail, ErrorJson, OpenTabsError
 
@@ -19,14 +20,7 @@ def describe(error: OpenTabsError) -> ErrorJson:
 
 def failed_outcome(error: OpenTabsError, seconds: float) -> dict[str, Any]:
     """Return the outcome of a call that was never made."""
-    return {
-        "isError": True,
-        "content": [],
-        "structuredContent": None,
-        "error": describe(error),
-        "progress": [],
-        "seconds": round(seconds, 4),
-    }
+    return outcome_json(seconds, error=describe(error))
 
 
 def print_outcome(outcome: dict[str, Any], *, as_json: bool) -> None:

@@ -20,9 +20,7 @@ async def call_over_mcp(
     """Call a tool through a real MCP client over Streamable HTTP.
 
     Returns:
-        `{isError, content, structuredContent, error, progress, seconds}`, `progress` as
-        `[{progress, total, message, at}]` with `at` in seconds since the call; and what
-        failed, if anything did: `tool`, `caller` or `chain`.
+        The outcome, as `calling.outcome` describes it, and which side failed.
     """
     from opentabs_py.server.mcp_side import load
 
@@ -31,7 +29,7 @@ async def call_over_mcp(
     from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation
 
-    from opentabs_py.server.results import ERROR_META_KEY, FAILED_META_KEY
+    from opentabs_py.server.results import outcome_of
 
     reports: list[dict[str, Any]] = []
     began = time.perf_counter()
@@ -56,17 +54,8 @@ async def call_over_mcp(
         why = _innermost(error)
         message = f"The MCP client gave up: {why}. The tool may have run."
         raise ChainError(ErrorDetail("CLIENT_FAILED", message, category="chain")) from error
-    dumped = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-    meta = result.meta or {}
-    outcome = {
-        "isError": result.is_error,
-        "content": dumped["content"],
-        "structuredContent": result.structured_content,
-        "error": meta.get(ERROR_META_KEY),
-        "progress": reports,
-        "seconds": round(seconds, 4),
-    }
-    return outcome, meta.get(FAILED_META_KEY)
+    outcome, failed = outcome_of(result, seconds)
+    return {**outcome, "progress": reports}, failed
 
 
 def _innermost(error: Exception) -> Exception:

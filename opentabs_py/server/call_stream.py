@@ -76,11 +76,7 @@ class CallStream(CallObserver):
         The arguments are those of `ToolRegistry.call`.
         """
         await load()  # a thread may be loading the MCP SDK now
-        from opentabs_py.server.results import (  # noqa: PLC0415
-            ERROR_META_KEY,
-            FAILED_META_KEY,
-            result_of,
-        )
+        from opentabs_py.server.results import outcome_of, result_of  # noqa: PLC0415
 
         began = time.perf_counter()
         self._began = anyio.current_time()
@@ -95,19 +91,8 @@ class CallStream(CallObserver):
             call_id=call_id,
         )
         result = await result_of(call, tool, with_stack=registry.debug)
-        seconds = time.perf_counter() - began
-        meta = result.meta or {}
-        document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return {
-            "outcome": {
-                "isError": result.is_error,
-                "content": document["content"],
-                "structuredContent": result.structured_content,
-                "error": meta.get(ERROR_META_KEY),
-                "seconds": round(seconds, 4),
-            },
-            "failed": meta.get(FAILED_META_KEY),
-        }
+        outcome, failed = outcome_of(result, time.perf_counter() - began)
+        return {"outcome": outcome, "failed": failed}
 
     def name(self, call_id: str) -> None:
         """Send the call's id."""

@@ -2,16 +2,17 @@
 
 import json
 import logging
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from typing import Any
 
 from mcp import types
 from pydantic_core import to_json
 
+from opentabs_py.calling.outcome import outcome_json
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
-from opentabs_py.core.error_kinds import side_of
+from opentabs_py.core.error_kinds import Side, side_of
 from opentabs_py.errors import BrokenResultError, CallError
 from opentabs_py.server.answers import Prepared, TextInParts
 from opentabs_py.server.elicitation import ConsentAskedError
@@ -21,6 +22,24 @@ logger = logging.getLogger(__name__)
 
 ERROR_META_KEY = "opentabs/error"
 FAILED_META_KEY = "opentabs/failed"
+
+
+def outcome_of(result: types.CallToolResult, seconds: float) -> tuple[dict[str, Any], Side | None]:
+    """Return the outcome of a call as JSON, and which side failed; None if none did.
+
+    Args:
+        result: What an MCP client received.
+        seconds: How long the call took.
+    """
+    meta: Mapping[str, Any] = (result.meta or {}) if result.is_error else {}
+    document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
+    outcome = outcome_json(
+        seconds,
+        content=document["content"],
+        structured=result.structured_content,
+        error=meta.get(ERROR_META_KEY),
+    )
+    return outcome, meta.get(FAILED_META_KEY)
 
 
 async def result_of(

@@ -1,0 +1,31 @@
+"""The outcome of a call as JSON: what `opentabs call --json` prints, and the console receives."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from opentabs_py.errors import ErrorJson
+
+
+def outcome_json(
+    seconds: float,
+    *,
+    content: Sequence[dict[str, Any]] = (),
+    structured: dict[str, Any] | None = None,
+    error: ErrorJson | None = None,
+) -> dict[str, Any]:
+    """Return the outcome of a call, with no progress so far.
+
+    Args:
+        seconds: How long the call took.
+        content: The blocks of MCP content that a model reads.
+        structured: The result for programs, if it is an object.
+        error: Why the call failed; None if it succeeded.
+    """
+    return {
+        "isError": error is not None,
+        "content": [*content],
+        "structuredContent": structured,
+        "error": error,
+        "progress": [],  # `[{progress, total, message, at}]`, `at` in seconds since the call
+        "seconds": round(seconds, 4),
+    }
