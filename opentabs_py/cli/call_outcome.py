@@ -6,6 +6,7 @@ from typing import Any
 
 from opentabs_py.calling.outcome import outcome_json
 from opentabs_py.cli.codes import CHAIN_FAILED, TOOL_FAILED, USAGE
+from opentabs_py.core import codes
 from opentabs_py.errors import CallError, ErrorDetail, ErrorJson, OpenTabsError
 
 # By what failed.
@@ -15,7 +16,7 @@ EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAIL
 def describe(error: OpenTabsError) -> ErrorJson:
     """Return an error in the same fields as a tool's error."""
     detail = error.detail if isinstance(error, CallError) else None
-    return (detail or ErrorDetail("CHAIN_FAILED", str(error), category="chain")).to_json()
+    return (detail or ErrorDetail(codes.CHAIN_FAILED, str(error), category="chain")).to_json()
 
 
 def failed_outcome(error: OpenTabsError, seconds: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from opentabs_py import __version__
+from opentabs_py.core import codes
 from opentabs_py.errors import ChainError, ErrorDetail
 
 # The SDK's client imports the last one when it validates a result.
@@ -53,7 +54,7 @@ async def call_over_mcp(
     except Exception as error:
         why = _innermost(error)
         message = f"The MCP client gave up: {why}. The tool may have run."
-        raise ChainError(ErrorDetail("CLIENT_FAILED", message, category="chain")) from error
+        raise ChainError(ErrorDetail(codes.CLIENT_FAILED, message, category="chain")) from error
     outcome, failed = outcome_of(result, seconds)
     return {**outcome, "progress": reports}, failed
 

@@ -17,6 +17,7 @@ from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outco
 from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
 from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.cli.terminal_questions import TerminalQuestions
+from opentabs_py.core import codes
 from opentabs_py.core.plugin_files import PACKAGE
 from opentabs_py.core.questions import Answer, Place, Question
 from opentabs_py.daemon.local_client import LocalClient
@@ -74,7 +75,7 @@ def call_running(
         if "refused" in last:
             if last["failed"] == "caller":
                 raise ConfigError(last["refused"])
-            raise ChainError(ErrorDetail("CHAIN_FAILED", last["refused"], category="chain"))
+            raise ChainError(ErrorDetail(codes.CHAIN_FAILED, last["refused"], category="chain"))
     except OpenTabsError as error:
         if not as_json:
             raise
@@ -131,7 +132,7 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
         f"The server {state.name!r} stopped before the call ended; the tool may have run. See "
         f"`opentabs logs{name_flag(state.name)}`."
     )
-    raise ChainError(ErrorDetail("SERVER_STOPPED", message, category="lost"))
+    raise ChainError(ErrorDetail(codes.SERVER_STOPPED, message, category="lost"))
 
 
 def _plugins(

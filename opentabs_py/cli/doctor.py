@@ -99,7 +99,6 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import read_states
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.errors import ChainError, ErrorDetail
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
     from opentabs_py.server.mcp_side import load_soon
@@ -145,11 +144,9 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
             tabs.mcp_url, "demo_export_messages", {"channelId": "general"}, _ignore
         )
         if outcome["isError"]:
-            fields = outcome["error"]
-            raise ChainError(ErrorDetail(fields["code"], fields["message"]))
+            raise OpenTabsError(outcome["error"]["message"])
         if not outcome["progress"]:
-            why = "The call succeeded, but no progress arrived."
-            raise ChainError(ErrorDetail("NO_PROGRESS", why))
+            raise OpenTabsError("The call succeeded, but no progress arrived.")
         detail.append(f"{len(outcome['progress'])} progress notifications")
     async with probe("Your plugins can be served") as detail:
         detail.append(_look_at_plugins())

@@ -29,11 +29,11 @@ TITLE_MAX = 60  # characters of a tab's title
 MAY_HAVE_RUN = "The tool may have run; check before you call again."
 
 _LOST = {
-    "tab_closed": ("TAB_CLOSED", f"The tab was closed during the call. {MAY_HAVE_RUN}"),
-    "navigated": ("PAGE_NAVIGATED", f"The page navigated or reloaded mid-call. {MAY_HAVE_RUN}"),
-    "crashed": ("PAGE_CRASHED", f"The page crashed during the call. {MAY_HAVE_RUN}"),
+    "tab_closed": (codes.TAB_CLOSED, f"The tab was closed during the call. {MAY_HAVE_RUN}"),
+    "navigated": (codes.PAGE_NAVIGATED, f"The page navigated or reloaded mid-call. {MAY_HAVE_RUN}"),
+    "crashed": (codes.PAGE_CRASHED, f"The page crashed during the call. {MAY_HAVE_RUN}"),
     "reloaded": (
-        "EXTENSION_RELOADED",
+        codes.EXTENSION_RELOADED,
         f"The extension reloaded or the browser restarted mid-call. {MAY_HAVE_RUN}",
     ),
     "not_delivered": (
@@ -78,7 +78,7 @@ def server_stopped(name: str, *, has_begun: bool) -> ChainError:
     else:
         message = f"The server stopped while {name} was running. {MAY_HAVE_RUN}"
     return ChainError(
-        ErrorDetail("SERVER_STOPPED", message, category="lost", retryable=not has_begun)
+        ErrorDetail(codes.SERVER_STOPPED, message, category="lost", retryable=not has_begun)
     )
 
 
@@ -302,7 +302,7 @@ def tab_not_opened(url: str) -> ChainError:
     """Return the error for a tab that the browser did not open."""
     return ChainError(
         ErrorDetail(
-            "TAB_NOT_OPENED",
+            codes.TAB_NOT_OPENED,
             f"The browser did not open a tab for {shorten(url)}. If you loaded the extension by "
             "hand, update it and reload it; otherwise, call again.",
             category="tab",
@@ -396,7 +396,7 @@ def not_signed_in(error: ChainError) -> ChainError:
 def page_tool_gone() -> ChainError:
     """Return the error for a call of a page's own tool after the page was left."""
     message = "The page no longer offers this tool, so it did not run. List the tools again."
-    return ChainError(ErrorDetail("PAGE_TOOL_GONE", message, category="tab"))
+    return ChainError(ErrorDetail(codes.PAGE_TOOL_GONE, message, category="tab"))
 
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
@@ -500,7 +500,7 @@ def result_not_serializable(tool: str, why: str) -> ToolFailedError:
     """Return the error for a Python tool's value that is not JSON-serializable."""
     return ToolFailedError(
         ErrorDetail(
-            "RESULT_NOT_SERIALIZABLE",
+            codes.RESULT_NOT_SERIALIZABLE,
             f"{tool} ran, but returned a value that is not JSON-serializable: {why}. "
             "This is a bug in the tool.",
         )
@@ -523,7 +523,7 @@ def no_stream(stream_id: str) -> CallRefusedError:
     """Return the error for a stream that does not exist or belongs to another session."""
     return CallRefusedError(
         ErrorDetail(
-            "UNKNOWN_STREAM",
+            codes.UNKNOWN_STREAM,
             f"This session has no stream {shorten(stream_id)!r}, or it ended some time ago. Pass "
             "the id from the result of the call that started it.",
         )

@@ -5,6 +5,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from opentabs_py.core import codes
 from opentabs_py.core.protocol import (
     ErrorParams,
     Failure,
@@ -88,7 +89,7 @@ def _is_final(message: FromExtension, document_id: str, call_id: str, seq: str) 
 def _unreadable(begun: re.Match[str], why: str) -> ToolErrored:
     document_id, call_id, seq = begun.groups()
     message = f"Cannot read the tool's result{why}. Return a simpler value."
-    failure = WireError(code="RESULT_NOT_SERIALIZABLE", message=message)
+    failure = WireError(code=codes.RESULT_NOT_SERIALIZABLE, message=message)
     params = ErrorParams(document_id=document_id, call_id=call_id, seq=int(seq), error=failure)
     return ToolErrored(params=params)
 

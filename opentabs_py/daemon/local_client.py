@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from typing import Any, cast
 
+from opentabs_py.core import codes
 from opentabs_py.daemon.state import ServerState, name_flag
 from opentabs_py.errors import ChainError, ErrorDetail
 
@@ -122,7 +123,7 @@ class LocalClient:
             f"`opentabs status{flag}` and `opentabs logs{flag}`, or use a server of your own with "
             "--fresh."
         )
-        return ChainError(ErrorDetail("SERVER_UNREACHABLE", message, category="chain"))
+        return ChainError(ErrorDetail(codes.SERVER_UNREACHABLE, message, category="chain"))
 
 
 def _lines(response: HTTPResponse) -> Iterator[bytes]:

@@ -14,13 +14,13 @@ from opentabs_py.generate.samples import Sample
 
 MOST: Final = 3  # calls of each tool
 _CODES: Final = {
-    400: "VALIDATION_ERROR",
-    401: "AUTH_ERROR",
-    403: "AUTH_ERROR",
-    404: "NOT_FOUND",
-    408: "TIMEOUT",
-    422: "VALIDATION_ERROR",
-    429: "RATE_LIMITED",
+    400: codes.VALIDATION_ERROR,
+    401: codes.AUTH_ERROR,
+    403: codes.AUTH_ERROR,
+    404: codes.NOT_FOUND,
+    408: codes.TIMEOUT,
+    422: codes.VALIDATION_ERROR,
+    429: codes.RATE_LIMITED,
 }
 
 

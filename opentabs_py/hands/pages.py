@@ -307,8 +307,8 @@ def action_failed(message: str) -> ToolError:
     if "Timeout" in text:
         return ToolError(
             f"The action timed out: {text}. Take a snapshot to see why.",
-            "ACTION_TIMED_OUT",
+            codes.ACTION_TIMED_OUT,
             category="timeout",
             retryable=True,
         )
-    return ToolError(f"{text}.", "ACTION_FAILED")
+    return ToolError(f"{text}.", codes.ACTION_FAILED)

@@ -333,7 +333,8 @@ class Hands(PageUser):
             found = next((each for each in watched.network if each.number == request), None)
             if found is None:
                 raise ToolError(
-                    f"Request {request} is no longer kept. List the requests again.", "NOT_FOUND"
+                    f"Request {request} is no longer kept. List the requests again.",
+                    codes.NOT_FOUND,
                 )
             return await self.bodies(found.request)
         shown = [each for each in watched.network if all or each.number > watched.read_network]
@@ -368,7 +369,7 @@ class Hands(PageUser):
         dialog = watched.dialog
         watched.handle_closed()
         if dialog is None:
-            raise ToolError("The page has no dialog open.", "NO_DIALOG")
+            raise ToolError("The page has no dialog open.", codes.NO_DIALOG)
 
         async def answer() -> None:
             if accept:

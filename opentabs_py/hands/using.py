@@ -107,7 +107,7 @@ class PageUser:
         if known is None:
             raise ToolError(
                 f"The last snapshot has no element {ref}. Take one with page_snapshot.",
-                "STALE_REF",
+                codes.STALE_REF,
                 retryable=True,
             )
         nodes = self._nodes(parse(await self._raw(page, None)))
@@ -120,7 +120,7 @@ class PageUser:
         now = f" Similar elements now: {', '.join(alike[:3])}." if alike else ""
         raise ToolError(
             f"The element {ref}, {what}, is gone.{now} Take a new snapshot.",
-            "STALE_REF",
+            codes.STALE_REF,
             retryable=True,
         )
 
@@ -155,7 +155,7 @@ class PageUser:
             raise ToolError(
                 f"The page's {watched.dialog.type} dialog is in the way. Answer it with "
                 "page_dialog.",
-                "DIALOG_OPEN",
+                codes.DIALOG_OPEN,
                 retryable=True,
             )
 
@@ -234,7 +234,7 @@ class PageUser:
         if value is None:
             known = ", ".join(sorted(self._secrets)) or "none"
             raise ToolError(
-                f"The server has no secret {name!r}; it has: {known}.", "UNKNOWN_SECRET"
+                f"The server has no secret {name!r}; it has: {known}.", codes.UNKNOWN_SECRET
             )
         return value
 
@@ -255,7 +255,7 @@ class PageUser:
         file = (self._files / path).resolve()
         if not file.is_relative_to(self._files) or not file.is_file():
             raise ToolError(
-                f"{path} is not a file below the server's directory.", "NOT_FOUND",
+                f"{path} is not a file below the server's directory.", codes.NOT_FOUND,
                 category="not_found",
             )  # fmt: skip
         return file

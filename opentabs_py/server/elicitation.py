@@ -19,6 +19,7 @@ from mcp.types.methods import is_input_required
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.tool import Asker
+from opentabs_py.core import codes
 from opentabs_py.core.questions import ASK_FOR, About, Answer, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail
 from opentabs_py.server.connections import ClientConnection
@@ -41,7 +42,7 @@ class ConsentAskedError(CallRefusedError):
 
     def __init__(self, tool: str, result: types.InputRequiredResult) -> None:
         message = f"The user is asked about {tool}; its client calls again with the answer."
-        super().__init__(ErrorDetail("CONSENT_ASKED", message, category="permission"))
+        super().__init__(ErrorDetail(codes.CONSENT_ASKED, message, category="permission"))
         self.result = result
 
 

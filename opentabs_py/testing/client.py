@@ -13,12 +13,7 @@ from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.error_kinds import from_json
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.errors import (
-    CallError,
-    ErrorDetail,
-    ErrorJson,
-    ToolFailedError,
-)
+from opentabs_py.errors import CallError
 from opentabs_py.server.results import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.screenshots import Screenshots
@@ -171,8 +166,4 @@ class _McpCaller:
 def error_of(result: types.CallToolResult) -> CallError:
     """Return the exception that an error result describes."""
     meta = result.meta or {}
-    fields: ErrorJson | None = meta.get(ERROR_META_KEY)
-    if fields is None:
-        text = "".join(b.text for b in result.content if isinstance(b, types.TextContent))
-        return ToolFailedError(ErrorDetail("UNKNOWN", text))
-    return from_json(fields, meta[FAILED_META_KEY])
+    return from_json(meta[ERROR_META_KEY], meta[FAILED_META_KEY])

@@ -1,12 +1,13 @@
 """Every error of a call says what happened and what to do."""
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from opentabs_py.core import failures
+from opentabs_py.core import codes, failures
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.fleet import failures as fleet
 from opentabs_py.core.limits import Limits, Timers
@@ -18,25 +19,18 @@ from opentabs_py.errors import (
     CallTimeoutError,
     ChainError,
     ErrorDetail,
+    ToolError,
     ToolFailedError,
 )
 
 REPOSITORY = Path(__file__).parents[2]
 # Exit codes of `opentabs call` other than 3.
 EXITS = {CallRefusedError: 2, ToolFailedError: 1, BrokenResultError: 1}
-PACKAGE = Path("opentabs_py")
-SOURCES = [
-    *(each.relative_to(REPOSITORY) for each in (REPOSITORY / PACKAGE / "hands").glob("*.py")),
-    PACKAGE / "cli" / "call_over_mcp.py",
-    PACKAGE / "cli" / "call_outcome.py",
-    PACKAGE / "core" / "codes.py",
-    PACKAGE / "core" / "failures.py",
-    PACKAGE / "core" / "fleet" / "failures.py",
-    PACKAGE / "daemon" / "local_client.py",
-    PACKAGE / "python_tools" / "streams.py",
-    PACKAGE / "server" / "elicitation.py",
-    Path("extension", "content", "relay.js"),
-    Path("adapter_js", "runtime.js"),
+CODES = {code for name, code in vars(codes).items() if name.isupper()}
+IN_PAGES = [
+    "extension/content/page_tools.js",
+    "extension/content/relay.js",
+    "adapter_js/runtime.js",
 ]
 
 
@@ -218,12 +212,41 @@ def test_an_error_has_the_category_that_is_documented_and_may_be_repeated_as_doc
     assert str(EXITS.get(type(make()), 3)) in exit_code
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=str)
-def test_every_error_code_is_documented(source: Path) -> None:
-    codes = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+|CANCELLED)"', (REPOSITORY / source).read_text()))
-    table = (REPOSITORY / "docs" / "architecture.md").read_text().partition("## Error codes")[2]
+def test_the_documented_codes_are_those_that_are_declared() -> None:
+    docs = REPOSITORY / "docs"
+    table = (docs / "architecture.md").read_text().partition("## Error codes")[2].partition("##")[0]
+    cells = " ".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))
+    plugins = (docs / "plugins.md").read_text()
+    of_sdk = re.findall(r"^\| `ToolError\..*?\| `(\w+)`", plugins, re.MULTILINE)
 
-    assert {code for code in codes if f"`{code}`" not in table} == set()
+    assert {*re.findall(r"`(\w+)`", cells), *of_sdk, codes.UNEXPECTED_RESPONSE} == CODES
+
+
+@pytest.mark.parametrize("source", IN_PAGES)
+def test_the_codes_of_page_code_are_declared(source: str) -> None:
+    found = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', (REPOSITORY / source).read_text()))
+    assert found
+    assert found <= CODES
+
+
+def test_no_other_python_code_writes_a_code_out() -> None:
+    written = [
+        (path.name, code.value)
+        for path in sorted((REPOSITORY / "opentabs_py").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text()))
+        if isinstance(call, ast.Call) and (code := _code_of(call)) is not None
+    ]
+    assert written == []
+    assert ToolError("It failed.").detail.code == codes.TOOL_ERROR
+
+
+def _code_of(call: ast.Call) -> ast.Constant | None:
+    """Return the code of an error that is made, if it is written as a string."""
+    at = {"ErrorDetail": 0, "WireError": 0, "ToolError": 1}.get(getattr(call.func, "id", ""))
+    if at is None:
+        return None
+    given = [*call.args[at : at + 1], *(each.value for each in call.keywords if each.arg == "code")]
+    return next((each for each in given if isinstance(each, ast.Constant)), None)
 
 
 def test_only_a_page_that_is_not_loading_needs_its_user() -> None:

@@ -35,7 +35,7 @@ def worker_lost(worker: str) -> ChainError:
     """Return the error for a call whose worker is gone."""
     return ChainError(
         ErrorDetail(
-            "WORKER_LOST",
+            codes.WORKER_LOST,
             f"The worker {worker} went away during the call. {MAY_HAVE_RUN}",
             category="lost",
         )
@@ -51,7 +51,7 @@ def invalid_worker_answer(worker: str, why: str) -> ChainError:
     """
     return ChainError(
         ErrorDetail(
-            "FLEET_PROTOCOL",
+            codes.FLEET_PROTOCOL,
             f"The worker {worker} sent an invalid answer ({why}). {MAY_HAVE_RUN}",
             category="lost",
         )
@@ -67,7 +67,7 @@ def unreadable_request(worker: str, why: str) -> ChainError:
     """
     return ChainError(
         ErrorDetail(
-            "FLEET_INVALID_REQUEST",
+            codes.FLEET_INVALID_REQUEST,
             f"The worker {worker} cannot read the request ({why}), so the tool did not run. Use "
             "one version of opentabs-py, and one OPENTABS_MESSAGE_LIMIT, in the whole fleet.",
             category="connection",
@@ -83,7 +83,7 @@ def not_linked(nats: str) -> ChainError:
     """
     return ChainError(
         ErrorDetail(
-            "FLEET_NOT_CONNECTED",
+            codes.FLEET_NOT_CONNECTED,
             f"NATS at {nats} cannot be reached; restart it. {MAY_HAVE_RUN}",
             category="lost",
         )
@@ -100,7 +100,7 @@ def fleet_busy(waiting: int, retry_after: float) -> ChainError:
     queued = f" and {waiting} call{'s are' if waiting > 1 else ' is'} already queued"
     return ChainError(
         ErrorDetail(
-            "FLEET_BUSY",
+            codes.FLEET_BUSY,
             f"All suitable workers are busy{queued if waiting else ''}. The call did not run. Call "
             "again after retryAfterMs.",
             category="rate_limit",

@@ -19,14 +19,14 @@ Kind = Literal["end", "code", "schema", "progress", "fetch", "cancel", "other", 
 # what `docs/architecture.md` says of tools. INTERNAL_ERROR is not one of them: nobody meant it.
 TOOL_CODES: Final = frozenset(
     {
-        "AUTH_ERROR",
-        "NOT_FOUND",
-        "RATE_LIMITED",
+        codes.AUTH_ERROR,
+        codes.NOT_FOUND,
+        codes.RATE_LIMITED,
         codes.STREAM_OPEN,
-        "TIMEOUT",
-        "TOOL_ERROR",
-        "UNEXPECTED_RESPONSE",
-        "VALIDATION_ERROR",
+        codes.TIMEOUT,
+        codes.TOOL_ERROR,
+        codes.UNEXPECTED_RESPONSE,
+        codes.VALIDATION_ERROR,
     }
 )
 # What the chain answers for arguments or a result that are too large: that is no fault of the tool.
@@ -38,8 +38,8 @@ _SETUP: Final = frozenset(
         codes.CONSENT_REFUSED,
         codes.EXTENSION_NOT_CONNECTED,
         codes.NO_WORKER,
-        "PAGE_UNREACHABLE",
-        "PLUGIN_NOT_LOADED",
+        codes.PAGE_UNREACHABLE,
+        codes.PLUGIN_NOT_LOADED,
         codes.SEVERAL_BROWSERS,
         codes.TAB_NOT_FOUND,
         codes.TAB_NOT_READY,
