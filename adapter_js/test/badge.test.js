@@ -1,11 +1,12 @@
 // What the extension's icon shows.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { showActivity, showState } from "../../extension/background/badge.js";
+import { showActivity, showState, TROUBLE } from "../../extension/background/badge.js";
 
 /** @type {Record<string, any>} */
 const shown = {};
 globalThis.chrome = /** @type {any} */ ({
+  storage: { session: { set: (/** @type {any} */ items) => Object.assign(shown, items) } },
   action: {
     setBadgeText: (/** @type {any} */ { text }) => Object.assign(shown, { text }),
     setBadgeTextColor: () => {},
@@ -46,4 +47,14 @@ test("a change of the connection state clears the badge", () => {
   badge(3, 0);
   showState("not connected");
   assert.deepEqual([shown.text, shown.title], ["", "OpenTabs: not connected"]);
+});
+
+test("what is wrong with the connection is in the tooltip, and kept for the side panel", () => {
+  showState("not connected", "another version");
+  assert.equal(shown.title, "OpenTabs: not connected: another version");
+  assert.equal(shown[TROUBLE], "not connected: another version");
+  badge(0, 0);
+  assert.equal(shown[TROUBLE], "not connected: another version");
+  showState("connected");
+  assert.equal(shown[TROUBLE], "");
 });

@@ -53,7 +53,7 @@ Object.assign(globalThis, {
     runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
     storage: {
       local: { get: chromeCall("local", { browserId: "b".repeat(32) }) },
-      session: { get: chromeCall("session", { loadId: "this" }) },
+      session: { get: chromeCall("session", { loadId: "this" }), set: async () => {} },
     },
     tabs: { query: chromeCall("tabs", []) },
     windows: { getLastFocused: chromeCall("windows", { id: 1 }) },

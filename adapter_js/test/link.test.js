@@ -32,7 +32,7 @@ Object.assign(globalThis, {
   chrome: {
     action: { setTitle() {}, setBadgeText() {} },
     runtime: { getURL: String },
-    storage: { session: { get: async () => ({}) } },
+    storage: { session: { get: async () => ({}), set: async () => {} } },
   },
 });
 

@@ -4,17 +4,23 @@
 
 /** @import { ActivityParams } from "../protocol.js" */
 
+/** What `storage.session` has, for the side panel: see `showState`. */
+export const TROUBLE = "trouble";
+
 const RUNNING = "#2563eb";
 const WAITING = "#b45309"; // the user is asked
 const MOST = 999; // four characters fit
 
 /**
  * The connection has changed; nothing runs until the server says so.
- * @param {string} state
+ * @param {"connected" | "not connected" | "not configured"} state
+ * @param {string} why if that is known: the side panel shows it, too
  */
-export function showState(state) {
-  chrome.action.setTitle({ title: `OpenTabs: ${state}` });
+export function showState(state, why = "") {
+  const text = why === "" ? state : `${state}: ${why}`;
+  chrome.action.setTitle({ title: `OpenTabs: ${text}` });
   chrome.action.setBadgeText({ text: "" });
+  chrome.storage.session.set({ [TROUBLE]: why === "" ? "" : text });
 }
 
 /** @param {ActivityParams} activity */

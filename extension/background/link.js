@@ -49,7 +49,8 @@ export async function connect() {
     open(new WebSocket(`ws://${server}/ws`, [SUBPROTOCOL, `${SECRET_SUBPROTOCOL}${secret}`]));
   } catch (error) {
     showState(
-      `not configured: ${error}. Load the folder that "opentabs serve --browser none" prints.`,
+      "not configured",
+      `${error}. Load the folder that "opentabs serve --browser none" prints`,
     );
     connectLater();
   } finally {
@@ -65,7 +66,7 @@ function open(opened) {
   opened.onclose = (event) => {
     socket = null;
     greeted = false;
-    showState(event.reason === "" ? "not connected" : `not connected: ${event.reason}`);
+    showState("not connected", event.reason);
     connectLater();
   };
 }

@@ -8,6 +8,7 @@
 /** @import {View} from "./console/main.js" */
 /** @import {LinkState} from "./console/link.js" */
 
+import { TROUBLE } from "../background/badge.js";
 import { activeTabView } from "./active_tab.js";
 import { approvalsView } from "./console/approvals.js";
 import { callsView } from "./console/calls.js";
@@ -104,10 +105,8 @@ async function showState(state) {
     const now = await readConfig().catch(() => config);
     if (now.server !== config.server || now.secret !== config.secret) location.reload();
     // The service worker knows more: it has received the reason.
-    const title = await chrome.action.getTitle({});
-    const why = title.includes("not con") ? title.replace("OpenTabs: ", "") : "not connected";
-    text = `The server is ${why}.`;
-    if (!why.includes(":")) text = `${text} Start it: opentabs start`;
+    const { [TROUBLE]: trouble } = await chrome.storage.session.get(TROUBLE);
+    text = `The server is ${trouble ? `${trouble}.` : "not connected. Start it: opentabs start"}`;
     if (byId("state").dataset.state !== state) return;
   }
   write(byId("state-text"), text);
