@@ -18,7 +18,7 @@ from playwright.async_api import BrowserContext
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
-from opentabs_py.browser.debugging import RefusedError, debug
+from opentabs_py.browser.debugging import LOAD, LOAD_WITHIN, RefusedError, debug
 from opentabs_py.browser.endpoints import HOW_TO_ALLOW, Attach, DebuggingEndpoint, find_endpoint
 from opentabs_py.errors import BrowserError
 
@@ -26,7 +26,6 @@ logger = logging.getLogger(__name__)
 
 LOOK_AGAIN: Final = 1.0  # s; how often a running browser is looked for
 REMIND_AFTER: Final = 30.0  # s without an answer to the browser's question
-ANSWERS_WITHIN: Final = 20.0  # s; loading takes less than a tenth of a second
 CONNECTS_WITHIN: Final = 5.0  # s; an extension that was just loaded takes a tenth of one
 _AGAIN: Final = "To be asked again, restart this server or the browser."
 KNOWN_BY: Final = 3.0  # s; an extension that is loaded already tries to connect once a second
@@ -37,6 +36,9 @@ async def load_extension(endpoint: DebuggingEndpoint, extension: Path) -> None:
 
     The browser asks "Allow remote debugging?". The question has no time limit.
 
+    Not through Playwright, as `Debugged.load` does it: that would attach to every page of the user,
+    and needs a process of its own.
+
     Raises:
         RefusedError: The user pressed Cancel.
         BrowserError: The browser went away, or did not load the extension.
@@ -44,13 +46,9 @@ async def load_extension(endpoint: DebuggingEndpoint, extension: Path) -> None:
     try:
         # Not through a proxy; and the browser answers when its user does.
         async with connect(endpoint.url, open_timeout=None, proxy=None, max_size=None) as socket:
-            request = {
-                "id": 1,
-                "method": "Extensions.loadUnpacked",
-                "params": {"path": str(extension)},
-            }
+            request = {"id": 1, "method": LOAD, "params": {"path": str(extension)}}
             await socket.send(json.dumps(request))
-            with anyio.fail_after(ANSWERS_WITHIN):
+            with anyio.fail_after(LOAD_WITHIN):
                 while True:
                     answer: dict[str, Any] = json.loads(await socket.recv())
                     if answer.get("id") == 1:

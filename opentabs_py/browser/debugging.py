@@ -13,8 +13,9 @@ from opentabs_py.browser.driver import FAILURES, SharedDriver
 from opentabs_py.browser.endpoints import DebuggingEndpoint
 from opentabs_py.errors import BrowserError
 
+LOAD: Final = "Extensions.loadUnpacked"  # the CDP command; it also loads an extension again
+LOAD_WITHIN: Final = 20.0  # s; takes less than a tenth of a second
 _DISCONNECT_WITHIN: Final = 0.4  # s; takes some ms
-_LOAD_WITHIN: Final = 20.0  # s; takes less than a tenth of a second
 _REFUSED: Final = ("403", "Forbidden")
 
 
@@ -55,9 +56,9 @@ class Debugged:
             BrowserError: The browser does not.
         """
         try:
-            with anyio.fail_after(_LOAD_WITHIN):
+            with anyio.fail_after(LOAD_WITHIN):
                 session: Any = await self._browser.new_browser_cdp_session()
-                await session.send("Extensions.loadUnpacked", {"path": str(extension)})
+                await session.send(LOAD, {"path": str(extension)})
                 await session.detach()
         except (*FAILURES, TimeoutError) as error:
             raise BrowserError(f"The browser did not load the extension: {error}") from error
