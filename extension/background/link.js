@@ -3,6 +3,7 @@
  */
 import { SECRET_SUBPROTOCOL, SUBPROTOCOL } from "../protocol.js";
 import { showState } from "./badge.js";
+import { readConfig } from "./config.js";
 
 /** @import { Answer, FromExtension } from "../protocol.js" */
 
@@ -75,15 +76,6 @@ function connectLater() {
   clearTimeout(timer);
   timer = setTimeout(connect, retry);
   retry = Math.min(retry * 2, LAST_RETRY);
-}
-
-/**
- * Read again each time, because a server started later may have written another port.
- * @returns {Promise<{server: string, secret: string}>}
- */
-async function readConfig() {
-  const answer = await fetch(chrome.runtime.getURL("config.json"), { cache: "no-store" });
-  return answer.json();
 }
 
 /**

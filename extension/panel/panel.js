@@ -9,6 +9,7 @@
 /** @import {LinkState} from "./console/link.js" */
 
 import { TROUBLE } from "../background/badge.js";
+import { readConfig } from "../background/config.js";
 import { activeTabView } from "./active_tab.js";
 import { approvalsView } from "./console/approvals.js";
 import { callsView } from "./console/calls.js";
@@ -20,14 +21,6 @@ import { Router } from "./console/router.js";
 import { Store } from "./console/store.js";
 import { tryView } from "./console/try.js";
 import { runningCalls } from "./running.js";
-
-/** @typedef {{server: string, secret: string}} Config */
-
-/** @returns {Promise<Config>} */
-async function readConfig() {
-  const answer = await fetch(chrome.runtime.getURL("config.json"), { cache: "no-store" });
-  return answer.json();
-}
 
 const config = await readConfig();
 const store = new Store();
