@@ -7,7 +7,15 @@ from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from opentabs_py.core.origins import origin_of
-from opentabs_py.core.recording.exchange import DOCUMENT, Exchange, Recording, Request, is_json
+from opentabs_py.core.recording.exchange import (
+    DOCUMENT,
+    FORM,
+    Exchange,
+    Recording,
+    Request,
+    is_html,
+    is_json,
+)
 from opentabs_py.core.recording.matching import graphql_operation
 from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import is_rpc, rpc_method
@@ -16,8 +24,6 @@ from opentabs_py.core.shapes.endpoints import is_same_site
 Style = Literal["rest", "graphql", "rpc", "page"]
 
 _API: Final = frozenset({"fetch", "xhr", DOCUMENT})
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
-_FORM: Final = "application/x-www-form-urlencoded"
 _GRAPHQL: Final = ("query", "extensions", "operationName")
 _PERSISTED: Final = "persistedQuery"
 
@@ -110,8 +116,8 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
     body = _body(request)
     members = cast("Mapping[str, Any]", body[0]) if body and isinstance(body[0], dict) else None
     if request.kind == DOCUMENT:
-        is_html = response is not None and response.mime in _HTML
-        html = (response.body or b"").decode("utf-8", "replace") if response and is_html else ""
+        page = response.body if response and is_html(response.mime) else None
+        html = (page or b"").decode("utf-8", "replace")
         return replace(sample, style="page", payload=members, is_form=True, page=html)
     if body and isinstance(body[0], list) and _is_batch(cast("Sequence[Any]", body[0])):
         return None  # several operations in one request
@@ -133,7 +139,7 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
         return replace(sample, other=body)
     method = rpc_method(members)
     if not method:
-        return replace(sample, payload=members, is_form=request.mime == _FORM)
+        return replace(sample, payload=members, is_form=request.mime == FORM)
     params = members.get("params", {})
     is_named = isinstance(params, dict)
     return replace(
@@ -151,7 +157,7 @@ def _body(request: Request) -> tuple[Any, ...]:
     if not request.body:
         return ()
     text = request.body.decode("utf-8", "replace")
-    if request.mime == _FORM:
+    if request.mime == FORM:
         fields: dict[str, str | list[str]] = {}
         for name, value in parse_qsl(text, keep_blank_values=True):
             known = fields.get(name)

@@ -14,6 +14,7 @@ from opentabs_py.core.recording.exchange import (
     RecordedSocket,
     Recording,
     Response,
+    is_html,
     is_json,
 )
 from opentabs_py.core.recording.matching import comparable
@@ -24,7 +25,6 @@ from opentabs_py.core.shapes.texts import is_word
 Media = Literal["JSON", "HTML", "another type"]
 
 _API: Final = frozenset({"fetch", "xhr", DOCUMENT, "eventsource"})
-_HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _NOT_MODIFIED: Final = 304
 _NOTICED_WITHIN: Final = 0.25  # s; the browser may report a request after its call has ended
 _DISCRIMINATORS: Final = ("type", "event", "op", "kind", "action")
@@ -114,7 +114,7 @@ def _note(responses: Responses, exchange: Exchange, key: Any) -> None:
     responses.is_unread |= response.body is None
     if not response.body:
         return
-    if response.mime in _HTML:
+    if is_html(response.mime):
         responses.media.add("HTML")
         responses.marks.append(marks_of(response.body[:_LONGEST_PAGE].decode("utf-8", "replace")))
     elif is_json(response.mime) and (read := _read(response.body)) is not None:

@@ -9,6 +9,7 @@ Headers = Sequence[tuple[str, str]]
 
 DOCUMENT: Final = "document"
 EVENT_STREAM: Final = "text/event-stream"
+FORM: Final = "application/x-www-form-urlencoded"
 UNFINISHED: Final = "unfinished"
 """The error of a request that had no response yet when the recording ended, or whose body the page
 had not read."""
@@ -193,13 +194,18 @@ def is_json(mime: str) -> bool:
     return mime == "application/json" or mime.endswith("+json") or "/x-amz-json" in mime
 
 
+def is_html(mime: str) -> bool:
+    """Return whether a media type is one of HTML."""
+    return mime in ("text/html", "application/xhtml+xml")
+
+
 def is_text(mime: str) -> bool:
     """Return whether a body of this media type is text."""
     return (
         mime.startswith("text/")
         or "json" in mime.partition("/")[2]  # also a sequence of documents
         or mime.endswith(("+xml", "/xml", "javascript", "ecmascript"))
-        or mime in ("application/x-www-form-urlencoded", "application/graphql", "")
+        or mime in (FORM, "application/graphql", "")
     )
 
 

@@ -12,6 +12,7 @@ from typing_extensions import NotRequired, TypedDict  # noqa: UP035 (both from o
 
 from opentabs_py.core.recording.exchange import (
     DOCUMENT,
+    FORM,
     Event,
     Exchange,
     Frame,
@@ -215,7 +216,7 @@ def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
 
 def _posted(data: _PostData, read: Callable[[str], bytes]) -> bytes:
     body = _stored(data, data.get("_encoding"), read)
-    if not body and data.get("mimeType", "").startswith("application/x-www-form-urlencoded"):
+    if not body and data.get("mimeType", "").startswith(FORM):
         # Some programs write a form's fields instead of its text.
         fields = [(each["name"], each.get("value", "")) for each in data.get("params", [])]
         return urlencode(fields).encode()

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from opentabs_py.core.origins import origin_of
-from opentabs_py.core.recording.exchange import Request, is_json
+from opentabs_py.core.recording.exchange import FORM, Request, is_json
 from opentabs_py.core.recording.rpc import is_rpc
 from opentabs_py.core.text import shorten
 
@@ -155,7 +155,7 @@ def _body(request: Request, ignored: frozenset[str]) -> tuple[str, Mapping[str, 
     if not request.body:
         return "", {}
     text = request.body.decode("utf-8", "replace")
-    if request.mime == "application/x-www-form-urlencoded":
+    if request.mime == FORM:
         return "", _numbered(parse_qsl(text, keep_blank_values=True), ignored)
     if request.mime.startswith("multipart/"):
         boundary = text.partition("\r\n")[0]

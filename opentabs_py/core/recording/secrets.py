@@ -17,7 +17,7 @@ from html.parser import HTMLParser
 from typing import Any, Final, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from opentabs_py.core.recording.exchange import Headers, Recording, reads_as_text
+from opentabs_py.core.recording.exchange import FORM, Headers, Recording, reads_as_text
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.secret_forms import (
     Kind,
@@ -258,7 +258,7 @@ class Finder:
         if is_static:  # of a program's own texts, only those count that say that they are tokens
             self._search_tokens(text)
             return
-        if mime == "application/x-www-form-urlencoded":
+        if mime == FORM:
             self._search_pairs(text, is_own=is_own)
         self.search_text(text, is_own=is_own)
         if "html" in mime or "xml" in mime:
