@@ -66,7 +66,12 @@ class Excerpts:
 
 def is_secret_name(name: str) -> bool:
     """Return whether what has this name is probably a secret."""
-    return _SECRET_NAME.search(re.sub(r"[-_.\s]", "", name[:LONGEST_NAME]).lower()) is not None
+    return _SECRET_NAME.search(plain_name(name[:LONGEST_NAME])) is not None
+
+
+def plain_name(name: str) -> str:
+    """Return a name in lower case, without what separates its words."""
+    return re.sub(r"[-_.\s]", "", name).lower()
 
 
 class _Copy:
@@ -130,8 +135,7 @@ def _can_be_secret(name: str, value: Any) -> bool:
     if value is None or isinstance(value, bool):
         return False
     is_number = isinstance(value, (int, float))
-    short = name[:LONGEST_NAME]
-    return not (is_number and _COUNT_NAME.search(re.sub(r"[-_.\s]", "", short).lower()))
+    return not (is_number and _COUNT_NAME.search(plain_name(name[:LONGEST_NAME])))
 
 
 def _mask_match(found: "re.Match[str]") -> str:

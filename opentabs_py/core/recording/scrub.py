@@ -27,7 +27,7 @@ from opentabs_py.core.recording.exchange import (
 )
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
-from opentabs_py.core.recording.secret_forms import Kind
+from opentabs_py.core.recording.secret_forms import Kind, name_parts
 from opentabs_py.core.recording.secrets import Finder, FoundSecret
 
 _FIRST_NAMES: Final = ("Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan")
@@ -262,7 +262,7 @@ class _Scrubber:
         return f"{_STEMS[kind]}-{number}"
 
     def _name(self, text: str) -> str:
-        parts = re.findall(r"[^\W\d_]{3,}", text)
+        parts = name_parts(text)
         if len(parts) > 1:
             name = text
             for part in parts:

@@ -60,6 +60,11 @@ def find_addresses(text: str) -> Iterator[tuple[str, Kind]]:
             yield found[0], "phone number"
 
 
+def name_parts(name: str) -> list[str]:
+    """Return the parts of a person's name that are long enough to be recognized elsewhere."""
+    return re.findall(r"[^\W\d_]{3,}", name)
+
+
 def may_be_phone(text: str) -> bool:
     """Return whether a text has as many digits as phone numbers have."""
     return sum(c.isdigit() for c in text) in _PHONE_DIGITS

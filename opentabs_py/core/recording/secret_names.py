@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal
 from urllib.parse import urlsplit
 
-from opentabs_py.core.excerpts import is_secret_name
+from opentabs_py.core.excerpts import is_secret_name, plain_name
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.secret_forms import Kind
 
@@ -36,23 +36,23 @@ def holds(rules: Rules, name: str) -> Holds:
         return "kept"
     if _match(names, rules.members) or any(map(_is_secret, names)):
         return "secret"
-    if any(_PHONE.search(_plain(each)) for each in names):
+    if any(_PHONE.search(plain_name(each)) for each in names):
         return "phone number"
-    if any(_PERSON.search(_plain(each)) for each in names):
+    if any(_PERSON.search(plain_name(each)) for each in names):
         return "person"
     return "anything"
 
 
 def kind_of(name: str) -> Kind:
     """Return what a secret is, by the name of what holds it."""
-    if _CSRF.search(_plain(name)):
+    if _CSRF.search(plain_name(name)):
         return "CSRF token"
     return "authorization" if "auth" in name.lower() else "token"
 
 
 def is_content(name: str) -> bool:
     """Return whether a member of a secret's object is the secret: `"token": {"value": "…"}`."""
-    return _plain(name) in _CONTENTS
+    return plain_name(name) in _CONTENTS
 
 
 def is_self(name: str, *, within_own: bool = False) -> bool:
@@ -62,7 +62,7 @@ def is_self(name: str, *, within_own: bool = False) -> bool:
         name: The member's name.
         within_own: Whether what contains it is about the user.
     """
-    plain = _plain(name)
+    plain = plain_name(name)
     return _SELF.search(plain) is not None or (within_own and plain in ("data", "user"))
 
 
@@ -83,10 +83,6 @@ def _match(names: Sequence[str], patterns: Sequence[str]) -> bool:
 
 
 def _is_secret(name: str) -> bool:
-    plain = _plain(name)
+    plain = plain_name(name)
     is_secret = is_secret_name(name.removeprefix("x-")) or _CSRF.search(plain) is not None
     return is_secret and _POSITION.search(plain) is None
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_.\s]", "", name).lower()

@@ -25,6 +25,7 @@ from opentabs_py.core.recording.secret_forms import (
     find_tokens,
     is_distinct,
     may_be_phone,
+    name_parts,
 )
 from opentabs_py.core.recording.secret_names import (
     holds,
@@ -366,7 +367,7 @@ class Finder:
     def _add_name(self, value: str, where: str) -> None:
         if _SHORTEST_NAME <= len(value) <= 80 and value.lower() not in _NO_NAMES:
             self.add(value, "name", where, always=len(value) > 2)
-            for part in re.findall(r"[^\W\d_]{3,}", value):
+            for part in name_parts(value):
                 if part.lower() not in _NO_NAMES:
                     self.add(part, "name", where, always=True)
 
