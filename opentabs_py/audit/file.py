@@ -44,9 +44,9 @@ CREATE TABLE IF NOT EXISTS calls (
 CREATE INDEX IF NOT EXISTS calls_by_start ON calls (started);
 CREATE TABLE IF NOT EXISTS missed (at REAL NOT NULL, calls INTEGER NOT NULL);
 """
-_COLUMNS: Final = ", ".join(AuditEntry._fields)
+COLUMNS: Final = ", ".join(AuditEntry._fields)
 _INSERT: Final = (
-    f"INSERT INTO calls ({_COLUMNS}) VALUES ({', '.join('?' for _ in AuditEntry._fields)})"  # noqa: S608
+    f"INSERT INTO calls ({COLUMNS}) VALUES ({', '.join('?' for _ in AuditEntry._fields)})"  # noqa: S608
 )
 _REMOVE_OLDEST: Final = """
 DELETE FROM calls WHERE number <= (SELECT number FROM calls ORDER BY number LIMIT 1 OFFSET ?)

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from opentabs_py.audit.file import FORMAT, WAIT, is_damage
+from opentabs_py.audit.file import COLUMNS, FORMAT, WAIT, is_damage
 from opentabs_py.core.audit.entry import AuditEntry
 from opentabs_py.core.audit.statistics import ToolStatistics, summarize
 from opentabs_py.errors import AuditError
 
-_COLUMNS: Final = ", ".join(AuditEntry._fields)
-_NEWEST: Final = (
-    f"SELECT number, {_COLUMNS} FROM calls WHERE {{}} ORDER BY number DESC LIMIT :limit"  # noqa: S608
-)
+_NEWEST: Final = f"SELECT number, {COLUMNS} FROM calls WHERE {{}} ORDER BY number DESC LIMIT :limit"  # noqa: S608
 _ALL: Final = "SELECT tool, outcome, seconds FROM calls WHERE {}"
 _MISSED: Final = "SELECT coalesce(sum(calls), 0) FROM missed WHERE at >= :since"
 
