@@ -1,7 +1,6 @@
 """Warnings about plugins, without which Rich is not imported."""
 
 from collections.abc import Sequence
-from shlex import quote
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,12 +15,11 @@ def print_skipped(skipped: "Sequence[SkippedPlugin]") -> None:
 
 def warn_of_stale(plugins: "Sequence[Plugin]") -> None:
     """Warn about plugins whose source has changed since they were built."""
-    from opentabs_py.plugins.freshness import is_stale
+    from opentabs_py.plugins.freshness import why_stale
 
     for each in plugins:
-        if is_stale(each.directory):
-            name, directory = each.manifest.name, quote(str(each.directory))
-            _warn(f"{name} has changed since it was built: run `opentabs build {directory}`.")
+        if (why := why_stale(each.directory, each.manifest.name)) is not None:
+            _warn(why)
 
 
 def _warn(text: str) -> None:

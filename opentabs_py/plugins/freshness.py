@@ -1,6 +1,7 @@
 """Check whether a plugin has source, and whether its build is older."""
 
 from pathlib import Path
+from shlex import quote
 
 from opentabs_py.core.plugin_files import BUILT_TOOLS, DIST, PACKAGE
 
@@ -10,6 +11,19 @@ ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 def has_source(directory: Path) -> bool:
     """Return whether a directory holds a plugin that can be built."""
     return any((directory / entry).is_file() for entry in ENTRIES)
+
+
+def why_stale(directory: Path, name: str) -> str | None:
+    """Return a warning if a plugin has to be built again; None if not.
+
+    Args:
+        directory: The plugin's directory.
+        name: What users call it.
+    """
+    if not is_stale(directory):
+        return None
+    command = f"opentabs build {quote(str(directory))}"
+    return f"{name} has changed since it was built: run `{command}`."
 
 
 def is_stale(directory: Path) -> bool:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -31,7 +30,7 @@ from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Question
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
-from opentabs_py.plugins.freshness import is_stale
+from opentabs_py.plugins.freshness import why_stale
 from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.session.browser import close_page
@@ -220,11 +219,8 @@ class _CallEndpoint:
         for each in skipped:
             stream.warn(f"skipped: {each.reason}")
         for directory in wanted:
-            if is_stale(directory):
-                stream.warn(
-                    f"{directory.name} has changed since it was built: run `opentabs build "
-                    f"{quote(str(directory))}`."
-                )
+            if (why := why_stale(directory, directory.name)) is not None:
+                stream.warn(why)
         refuse_skipped(request.tool, session.registry, skipped)
         for url in request.open:
             stream.say(f"Opening {url}")
