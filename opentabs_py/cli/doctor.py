@@ -161,12 +161,10 @@ def _look_at_plugins() -> str:
     from opentabs_py.cli.options import gather_settings
     from opentabs_py.core.sdk_version import UNKNOWN
     from opentabs_py.errors import PluginError
-    from opentabs_py.plugins.folders import Sources
-    from opentabs_py.plugins.load import load_plugins
+    from opentabs_py.plugins.folders import load_configured
 
     settings = gather_settings()
-    sources = Sources(settings.plugins, settings.plugin_folders)
-    plugins, skipped = load_plugins(sources.plugins(), settings.settings)
+    plugins, skipped = load_configured(settings)
     if skipped:
         raise PluginError("\n".join(each.reason for each in skipped))
     names = ", ".join(plugin.manifest.name for plugin in plugins)

@@ -124,13 +124,12 @@ def _review(
 
 def _find(wanted: str, settings: "Settings") -> Path | None:
     """Return the directory of a plugin that is named by its name or its directory."""
-    from opentabs_py.plugins.folders import Sources
-    from opentabs_py.plugins.load import is_plugin, load_plugins
+    from opentabs_py.plugins.folders import load_configured
+    from opentabs_py.plugins.load import is_plugin
 
     if is_plugin(Path(wanted)):
         return Path(wanted)
-    directories = Sources(settings.plugins, settings.plugin_folders).plugins()
-    loaded, _ = load_plugins(directories, settings.settings)
+    loaded, _ = load_configured(settings)
     return next((each.directory for each in loaded if each.manifest.name == wanted), None)
 
 
@@ -153,12 +152,10 @@ def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     from opentabs_py.cli.terminal import err, out, write_json
     from opentabs_py.consent.reviews import find_standing
     from opentabs_py.plugins.build_content import content_digest
-    from opentabs_py.plugins.folders import Sources
-    from opentabs_py.plugins.load import load_plugins
+    from opentabs_py.plugins.folders import load_configured
     from opentabs_py.session.standings import exempting
 
-    directories = Sources(settings.plugins, settings.plugin_folders).plugins()
-    loaded, skipped = load_plugins(directories, settings.settings)
+    loaded, skipped = load_configured(settings)
     approvals, find_exempt = reviews.approvals(), exempting(settings)
     rows: list[tuple[Plugin, str, Approval | None]] = []
     for each in loaded:

@@ -163,11 +163,10 @@ def _log_to(file: Path | None) -> None:
 
 
 def _check_plugins(settings: "Settings") -> None:
-    from opentabs_py.plugins.folders import Sources
-    from opentabs_py.plugins.load import load_plugins, refuse_unknown_plugins
+    from opentabs_py.plugins.folders import load_configured
+    from opentabs_py.plugins.load import refuse_unknown_plugins
 
-    sources = Sources(settings.plugins, settings.plugin_folders)
-    loaded, skipped = load_plugins(sources.plugins(), settings.settings)
+    loaded, skipped = load_configured(settings)
     refuse_unknown_plugins(settings.settings, loaded, skipped)
 
 

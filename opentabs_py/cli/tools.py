@@ -74,16 +74,15 @@ def tools(
     from opentabs_py.cli.plugin_warnings import print_skipped
     from opentabs_py.cli.terminal import err, out, write_json
     from opentabs_py.core.page_arguments import TAB_ID
-    from opentabs_py.plugins.folders import Sources
-    from opentabs_py.plugins.load import is_plugin, load_plugins, refuse_unknown_plugins
+    from opentabs_py.plugins.folders import load_configured
+    from opentabs_py.plugins.load import is_plugin, refuse_unknown_plugins
 
     is_given = plugins.is_given or is_plugin(Path())
     rows = None if fresh or is_given else _of_server(server)
     is_broken = False
     if rows is None:
         settings = gather_settings(plugins)
-        sources = Sources(settings.plugins, settings.plugin_folders)
-        loaded, skipped = load_plugins(sources.plugins(), settings.settings)
+        loaded, skipped = load_configured(settings)
         refuse_unknown_plugins(settings.settings, loaded, skipped)
         print_skipped(skipped)
         standings = _standings(loaded, settings)

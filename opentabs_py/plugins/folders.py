@@ -3,8 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from opentabs_py.plugins.load import is_plugin
+from opentabs_py.plugins.load import is_plugin, load_plugins
+from opentabs_py.plugins.plugin import Plugin, Quarantined
+
+if TYPE_CHECKING:
+    from opentabs_py.config.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +41,9 @@ class Sources:
             except OSError:  # it does not exist, or not yet
                 continue
             yield from (each for each in inside if each.is_dir() and each.name[0] != ".")
+
+
+def load_configured(settings: "Settings") -> tuple[list[Plugin], list[Quarantined]]:
+    """Load the plugins that settings name; return the others with the reason."""
+    sources = Sources(settings.plugins, settings.plugin_folders)
+    return load_plugins(sources.plugins(), settings.settings)
