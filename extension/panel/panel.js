@@ -18,7 +18,7 @@ import { glyph } from "./console/icons.js";
 import { Link } from "./console/link.js";
 import { pluginsView } from "./console/plugins.js";
 import { Router } from "./console/router.js";
-import { Store } from "./console/store.js";
+import { needsReview, Store } from "./console/store.js";
 import { tryView } from "./console/try.js";
 import { runningCalls } from "./running.js";
 
@@ -63,9 +63,7 @@ function nowView() {
   function show() {
     running.show();
     activeTab.show();
-    const count = [...store.rows("plugins").values()].filter(
-      ({ standing }) => standing === "unreviewed" || standing === "changed",
-    ).length;
+    const count = [...store.rows("plugins").values()].filter(needsReview).length;
     reviews.hidden = count === 0;
     write(reviews, plural(count, "plugin to review", "plugins to review"));
   }

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opentabs_py.browser.stage import StagedExtension
-from opentabs_py.core.consent import Standing
+from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
@@ -60,7 +60,7 @@ class Stager:
         staged = StagedPlugins()
         for plugin in plugins:
             name = plugin.manifest.name
-            if standings[name] in ("unreviewed", "changed"):
+            if why_unreviewed(standings[name]) is not None:
                 staged.plugins.append(plugin)
                 continue
             try:

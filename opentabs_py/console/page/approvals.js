@@ -7,6 +7,7 @@
 
 import { h, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
+import { needsReview } from "./store.js";
 
 /** @type {Record<string, string>} */
 const ANSWERS = { once: "Allow once", session: "For this session", always: "Always", no: "Refuse" };
@@ -45,9 +46,7 @@ export function approvalsView({ store, link }) {
       list.append(card);
     }
     tick();
-    const unreviewed = [...store.rows("plugins").values()].filter(
-      ({ standing }) => standing === "unreviewed" || standing === "changed",
-    );
+    const unreviewed = [...store.rows("plugins").values()].filter(needsReview);
     write(count, questions.length > 0 ? plural(questions.length, "call waits", "calls wait") : "");
     rest.replaceChildren(
       ...(unreviewed.length > 0 ? [reviewList(unreviewed)] : []),

@@ -16,6 +16,7 @@ import { glyph, pluginIcon } from "./icons.js";
 import { whyFailed } from "./link.js";
 import { reviewSection } from "./review.js";
 import { settingsForm } from "./settings.js";
+import { needsReview } from "./store.js";
 import { toolList } from "./tool_list.js";
 
 export const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
@@ -48,7 +49,6 @@ export function pluginView({ store, link }, content) {
     );
     const problems = [...store.rows("problems").values()].filter((each) => each.plugin === opened);
     const hasSettings = plugin === undefined ? problems.length > 0 : plugin.settings > 0;
-    const needsReview = plugin?.standing === "unreviewed" || plugin?.standing === "changed";
     if (plugin === undefined && !store.isFilled) return content.replaceChildren();
     const shown = [
       part("back", "", () => ({ element: back() })),
@@ -61,7 +61,7 @@ export function pluginView({ store, link }, content) {
           element: problemList(problems),
         })),
       plugin !== undefined &&
-        needsReview &&
+        needsReview(plugin) &&
         part("review", plugin.standing, () => reviewSection(link, plugin)),
       hasSettings && part("settings", "", () => settingsForm(link, opened)),
       plugin === undefined

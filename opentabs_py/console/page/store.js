@@ -104,6 +104,14 @@ const KEYS = {
   logs: (row) => String(row.id),
 };
 
+/**
+ * Whether a plugin's tools are off until the user has reviewed it.
+ * @param {PluginRow} plugin
+ */
+export function needsReview({ standing }) {
+  return standing === "unreviewed" || standing === "changed";
+}
+
 export class Store {
   /** @type {{[S in Section]: Map<string, Sections[S]>}} */
   #rows = {
