@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opentabs_py.plugins.load import is_plugin, load_plugins
-from opentabs_py.plugins.plugin import Plugin, Quarantined
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 
 if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
@@ -43,7 +43,7 @@ class Sources:
             yield from (each for each in inside if each.is_dir() and each.name[0] != ".")
 
 
-def load_configured(settings: "Settings") -> tuple[list[Plugin], list[Quarantined]]:
+def load_configured(settings: "Settings") -> tuple[list[Plugin], list[SkippedPlugin]]:
     """Load the plugins that settings name; return the others with the reason."""
     sources = Sources(settings.plugins, settings.plugin_folders)
     return load_plugins(sources.plugins(), settings.settings)
