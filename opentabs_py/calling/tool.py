@@ -63,7 +63,10 @@ class Listing:
         return (self.annotations or {}).get("readOnlyHint") is True
 
     def gated(self, standing: Standing) -> GatedTool:
-        """Return what decides whether its calls may run, given what the user said of its plugin."""
+        """Return what decides whether its calls may run, given what the user said of its plugin.
+
+        For this package's own use.
+        """
         return GatedTool(self.owner, self.name, self.is_read_only, standing)
 
     def describe(self, *, output_schema: bool = True) -> dict[str, Any]:
