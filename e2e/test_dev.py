@@ -131,6 +131,10 @@ async def test_a_build_that_is_deleted_is_built_again(project: Path) -> None:
         await wait_for(shown, "MCP at ")
         change(hello, "Hello, ", "Good morning, ")
         await wait_for(shown, "Reloaded chat")  # from here on, it watches
+        # It may have built that change as it began to watch, and be about to build it once more.
+        (project / "chat" / "src" / "note.js").write_text("")
+        await wait_for(shown, "note.js")
+        await wait_for(shown, "✓ chat")
         built = sorted(each.name for each in dist.iterdir())
 
         shutil.rmtree(dist)
