@@ -19,6 +19,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ChainError
 from opentabs_py.session.session import OpenTabs
+from tests.waiting import until_all_wait
 
 WAITING = [{"wait": 60_000}]
 BLOCK = 10_000 if "SOAK" in os.environ else 3000  # ms
@@ -343,3 +344,27 @@ async def test_a_broken_plugin_is_skipped_and_the_others_work(tmp_path: Path, si
 
         assert [each.directory for each in tabs.skipped_plugins] == [broken]
         assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+
+
+async def test_a_call_waits_for_a_page_whose_server_has_not_answered_yet(
+    tabs: OpenTabs, site: str
+) -> None:
+    """Until the first byte of its answer, the tab still shows the page before."""
+    requested, answered = anyio.Event(), anyio.Event()
+
+    async def hold(route: Route) -> None:
+        requested.set()
+        await answered.wait()
+        await route.continue_()
+
+    page = await tabs.context.new_page()
+    await page.route("**/coming", hold)
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as group:
+            group.start_soon(page.goto, f"{site}/coming")
+            await requested.wait()
+            group.start_soon(tabs.call, "probe_run", {"key": "early"})
+            await until_all_wait()
+            answered.set()
+    assert await page.evaluate("probe.runs") == {"early": 1}
+    await page.close()
