@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp.client import Client
 from playwright.async_api import Page
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -23,6 +24,7 @@ from opentabs_py.hands.pages import Driven, HandPages
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.session import OpenTabs
+from tests.server.test_own_tabs import client
 
 PASSWORD = 'correct "horse\\" battery: {staple}'
 
@@ -352,6 +354,47 @@ async def test_the_console_and_the_network_are_read_since_the_last_time(rig: Rig
     assert not any("stock" in each["url"] for each in again)
     assert (request["method"], request["status"], request["type"]) == ("GET", 200, "fetch")
     await rig.fails("NOT_FOUND", "network", request=99_999)
+
+
+async def test_each_client_reads_what_is_new_to_it(rig: Rig) -> None:
+    await rig.open()
+    url = rig.tabs.mcp_url
+    async with Client(url, mode="legacy") as one, Client(url, mode="legacy") as other:
+
+        async def read(client: Client, name: str, **arguments: Any) -> str:
+            return json.dumps(
+                (await client.call_tool(f"page_{name}", arguments)).structured_content
+            )
+
+        clients = (one, other)
+        for each in clients:
+            await read(each, "console")
+            await read(each, "network")
+            await read(each, "snapshot")
+        async with rig.page.expect_request_finished(lambda each: "stock" in each.url):
+            await rig.page.evaluate(
+                "out.textContent = 'News'; console.log('hi'); fetch('/api/stock')"
+            )
+
+        for name, new in (("console", "hi"), ("network", "stock")):
+            assert [new in await read(each, name) for each in clients] == [True, True]
+            assert [new in await read(each, name) for each in clients] == [False, False]
+            assert new in json.dumps(await rig.call(name))
+        looks = [await read(each, "snapshot", changed=True) for each in (*clients, *clients)]
+        assert ["News" in each for each in looks] == [True, True, False, False]
+        assert "News" in (await rig.call("snapshot", changed=True))["snapshot"]
+
+
+async def test_what_a_client_has_seen_is_forgotten_when_it_goes(rig: Rig) -> None:
+    await rig.open()
+
+    async def listed(who: str) -> bool:
+        found = await rig.tabs.registry.call("page_network", {}, client=client(who))
+        return bool(found["requests"])
+
+    assert [await listed(who) for who in "aabb"] == [True, False, True, False]
+    rig.tabs.handle_client_gone("a")
+    assert [await listed(who) for who in "ab"] == [True, False]
 
 
 async def test_only_files_of_the_servers_directory_are_uploaded(rig: Rig, tmp_path: Path) -> None:

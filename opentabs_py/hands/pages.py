@@ -19,6 +19,7 @@ from opentabs_py.hands.tree import Node
 
 _HEARTBEAT: Final = 5.0  # s
 KEPT: Final = 300  # messages and requests of each page
+KEPT_CLIENTS: Final = 16  # for each page; the snapshot of a large one takes some MB
 # Characters of a message; more than a tool shows, so that a secret which is cut is not shown.
 LONGEST_MESSAGE: Final = 4_000
 _KNOWN_WITHIN: Final = 2.0  # s; Playwright hears of a new page some ms after its extension does
@@ -65,6 +66,23 @@ class PageRequest:
 
 
 @dataclass(slots=True)
+class Seen:
+    """What a client has seen of a page.
+
+    Attributes:
+        shown: The snapshot that it took last.
+        nodes: What was in it, by reference.
+        lines: How many messages in the console it has read.
+        requests: The number of the last request that it has read.
+    """
+
+    shown: str = ""
+    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    lines: int = 0
+    requests: int = 0
+
+
+@dataclass(slots=True)
 class Watched:
     """What happened in a page.
 
@@ -73,24 +91,26 @@ class Watched:
         network: Its requests.
         dialog: The dialog that waits for an answer.
         has_dialog: Set while there is one.
-        shown: The snapshot that was taken last.
-        nodes: What was in it, by reference.
         requests: How many requests have ended.
         lines: How many messages were written to the console.
-        read_console: How many of those a client has read.
-        read_network: The number of the last request that a client has read.
+        seen: What each client has seen of it, by its session; the one that looked last is last.
     """
 
     console: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
     network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
     dialog: Dialog | None = None
     has_dialog: anyio.Event = field(default_factory=anyio.Event)
-    shown: str = ""
-    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
     requests: int = 0
-    read_console: int = 0
-    read_network: int = 0
     lines: int = 0
+    seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
+
+    def seen_by(self, client: str | None) -> Seen:
+        """Return what a client has seen, by its session; None for all that have none."""
+        seen = self.seen.pop(client) if client in self.seen else Seen()
+        self.seen[client] = seen
+        if len(self.seen) > KEPT_CLIENTS:
+            del self.seen[next(iter(self.seen))]
+        return seen
 
     def handle_closed(self) -> None:
         """Record that the dialog was answered."""
@@ -196,6 +216,11 @@ class HandPages:
             watched = self._watched[page] = Watched()
             self._watch(page, watched)
         return watched
+
+    def forget_client(self, client: str) -> None:
+        """Forget what a client has seen, whose session has ended."""
+        for watched in self._watched.values():
+            watched.seen.pop(client, None)
 
     def follow(self, context: BrowserContext) -> None:
         """Watch the pages of a browser from now on."""

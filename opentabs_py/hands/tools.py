@@ -73,7 +73,7 @@ class Hands(PageUser):
         Long lists are folded; the text says how to open them. The page has written the texts.
         """
         page = (await self.find_tab(tabId)).page
-        before = self.pages.watched(page).shown
+        before = self.seen_in(page).shown
         text = await self.look(page, progress, ref, maxTokens, links=links, start=start)
         if changed and ref is None:
             text = changes(before, text) or "(nothing has changed)"
@@ -303,9 +303,10 @@ class Hands(PageUser):
     ) -> dict[str, Any]:
         """Return what a page wrote to its console, and its uncaught errors."""
         progress.heartbeat()
-        watched = self.pages.watched((await self.find_tab(tabId)).page)
-        fresh = watched.lines if all else watched.lines - watched.read_console
-        watched.read_console = watched.lines
+        page = (await self.find_tab(tabId)).page
+        watched, seen = self.pages.watched(page), self.seen_in(page)
+        fresh = watched.lines if all else watched.lines - seen.lines
+        seen.lines = watched.lines
         shown = [*watched.console][-fresh:] if fresh else []
         return {
             "messages": [
@@ -328,7 +329,8 @@ class Hands(PageUser):
     ) -> dict[str, Any]:
         """Return the requests of a page, or the bodies of one of them."""
         progress.heartbeat()
-        watched = self.pages.watched((await self.find_tab(tabId)).page)
+        page = (await self.find_tab(tabId)).page
+        watched, seen = self.pages.watched(page), self.seen_in(page)
         if request is not None:
             found = next((each for each in watched.network if each.number == request), None)
             if found is None:
@@ -337,8 +339,8 @@ class Hands(PageUser):
                     codes.NOT_FOUND,
                 )
             return await self.bodies(found.request)
-        shown = [each for each in watched.network if all or each.number > watched.read_network]
-        watched.read_network = watched.requests
+        shown = [each for each in watched.network if all or each.number > seen.requests]
+        seen.requests = watched.requests
         listed: list[dict[str, Any]] = []
         for each in shown:
             # Not `response()`, which asks the page; it may be closed.

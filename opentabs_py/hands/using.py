@@ -16,7 +16,7 @@ from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ConfigError, ToolError
 from opentabs_py.hands.masks import Masks
-from opentabs_py.hands.pages import HandPages, PatientAction, Tab, Watched, action_failed
+from opentabs_py.hands.pages import HandPages, PatientAction, Seen, Tab, Watched, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
 from opentabs_py.hands.tree import Node, parse
 from opentabs_py.python_tools.progress import Progress
@@ -89,6 +89,11 @@ class PageUser:
             )
         return max(mine, key=lambda each: (each.active, each.used))
 
+    def seen_in(self, page: Page) -> Seen:
+        """Return what the client of the running call has seen of a page."""
+        run = current_run.get()
+        return self.pages.watched(page).seen_by("" if run is None else run.session)
+
     async def find_element(self, page: Page, ref: str) -> Locator:
         """Return the element of a reference.
 
@@ -103,7 +108,7 @@ class PageUser:
                 return element
         except FAILURES:
             pass  # the reference has another form than Playwright's, or the page is gone
-        known = watched.nodes.get(ref)
+        known = self.seen_in(page).nodes.get(ref)
         if known is None:
             raise ToolError(
                 f"The last snapshot has no element {ref}. Take one with page_snapshot.",
@@ -130,7 +135,7 @@ class PageUser:
         """Do something in a page, and return what it changed there."""
         watched = self.pages.watched(page)
         self._check_dialog(watched)
-        before = watched.shown
+        before = self.seen_in(page).shown
         async with self.pages.as_active(page):
             await PatientAction(watched, progress.heartbeat, self.failed).run(action)
             with suppress(*FAILURES):  # it may never end
@@ -177,11 +182,10 @@ class PageUser:
         for node in (each for top in nodes for each in top.walk()):
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self.masked, (node.name, node.text, node.url))
-        watched = self.pages.watched(page)
         text = render(nodes, most=most, links=links, start=start)
         if ref is None:
-            watched.nodes = self._nodes(nodes)
-            watched.shown = text
+            seen = self.seen_in(page)
+            seen.nodes, seen.shown = self._nodes(nodes), text
         return text
 
     async def _raw(self, page: Page, ref: str | None) -> str:

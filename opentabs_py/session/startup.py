@@ -117,6 +117,7 @@ class SessionServer:
         self._page_tools: PageToolList | None = None
         self._history = ExitStack()
         self._keeps_history = False
+        self._forget_in_hands: Callable[[str], None] = lambda _client: None
         self.plugin_set = PluginSet(
             directories,
             settings,
@@ -265,8 +266,9 @@ class SessionServer:
             self._python.close()
 
     def handle_client_gone(self, client: str) -> None:
-        """Handle the end of an MCP client: close the tabs that it opened for itself."""
+        """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
         self.registry.gate.forget(client)
+        self._forget_in_hands(client)
         if self._fleet is None:
             self.own_tabs.handle_client_gone(client)
         else:
@@ -290,6 +292,7 @@ class SessionServer:
         hands, tools = create_hands(
             self.browsers, self.pages, self._settings, self._clock, self._seams.drive
         )
+        self._forget_in_hands = hands.pages.forget_client
         return [*create_tab_tools(self.pages, self.own_tabs, hands.list_tabs), *tools]
 
     async def _create_registry(self, stack: AsyncExitStack) -> ToolRegistry:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from playwright.async_api import Error, Page
 
-from opentabs_py.hands.pages import KEPT, LONGEST_MESSAGE, HandPages
+from opentabs_py.hands.pages import KEPT, KEPT_CLIENTS, LONGEST_MESSAGE, HandPages, Watched
 
 
 @dataclass(frozen=True)
@@ -43,3 +43,22 @@ def test_of_the_console_the_last_messages_are_kept_and_of_each_the_beginning() -
     assert len(watched.console) == KEPT
     assert max(len(text) for _, text in watched.console) == LONGEST_MESSAGE
     assert [*watched.console][-2] == ("log", "short")
+
+
+def test_a_page_forgets_what_a_client_has_seen_when_it_goes_or_many_others_came() -> None:
+    page = TalkingPage()
+    pages = HandPages(nothing, nothing, lambda: "", nothing)
+    watched = pages.watched(cast("Page", page))
+    watched.seen_by("a").lines = watched.seen_by("b").lines = 1
+    pages.forget_client("a")
+    pages.forget_client("a")
+    assert (watched.seen_by("a").lines, watched.seen_by("b").lines) == (0, 1)
+
+
+def test_what_the_clients_that_looked_last_have_seen_is_kept() -> None:
+    watched = Watched()
+    watched.seen_by("first").lines = watched.seen_by(None).lines = 1
+    for number in range(KEPT_CLIENTS - 1):
+        watched.seen_by("first").lines += watched.seen_by(str(number)).lines
+    assert watched.seen_by("first").lines == 1
+    assert watched.seen_by(None).lines == 0
