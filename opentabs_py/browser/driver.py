@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import secrets
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import anyio
+import anyio.to_thread
 from playwright.async_api import BrowserContext, Error, Playwright, async_playwright
 
 from opentabs_py.config.paths import cache_dir
@@ -17,6 +19,7 @@ from opentabs_py.errors import BrowserError
 # Playwright's own, and what the event loop raises for the pipe of a driver that has just died.
 FAILURES: Final = (Error, RuntimeError)
 NODE_CACHE = "NODE_COMPILE_CACHE"
+MARK: Final = "STARTED_BY_OPENTABS"  # in a driver's environment: which start it belongs to
 DRIVER_WITHIN = 20.0  # s; usually takes a third of a second
 STOP_WITHIN = 0.4  # s; with the browser's and the server's own, everything ends within two
 
@@ -107,25 +110,65 @@ async def start_driver() -> Driver:
     """
     manager = async_playwright()
     playwright: Playwright | None = None
+    failure: Exception | None = None
+    is_late = False
+
+    async def end_late(mark: str, starting: anyio.CancelScope) -> None:
+        nonlocal is_late
+        await anyio.sleep(DRIVER_WITHIN)
+        is_late = True
+        await anyio.to_thread.run_sync(_kill, mark)
+        await anyio.sleep(STOP_WITHIN)  # for Playwright to notice
+        starting.cancel()
+
     # If cancelled halfway, it would leave its process behind.
-    with compile_cache(), anyio.move_on_after(DRIVER_WITHIN, shield=True):
-        try:
-            playwright = await manager.start()
-        except Exception as error:  # nothing narrower is raised when the driver dies
-            raise BrowserError(
-                f"Playwright's driver did not start: {error}. Run `opentabs doctor`."
-            ) from error
+    with compile_cache(), _marked() as mark, anyio.CancelScope(shield=True):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(end_late, mark, tasks.cancel_scope)
+            try:
+                playwright = await manager.start()
+            except Exception as error:  # noqa: BLE001 (a driver that dies raises nothing narrower)
+                failure = error
+            tasks.cancel_scope.cancel()
     if playwright is None:
+        if is_late or failure is None:
+            raise BrowserError(
+                f"Playwright's driver did not start within {DRIVER_WITHIN:g} s. Is the machine "
+                "busy? Run `opentabs doctor` for details."
+            )
         raise BrowserError(
-            f"Playwright's driver did not start within {DRIVER_WITHIN:g} s. Is the machine busy? "
-            "Run `opentabs doctor` for details."
-        )
+            f"Playwright's driver did not start: {failure}. Run `opentabs doctor`."
+        ) from failure
     # There is no public event for the driver's exit, and no public access to its process.
     client: Any = manager._client  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     transport: Any = client._transport  # noqa: SLF001
     gone: asyncio.Future[None] = transport.on_error_future
     gone.add_done_callback(lambda done: done.exception())  # or it is logged as never retrieved
     return Driver(playwright, transport._proc, gone)  # noqa: SLF001
+
+
+@contextmanager
+def _marked() -> Generator[str]:
+    """Mark the driver that starts within this context: Playwright returns no process until it runs.
+
+    Yields:
+        The mark.
+    """
+    mark = os.environ[MARK] = secrets.token_hex(8)
+    try:
+        yield mark
+    finally:
+        os.environ.pop(MARK, None)
+
+
+def _kill(mark: str) -> None:
+    """Kill the driver with a mark."""
+    import psutil  # noqa: PLC0415 (takes 10 ms, and is needed only here)
+
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # it has exited
+            if child.environ().get(MARK) == mark and "run-driver" in child.cmdline():
+                child.kill()
 
 
 @contextmanager

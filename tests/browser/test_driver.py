@@ -1,11 +1,18 @@
 """Side effects of starting a driver."""
 
+import gc
 import os
+import sys
 from pathlib import Path
 
+import anyio
+import psutil
 import pytest
 
-from opentabs_py.browser.driver import NODE_CACHE, compile_cache
+from opentabs_py.browser import driver
+from opentabs_py.browser.driver import NODE_CACHE, compile_cache, start_driver
+from opentabs_py.errors import BrowserError
+from tests.waiting import PATIENT
 
 
 def test_what_node_compiles_is_kept_in_the_cache_directory_and_the_environment_is_left_as_it_was(
@@ -23,3 +30,27 @@ def test_a_cache_of_the_users_own_is_used(monkeypatch: pytest.MonkeyPatch) -> No
     with compile_cache():
         assert os.environ[NODE_CACHE] == "/elsewhere"
     assert os.environ[NODE_CACHE] == "/elsewhere"
+
+
+@pytest.mark.anyio
+async def test_a_driver_that_does_not_start_in_time_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = tmp_path / "node"
+    node.write_text(
+        f"#!{sys.executable}\nimport pathlib, time\n"
+        f"pathlib.Path({str(tmp_path / 'started')!r}).touch()\ntime.sleep(600)\n"
+    )
+    node.chmod(0o700)
+    monkeypatch.setenv("PLAYWRIGHT_NODEJS_PATH", str(node))
+    monkeypatch.setattr(driver, "DRIVER_WITHIN", 1.0)
+    before = {*psutil.Process().children()}
+
+    with anyio.fail_after(PATIENT), pytest.raises(BrowserError, match="did not start within 1 s"):
+        await start_driver()
+
+    with anyio.fail_after(PATIENT):
+        while {*psutil.Process().children()} - before:  # noqa: ASYNC110 (no event)
+            await anyio.sleep(0.01)
+    gc.collect()  # unretrieved errors are reported now, which fails the test
+    assert driver.MARK not in os.environ
