@@ -19,6 +19,8 @@ from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
 
 from opentabs_py.bridge.link import SocketClosedError
 from opentabs_py.bridge.pages import Pages
@@ -131,6 +133,16 @@ async def _refuse_in_json(request: Request, error: Exception) -> Response:
     return JSONResponse({"error": why}, status_code=error.status_code, headers=error.headers)
 
 
+class _SocketProtocol(WebSocketsSansIOProtocol):
+    """A WebSocket; uvicorn's fails to shut down while its client closes it."""
+
+    def shutdown(self) -> None:
+        try:
+            super().shutdown()
+        except InvalidState:
+            self.transport.close()
+
+
 class _Uvicorn(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -182,7 +194,7 @@ async def serve_http(
     config = uvicorn.Config(
         app,
         http=PatientProtocol,  # h11, because httptools fails a header conformance check
-        ws="websockets-sansio",
+        ws=_SocketProtocol,
         ws_max_size=4 * 1024 * 1024,  # frames have at most 1 Mi characters
         ws_ping_interval=None,  # ping frames do not keep a service worker alive; ours do
         ws_per_message_deflate=False,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import anyio
 import httpx2
@@ -228,3 +229,35 @@ async def test_the_date_of_a_response_follows_the_clock() -> None:
         with anyio.fail_after(10):
             while (await client.get(f"http://127.0.0.1:{port}/")).headers["date"] == first:  # noqa: ASYNC110 (it ticks)
                 await anyio.sleep(0.1)
+
+
+async def test_a_server_stops_while_a_socket_closes_that_its_client_does_not_read() -> None:
+    is_closing = anyio.Event()
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "websocket":
+            return
+        await receive()
+        await send({"type": "websocket.accept"})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(send, {"type": "websocket.send", "bytes": bytes(64 * 1024 * 1024)})
+            await receive()
+            tasks.cancel_scope.cancel()
+        is_closing.set()
+
+    with bind("127.0.0.1", 0) as listener:
+        async with serve_http(app, listener):
+            client = await anyio.connect_tcp("127.0.0.1", listener.getsockname()[1])
+            async with client:
+                await client.send(
+                    b"GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+                    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+                )
+                with anyio.fail_after(5):
+                    await client.receive(1)  # it is accepted
+                await client.send(
+                    b"\x88\x82\0\0\0\0\x03\xe8"  # a close frame, 1000
+                )
+                with anyio.fail_after(5):
+                    await is_closing.wait()
