@@ -1,6 +1,7 @@
 """Sign in once, in a window; tests and headless runs then start signed in."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -16,8 +17,10 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from e2e.chain import PROBE
+from e2e.processes import descendants
+from e2e.test_driver import driver_in
 from opentabs_py.browser.login import LOOK_AGAIN
-from opentabs_py.browser.signed_in import read_sign_in
+from opentabs_py.browser.signed_in import read_sign_in, sign_ins
 from opentabs_py.config.settings import load_settings
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
@@ -168,3 +171,24 @@ async def test_profiles_and_sign_ins_are_listed_and_removed(account: str, home: 
     assert not [*home.rglob("Default")]  # noqa: ASYNC240
     again = await anyio.run_process([*OPENTABS, "profile", "remove", "mine"], check=False)
     assert again.returncode == 2
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_driver_that_dies_is_an_error_and_nothing_is_saved(account: str) -> None:
+    command = [*OPENTABS, "login", f"{account}/sign-in", "--save", "work"]
+    async with await anyio.open_process(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as login:
+        assert login.stdout is not None
+        said = b""
+        with anyio.fail_after(PATIENT), _killed(login):
+            while not await _shows("in"):  # noqa: ASYNC110 (another process opens it)
+                await anyio.sleep(0.2)
+            os.kill(driver_in(descendants(login.pid)), signal.SIGKILL)
+            async for part in login.stdout:
+                said += part
+            code = await login.wait()
+    assert code == 3, said.decode()
+    assert "error: Playwright's driver died" in said.decode()
+    assert "Traceback" not in said.decode()
+    assert [*sign_ins()] == []

@@ -22,8 +22,10 @@ from starlette.applications import Starlette
 
 from e2e.documents import PLUGINS
 from e2e.kit.runs import HERE, INI, RUN_WITHIN, KitRun, run
+from e2e.processes import descendants
 from e2e.recorded_site import SECRETS, Site, write_notes_plugin
-from e2e.terminals import terminal
+from e2e.terminals import Terminal, terminal
+from e2e.test_driver import driver_in
 from opentabs_py.recording.files import read_recording
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
@@ -485,3 +487,44 @@ def test_a_recording_by_hand_ends_with_enter_or_ctrl_c(
     assert "scrubbed" in running.output
     exchanges = read_recording(tmp_path / "by-hand.har").exchanges
     assert [e.request.url for e in exchanges if e.request.kind == "document"] == [url]
+
+
+def kill_driver(running: Terminal) -> None:
+    os.kill(driver_in(descendants(running.process.pid)), signal.SIGKILL)
+
+
+def test_a_recording_whose_driver_dies_is_kept_and_an_error(tmp_path: Path, display: str) -> None:
+    command = [sys.executable, "-m", "opentabs_py", "record"]
+    with (
+        serving(Site()) as url,
+        terminal([*command, url, "--out", "cut.har"], tmp_path, DISPLAY=display) as running,
+    ):
+        running.wait_for("press Enter here")
+        kill_driver(running)
+        code = running.wait()
+
+    assert code == 3, running.output
+    assert "error: Playwright's driver died" in running.output
+    assert "Traceback" not in running.output
+    exchanges = read_recording(tmp_path / "cut.har").exchanges
+    assert url in [each.request.url for each in exchanges]
+
+
+def test_a_driver_that_dies_is_not_the_failure_of_a_script(tmp_path: Path) -> None:
+    (tmp_path / "use.py").write_text(
+        "async def use(page, opentabs):\n    print('Used', flush=True)\n"
+        "    await page.wait_for_timeout(60_000)\n"
+    )
+    command = [sys.executable, "-m", "opentabs_py", "record", "--script", "use.py"]
+    with (
+        serving(Site()) as url,
+        terminal([*command, url, "--out", "cut.har"], tmp_path) as running,
+    ):
+        running.wait_for("Used")
+        kill_driver(running)
+        code = running.wait()
+
+    assert code == 3, running.output
+    assert "error: Playwright's driver died" in running.output
+    assert "The script failed" not in running.output
+    assert "Traceback" not in running.output

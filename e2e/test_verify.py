@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Generator
@@ -10,8 +11,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from starlette.responses import JSONResponse, Response
 
 from e2e.drifting_site import (
+    LIST,
     NONE,
     DriftingSite,
     Mutation,
@@ -20,6 +23,8 @@ from e2e.drifting_site import (
     renamed,
     write_tracker_plugin,
 )
+from e2e.processes import descendants
+from e2e.test_driver import driver_in
 from e2e.test_recordings import record, serving
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.drift.judge import judge
@@ -225,6 +230,29 @@ def test_a_site_that_cannot_be_reached_has_not_drifted(made: tuple[Path, Driftin
 
     assert done.returncode == 3, done.stdout
     assert "Cannot tell: Cannot open http://127.0.0.1:9/" in done.stdout
+
+
+def test_a_driver_that_dies_is_an_error_of_the_command(made: tuple[Path, DriftingSite]) -> None:
+    plugin, site = made
+    with subprocess.Popen(
+        [sys.executable, "-m", "opentabs_py", "verify"],
+        cwd=plugin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as verifying:
+
+        def die() -> Response:
+            os.kill(driver_in(descendants(verifying.pid)), signal.SIGKILL)
+            return JSONResponse({})
+
+        site.mutation = Mutation("driver", {}, answer={LIST: die})
+        said, warned = verifying.communicate(timeout=WITHIN)
+
+    assert verifying.returncode == 3, (said, warned)
+    assert "error: Playwright's driver died" in warned
+    assert "Traceback" not in warned
+    assert said == ""
 
 
 def test_a_tool_that_is_gone_has_not_been_verified(

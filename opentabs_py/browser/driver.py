@@ -79,6 +79,20 @@ class SharedDriver:
         self._users: Counter[Driver] = Counter()
         self._starting = anyio.Lock()
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has died while a browser used it."""
+        return self._current is not None and self._current.is_gone()
+
+    def check(self) -> None:
+        """Raise if it has died: its browsers are gone, and Playwright's own errors do not say why.
+
+        Raises:
+            BrowserError: It has died.
+        """
+        if self.is_gone:
+            raise BrowserError("Playwright's driver died, and the browser with it. Try again.")
+
     @asynccontextmanager
     async def use(self) -> AsyncGenerator[Driver]:
         """Use the driver while the context is open.

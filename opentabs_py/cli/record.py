@@ -138,8 +138,13 @@ class _Session:
             except (Exception, SystemExit) as error:  # noqa: BLE001 (the script's own)
                 failure = error
             traffic = await recorder.stop()
+            dead = _driver_error(tabs)
+        if dead is not None and not traffic.exchanges:
+            raise dead
         recording = self._scrub(traffic)
         self._write(recording)
+        if dead is not None:
+            raise dead
         if failure is not None:
             raise RecordingError(
                 f"The script failed: {type(failure).__name__}: {failure}"
@@ -219,6 +224,14 @@ class _Session:
         )
         mark = f'@pytest.mark.opentabs(recording="{self._file.name}")'
         err.print(f"[dim]Replay it in a test: {escape(mark)}[/]", soft_wrap=True)
+
+
+def _driver_error(tabs: "OpenTabs") -> BrowserError | None:
+    try:
+        tabs.check_driver()
+    except BrowserError as error:
+        return error
+    return None
 
 
 def _print_scrubbed(recording: "Recording") -> None:

@@ -51,6 +51,8 @@ async def _run(steps: Steps) -> None:
                 value = await waiting
             except Error as error:
                 waiting = steps.throw(error)
+            except RuntimeError as error:  # the event loop's, for the pipe of a dead driver
+                waiting = steps.throw(Error(str(error)))
             else:
                 waiting = steps.send(value)
     except StopIteration:

@@ -30,6 +30,7 @@ class BrowserSource:
             be loaded to know, so it is asked only if nothing else decides.
 
     Attributes:
+        driver: The driver of the browsers that it launches.
         are_equal: Whether any of the browsers may take a call.
         profiles: The profile directory of each browser that has one of its own.
     """
@@ -45,6 +46,7 @@ class BrowserSource:
         self._browser = browser
         self._reopen = reopen
         self._is_needed = is_needed
+        self.driver = SharedDriver()
         self.are_equal = isinstance(browsers, int)
         self._names: Sequence[str] = ["default"]
         self.profiles: Mapping[str, Path] = {}
@@ -81,7 +83,7 @@ class BrowserSource:
         if callable(self._browser):
             launcher = self._browser
         elif self._browser == "launch" and self.is_used:
-            launcher = partial(launch_browser, shared=SharedDriver())
+            launcher = partial(launch_browser, shared=self.driver)
         else:
             return [SessionBrowser(self._names[0], None, attach=self.attach, reopen=None)]
         tasks = await stack.enter_async_context(anyio.create_task_group())

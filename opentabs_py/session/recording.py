@@ -9,6 +9,7 @@ import anyio
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.recording.settling import SETTLE_WITHIN, Settling
 from opentabs_py.core.text import quantity
+from opentabs_py.errors import BrowserError
 from opentabs_py.recording.drivers import AsyncDriver
 from opentabs_py.recording.traffic import TrafficRecorder
 from opentabs_py.recording.values import CallNotes, WholeValues
@@ -44,8 +45,18 @@ class SessionRecorder:
         Args:
             session: The session.
             url: The page that will be opened first.
+
+        Raises:
+            BrowserError: The browser is gone.
         """
-        state = await session.context.storage_state()
+        from opentabs_py.browser.driver import FAILURES  # it is loaded once there is one
+
+        try:
+            state = await session.context.storage_state()
+        except FAILURES as error:
+            session.check_driver()
+            reason = str(error).partition("\n")[0]
+            raise BrowserError(f"Cannot record the browser: {reason}. Is it closed?") from error
         return cls(session, url, dict(state))
 
     @property
@@ -97,11 +108,11 @@ class SessionRecorder:
 
     async def _state_now(self) -> Mapping[str, Any] | None:
         """Return the cookies and the local storage; None if the browser has been closed."""
-        from playwright.async_api import Error  # it is loaded once there is one
+        from opentabs_py.browser.driver import FAILURES  # it is loaded once there is one
 
         try:
             return dict(await self._context.storage_state())
-        except Error:
+        except FAILURES:
             return None
 
     def _handle_ended(self) -> None:

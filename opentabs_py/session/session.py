@@ -230,6 +230,16 @@ class OpenTabs:
             raise BrowserError("This session did not launch a browser. Open pages in your own.")
         return self._browsers[0]
 
+    def check_driver(self) -> None:
+        """Raise if Playwright's driver has died, and with it the browsers of this session.
+
+        For this package's own use.
+
+        Raises:
+            BrowserError: It has died.
+        """
+        self._source.driver.check()
+
     @property
     def context(self) -> BrowserContext:
         """Playwright's browser context; its pages are the (first) browser's tabs.

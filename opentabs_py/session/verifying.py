@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,9 @@ async def run_again(
         site: The URL of the same site elsewhere; by default, the recorded one.
         writes: Also call tools that may change something.
         on_call: Called after each call.
+
+    Raises:
+        BrowserError: Playwright's driver died.
     """
     steps = steps_of(recorded, site)
     home = rebased(recorded.url, recorded.url, site)
@@ -57,7 +61,8 @@ async def run_again(
     finally:
         traffic = await recorder.stop()
         if page is not None:
-            await page.close()
+            await _close(page)
+    session.check_driver()
     made = [each.call for each in outcomes if each.call is not None]
     traffic = replace(traffic, calls=made)
     return LiveRun(traffic, outcomes, sorted(run.unready), is_anonymous, failure)
@@ -142,12 +147,19 @@ class _Run:
 
 
 async def _go(page: "Page", url: str) -> None:
-    from playwright.async_api import Error  # it is loaded once there is a page
+    from opentabs_py.browser.driver import FAILURES  # it is loaded once there is a page
 
     try:
         await page.goto(url)
-    except Error as error:
-        raise BrowserError(f"Cannot open {url}: {error.message}") from error
+    except FAILURES as error:
+        raise BrowserError(f"Cannot open {url}: {error}") from error
+
+
+async def _close(page: "Page") -> None:
+    from opentabs_py.browser.driver import FAILURES  # it is loaded once there is a page
+
+    with suppress(*FAILURES):  # its browser is gone
+        await page.close()
 
 
 def _plain(url: str) -> str:

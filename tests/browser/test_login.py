@@ -38,7 +38,7 @@ class Window:
 async def test_a_page_that_cannot_be_read_hides_no_other() -> None:
     seen = _Seen()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(seen.follow, cast(BrowserContext, Window()))
+        tasks.start_soon(seen.follow, cast(BrowserContext, Window()), anyio.Event())
         await until_all_wait()
         tasks.cancel_scope.cancel()
     assert seen.state["cookies"] == [{"name": "session"}]
