@@ -113,7 +113,8 @@
    * @property {number} answered when it last answered, in ms
    * @property {boolean} timed whether the next readiness check is scheduled
    * @property {number} wait ms until the next readiness check
-   * @property {string} state READY, or the reason it is not ready, as last reported
+   * @property {string} state READY, or the reason it is not ready, as last reported; at first empty
+   * @property {boolean} isDue whether its next answer is reported even if it is the same
    */
 
   /**
@@ -771,6 +772,7 @@
       timed: false,
       wait: FIRST_PROBE,
       state: "",
+      isDue: false,
     };
     apply(mapSet, plugins, [name, plugin]);
     probe(name);
@@ -826,7 +828,7 @@
     if (plugin === undefined) {
       reportMissing(name);
     } else {
-      plugin.state = "";
+      plugin.isDue = true;
       probe(name);
     }
   }
@@ -880,8 +882,9 @@
       return; // a newer adapter replaced it
     }
     const isReady = state === READY;
-    if (state !== plugin.state) {
+    if (state !== plugin.state || plugin.isDue) {
       plugin.state = state;
+      plugin.isDue = false;
       reportReadiness(name, isReady ? "ready" : "unavailable", isReady ? undefined : state);
     }
     plugin.wait = isReady || plugin.wait * 2 > LAST_PROBE ? LAST_PROBE : plugin.wait * 2;

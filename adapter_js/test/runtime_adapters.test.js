@@ -159,6 +159,24 @@ test("a slow isReady() is not called for each call", async () => {
   assert.equal(page.context.asked, asked);
 });
 
+for (const ready of [true, false]) {
+  test(`a plugin that was ${ready ? "" : "not "}ready counts as such while it is asked again`, async () => {
+    const { page, relay, call } = await startAsked(
+      `() => {
+        if (++asked > 2) return new Promise(() => {});
+        for (const end = Date.now() + 60; Date.now() < end; );
+        return Promise.resolve(${ready});
+      }`,
+    );
+    relay.say("qdemo");
+    await settled();
+    assert.equal(page.context.asked, 3);
+    call();
+    await until(() => [...relay.ofKind("r"), ...relay.ofKind("e")].length === 1, "the outcome");
+    assert.equal(relay.ofKind("r").length, ready ? 1 : 0);
+  });
+}
+
 test("a query of readiness is answered even if nothing has changed or the plugin is missing", async () => {
   const { relay, states } = await startWithReadiness("async () => true");
   relay.say("qdemo");
