@@ -331,6 +331,30 @@ test("a query is answered when the plugin it asks is dropped from the page", asy
   );
 });
 
+for (const when of ["before", "during"]) {
+  test(`a query is answered at once if a plugin's injection fails ${when} it`, async () => {
+    await plugins.sync([chat({})]);
+    const before = runInPage;
+    const injecting = Promise.withResolvers();
+    runInPage = () => injecting.promise;
+    const fail = () => injecting.reject(new Error("Could not load file"));
+    try {
+      if (when === "before") fail();
+      const relay = await attach(PAGE, "this", [], { plugins: [], complete: true });
+      sent.splice(0);
+      say({ method: "tabs.query", id: 12, params: { plugin: "chat" } });
+      if (when === "during") fail();
+      await settled();
+      const [state] = sent.splice(0).flatMap(({ id, result }) => (id === 12 ? [result] : []));
+      assert.equal(state?.documents[0].plugins.chat.readiness, "unavailable");
+      assert.match(state.documents[0].plugins.chat.reason, /could not be injected/);
+      assert.equal(relay.take("ask").length, when === "before" ? 0 : 1);
+    } finally {
+      runInPage = before;
+    }
+  });
+}
+
 test("a query is answered when the relay it asked reconnects", async () => {
   await plugins.sync([chat({})]);
   const relay = await attach(PAGE);

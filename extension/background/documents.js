@@ -253,13 +253,14 @@ export function forget(documentId, callIds) {
 
 /**
  * Asks a plugin in each of its documents whether it is ready; resolves when all have answered. One
- * that is not injected yet, because its document is loading, could not answer.
+ * that is not injected yet, because its document is loading, or could not be, could not answer.
  * @param {string} plugin
  */
 export function askReadiness(plugin) {
   const answers = [];
   for (const doc of documents.values()) {
-    if (doc.plugins.get(plugin)?.injected) {
+    const known = doc.plugins.get(plugin);
+    if (known?.injected && !known.hasFailed) {
       const answer = doc.asked.get(plugin) ?? Promise.withResolvers();
       doc.asked.set(plugin, answer);
       answers.push(answer.promise);

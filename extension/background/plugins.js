@@ -226,7 +226,10 @@ async function injectOne(doc, spec, problems) {
     if (!HAS_LEFT.test(String(error))) {
       problems.push({ plugin: spec.name, tabId: doc.tabId, message });
     }
-    doc.plugins.set(spec.name, { injected, readiness: "unavailable", reason: message });
+    const state = /** @type {const} */ ({ readiness: "unavailable", reason: message });
+    doc.plugins.set(spec.name, { injected, ...state, hasFailed: true });
+    doc.asked.get(spec.name)?.resolve(); // its relay does not know it, and will not answer
+    doc.asked.delete(spec.name);
     tabs.changed();
     return false;
   }

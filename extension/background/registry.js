@@ -18,8 +18,8 @@ import { serves } from "./match.js";
  * @property {boolean} complete
  * @property {Map<string, boolean>} calls dispatched here and not settled: whether the relay has
  *     confirmed that it has them. The tool of a call that it has not confirmed did not run.
- * @property {Map<string, PluginState & {injected: string}>} plugins with what was injected of
- *     each: see `plugins.js`
+ * @property {Map<string, PluginState & {injected: string, hasFailed?: boolean}>} plugins with what
+ *     was injected of each, and whether that failed: see `plugins.js`
  * @property {Promise<unknown>} injecting the last pending injection into it
  * @property {number} epoch of the connection on which its relay has resent everything; messages
  *     that a relay sends before that are dropped, because earlier ones may have been lost
