@@ -38,6 +38,18 @@ def test_what_holds_passes(opentabs: SyncOpenTabs, page: Page) -> None:
     expect(page.locator("h1")).not_to_be_empty()
 
 
+@pytest.mark.usefixtures("opentabs")
+def test_how_long_is_waited_counts_for_pages_and_locators_too(page: Page) -> None:
+    expect.set_options(within=0.2)
+    try:
+        with pytest.raises(AssertionError, match="timeout 200ms"):
+            expect(page).to_have_title("nothing")
+        with pytest.raises(AssertionError, match="timeout 200ms"):
+            expect(page.locator("#nothing")).to_be_visible()
+    finally:
+        expect.set_options(within=5)
+
+
 def test_errors_are_distinguished_by_their_fields(opentabs: SyncOpenTabs) -> None:
     call = opentabs.start("demo_export_messages", channelId="nope")
 

@@ -133,8 +133,13 @@ class Expect(_Expect):
         self.soft = _Expect(is_soft=True)
 
     def set_options(self, *, within: float) -> None:
-        """Set how many seconds to wait for calls and plugins by default."""
+        """Set how many seconds to wait by default: for calls and plugins, and in Playwright's own.
+
+        The latter is `set_options(timeout=...)` of Playwright's `expect`, sync and async.
+        """
         self._within = self.soft._within = within  # noqa: SLF001 (of this class)
+        for api in (sync_api, async_api):
+            api.expect.set_options(timeout=max(1.0, within * 1000))  # 0 would be its default
 
 
 expect = Expect()
