@@ -393,7 +393,7 @@ async def test_what_a_client_has_seen_is_forgotten_when_it_goes(rig: Rig) -> Non
         return bool(found["requests"])
 
     assert [await listed(who) for who in "aabb"] == [True, False, True, False]
-    rig.tabs.handle_client_gone("a")
+    rig.tabs.internals.handle_client_gone("a")
     assert [await listed(who) for who in "ab"] == [True, False]
 
 

@@ -29,7 +29,7 @@ document.modelContext?.registerTool({
 USE = """
 async def use(page, opentabs):
     _, [stock] = await opentabs.page_tools(page.url)
-    await opentabs.call(stock.listing.name, {"id": 3})
+    await opentabs.call(stock.name, {"id": 3})
 """
 
 

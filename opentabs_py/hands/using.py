@@ -92,7 +92,7 @@ class PageUser:
     def seen_in(self, page: Page) -> Seen:
         """Return what the client of the running call has seen of a page."""
         run = current_run.get()
-        return self.pages.watched(page).seen_by("" if run is None else run.session)
+        return self.pages.watched(page).seen_by("" if run is None else run.session_key)
 
     async def find_element(self, page: Page, ref: str) -> Locator:
         """Return the element of a reference.

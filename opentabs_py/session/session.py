@@ -443,6 +443,19 @@ class OpenTabs:
         """
         return await self._server.plugin_set.reload()
 
+    async def page_tools(self, url: str) -> tuple[int, Sequence[Listing]]:
+        """Return the tools that a page has registered itself, once it has loaded, and its tab.
+
+        Args:
+            url: The page's URL, with its fragment.
+
+        Raises:
+            ConfigError: The setting `webmcp` names no pages.
+            LookupError: Several tabs show that URL.
+        """
+        tab_id, tools = await self._server.page_tools.wait_for(url)
+        return tab_id, [tool.listing for tool in tools]
+
     def replace_tools(self, tools: Sequence[Any]) -> None:
         """Serve these tools written in Python instead of those that were given before.
 
