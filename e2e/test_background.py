@@ -102,7 +102,7 @@ def test_a_second_start_says_that_one_runs(home: dict[str, str]) -> None:
     server = start(home, "--browser", "none", "--plugin", str(PROBE))
     second = opentabs("start", "--port", "0", env=home)
     assert second.returncode == 2
-    assert f"The server 'default' runs already (pid {server['pid']})" in second.stderr
+    assert f"The server 'default' is already running (pid {server['pid']})" in second.stderr
     assert status(home)["pid"] == server["pid"]
 
 
@@ -394,7 +394,7 @@ async def test_a_client_is_pointed_at_the_running_server(server: OpenTabs) -> No
 async def test_status_and_doctor_say_what_the_server_does(server: OpenTabs, site: str) -> None:
     page = await server.open(f"{site}/page")
     said = (await run("status")).stdout
-    assert re.search(r"● default  up \d+ s, its browser is connected, 0 calls running", said)
+    assert re.search(r"● default  up \d+ s, browser connected, 0 calls running", said)
     assert f"{site}/page" in said
     await page.close()
     doctor = await run("doctor")

@@ -94,7 +94,7 @@ async def test_a_result_over_the_limit_ends_its_call_and_not_the_connection(site
     settings = load_settings(port=0, message_limit=2 * 1024 * 1024)
     async with OpenTabs(plugins=[PROBE], settings=settings) as tabs:
         await tabs.open(f"{site}/small")
-        with pytest.raises(ToolFailedError, match="Return less at once") as caught:
+        with pytest.raises(ToolFailedError, match="Return less per call") as caught:
             await tabs.call("probe_big", {"size": 3 * 1024 * 1024})
 
         assert caught.value.detail.code == "RESULT_TOO_LARGE"
@@ -242,7 +242,7 @@ async def test_an_agent_finds_a_tab_in_the_list_and_calls_a_tool_there(
 
 
 async def test_a_tab_id_of_another_tab_is_refused_never_replaced(tab: Tab) -> None:
-    with pytest.raises(ChainError, match=r"Tab 999 does not match .* Its tabs: ") as caught:
+    with pytest.raises(ChainError, match=r"Tab 999 does not match .* Tabs that do: ") as caught:
         await tab.tabs.call("probe_echo", {"value": 1, "tabId": 999})
 
     assert caught.value.detail.code == "TAB_NOT_FOUND"

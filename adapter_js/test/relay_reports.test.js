@@ -291,7 +291,7 @@ test("a result over the limit is an error with its length", () => {
   relay.result("x".repeat(1000));
   const [{ method, params }] = relay.drain();
   assert.deepEqual([method, params.error.code], ["tool.error", "RESULT_TOO_LARGE"]);
-  assert.match(params.error.message, /takes 1002 characters as JSON; 1000 is the limit/);
+  assert.match(params.error.message, /is 1,002 characters of JSON; the limit is 1,000/);
 });
 
 test("an error over the limit is shortened and ends its call", () => {

@@ -133,7 +133,7 @@
       call.outbox.end(kind, body, stamps);
       return;
     }
-    const message = `The ${kind} takes ${body.length} characters as JSON; ${limit} is the limit. Return less at once.`;
+    const message = `The ${kind} is ${body.length.toLocaleString("en")} characters of JSON; the limit is ${limit.toLocaleString("en")}. Return less per call.`;
     const error = { code: "RESULT_TOO_LARGE", message, retryable: false };
     call.outbox.end("error", JSON.stringify(error), stamps);
   }

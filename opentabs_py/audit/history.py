@@ -152,4 +152,4 @@ def _reading(path: Path) -> Generator[sqlite3.Connection | None]:
 def _remedy(error: Exception) -> str:
     if isinstance(error, sqlite3.Error) and is_damage(error):
         return "The next server that records a call renames the file, and begins a new one."
-    return "Its owner can read it, once no other program has locked it."
+    return "Check that you own the file, and that no other program has locked it."

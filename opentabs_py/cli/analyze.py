@@ -27,7 +27,7 @@ def analyze(
     wait: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", min=0, help="How long to wait for what the page does by itself."
+            metavar="SECONDS", min=0, help="How long to watch the page after it has loaded."
         ),
     ] = 5.0,
     json_: Json = False,

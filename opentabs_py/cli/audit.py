@@ -26,7 +26,7 @@ Since = Annotated[
     str | None,
     typer.Option(
         metavar="AGO|TIME",
-        help="Only calls that started since then: 30m, 2h, 3d, or 2026-11-23, 2026-11-23T18:00.",
+        help="Only calls that started after this: 30m, 2h, 3d, or 2026-11-23, 2026-11-23T18:00.",
     ),
 ]
 OfPlugin = Annotated[
@@ -52,7 +52,7 @@ def audit(
     ] = 50,
     json_: Json = False,
 ) -> None:
-    """Show which tools were called, by whom, and how that ended; the newest call last.
+    """Show which tools were called, by whom, and how each call ended; the newest call last.
 
     `opentabs serve`, `start`, `call` and `worker` record every call, refused ones too, for 30 days.
     Arguments and results are recorded only with `serve --audit-values`; --json shows them.
@@ -77,8 +77,8 @@ def audit(
 def stats(since: Since = None, plugin: OfPlugin = None, json_: Json = False) -> None:
     """Show how often each tool was called, how often it failed, and how long it takes.
 
-    The times are those of calls that were not refused: half of them took no longer than p50, and 95
-    in 100 no longer than p95. Cancelled calls do not count as failed.
+    p50 is the median of their times, p95 their 95th percentile; refused calls are left out.
+    Cancelled calls do not count as failed.
 
     [dim]opentabs stats --since 7d --plugin slack[/]
     """
@@ -133,7 +133,7 @@ def _warn_of_missed(since: float | None) -> None:
 
     if missed := count_missed(audit_file(), since=since):
         calls = f"{quantity(missed, 'call')} {'is' if missed == 1 else 'are'}"
-        warn(f"{calls} missing: the file could not be written for too long.")
+        warn(f"{calls} missing: for too long, the file could not be written.")
 
 
 # --- tables ---

@@ -52,8 +52,8 @@ def call(
     browser for this call; also with --fresh, and with an option that configures them: --tools,
     --set, --permission, --no-review, --profile, --signed-in, --headed.
 
-    Without --open, opens the plugin's start page, its playground/ or its homepage, unless a running
-    server has a page of the plugin open.
+    Opens the plugin's start page (its playground/ or its homepage), unless you pass --open or a
+    running server shows a page of the plugin already.
 
     With --nats, calls a tool of a fleet's workers.
 

@@ -15,7 +15,10 @@ def logs(
         bool, typer.Option("--follow", "-f", help="Keep printing what is logged, until Ctrl-C.")
     ] = False,
     lines: Annotated[
-        int, typer.Option("--lines", "-n", min=0, metavar="N", help="How many lines to begin with.")
+        int,
+        typer.Option(
+            "--lines", "-n", min=0, metavar="N", help="How many of the latest lines to print."
+        ),
     ] = 50,
     plugin: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only what this plugin logged.")
@@ -31,7 +34,7 @@ def logs(
     state = read_state(check_name(name, "server name"))
     file = log.log_file(name)
     if state is not None and state.log is None:
-        raise ConfigError(f"The server {name!r} (pid {state.pid}) logs to its terminal.")
+        raise ConfigError(f"The server {name!r} (pid {state.pid}) logs to standard error.")
     if not file.exists():
         none = f"There is no log of a server named {name!r} at {file}"
         if not follow:

@@ -146,7 +146,7 @@ class BrowserSourceOptions(PageOptions):
             place = None if self.user_data_dir is None else absolute(self.user_data_dir)
             return Attach(place, None if self.cdp is None else check_cdp(self.cdp), self.keep), {}
         if self.keep:
-            raise ConfigError("--keep is for a browser that runs already: add --attach.")
+            raise ConfigError("--keep is for a browser that is already running: add --attach.")
         source, profiles = read_browsers(self.browser or [])
         if source == "none" and is_launched:
             raise ConfigError(

@@ -107,8 +107,8 @@ def stop(name: Name = "default") -> None:
 def restart(name: Name = "default") -> None:
     """Stop a server and start it again, with the same options, in the same directory.
 
-    The options include the OPENTABS_* environment variables with which it was started; those of
-    this shell do not count.
+    The options include the OPENTABS_* environment variables with which it was started; the
+    current shell's are ignored.
     """
     from opentabs_py.cli.signals import exit_at_signals
     from opentabs_py.cli.terminal import err

@@ -87,7 +87,7 @@ def _print(report: dict[str, Any]) -> None:
     rows.add_column(overflow="fold")
     rows.add_row("  pid", f"{report['pid']}, version {report['version']}")
     rows.add_row("  MCP", report["mcpUrl"])
-    rows.add_row("  log", report["log"] or "its terminal")
+    rows.add_row("  log", report["log"] or "standard error")
     for index, plugin in enumerate(report["plugins"]):
         state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
@@ -117,7 +117,7 @@ def fleet_text(fleet: dict[str, Any]) -> str:
 def _browsers(connected: Sequence[str], *, of: int) -> str:
     if not connected:
         return "no browser is connected"
-    return "its browser is connected" if of == 1 else f"connected: {', '.join(connected)}"
+    return "browser connected" if of == 1 else f"connected: {', '.join(connected)}"
 
 
 def uptime(seconds: float) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from opentabs_py.core import codes
+from opentabs_py.core import codes, match_patterns
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
@@ -119,15 +119,17 @@ def nobody_answered(name: str, rule: str) -> CallRefusedError:
 
 def not_allowed(name: str) -> CallRefusedError:
     """Return the error for a call that the user did not allow."""
-    message = f"The user did not allow {name}, so it did not run. Call it again only if they ask."
+    message = (
+        f"The user did not allow {name}, so it did not run. Call it again only if they ask you to."
+    )
     return CallRefusedError(ErrorDetail(codes.CONSENT_REFUSED, message, category="permission"))
 
 
 def allowed_tab_gone(name: str) -> ChainError:
     """Return the error for a call that the user allowed in a tab that was closed since."""
     message = (
-        f"The tab in which the user allowed {name} was closed, so it did not run. Call again: they "
-        "will be asked about the tab that is open now."
+        f"The tab in which the user allowed {name} was closed, so the tool did not run. Call "
+        "again: they will be asked about the tab that is open now."
     )
     return ChainError(ErrorDetail(codes.NOT_DELIVERED, message, category="lost", retryable=True))
 
@@ -211,7 +213,8 @@ def no_browser(why: str) -> ChainError:
 
 def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) -> ChainError:
     """Return the error for a call that no open tab can serve, for the plugin or the instance."""
-    where = " or ".join(patterns) or "its site"
+    starts = dict.fromkeys(match_patterns.parse(each).start for each in patterns)
+    where = " or ".join(filter(None, starts)) or "its site"
     of = "" if instance is None else f" and its instance {instance!r}"
     return ChainError(
         ErrorDetail(
@@ -263,12 +266,15 @@ def wrong_tab(what: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
         tabs: The titles of the tabs that can take it, by id.
     """
     named = _named_tabs(tabs)
-    have = f"Its tabs: {named}." if named else "It has no tab open."
+    advice = (
+        f"Tabs that do: {named}. Leave out tabId to use the active one."
+        if named
+        else "No open tab does: open its page, and leave out tabId."
+    )
     return ChainError(
         ErrorDetail(
             codes.TAB_NOT_FOUND,
-            f"Tab {tab_id} does not match the {what}. {have} Leave out tabId to use "
-            "the active one.",
+            f"Tab {tab_id} does not match the {what}. {advice}",
             category="tab",
         )
     )
@@ -291,8 +297,8 @@ def not_own_tab(tab_id: int) -> CallRefusedError:
     return CallRefusedError(
         ErrorDetail(
             codes.TAB_NOT_YOURS,
-            f"Tab {tab_id} is not one that you opened with {TABS_OPEN}, or it is closed already. "
-            "Only such tabs can be closed.",
+            f"You did not open tab {tab_id} with {TABS_OPEN}, or it is already closed. Only such "
+            "tabs can be closed.",
             category="tab",
         )
     )
@@ -428,7 +434,7 @@ def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
     """Return the error for a tool called by name while only the gateway serves it."""
     return CallRefusedError(
         ErrorDetail(
-            codes.UNKNOWN_TOOL, f"Call {name!r} with {gateway}: pass its name and arguments."
+            codes.UNKNOWN_TOOL, f"Call {name!r} through {gateway}, with its name and arguments."
         )
     )
 
@@ -459,7 +465,7 @@ def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
     return CallRefusedError(
         ErrorDetail(
             codes.INPUT_TOO_LARGE,
-            f"The arguments of {tool} take {size:,} characters as JSON; {limit:,} is the limit. "
+            f"The arguments of {tool} are {size:,} characters of JSON; the limit is {limit:,}. "
             "Send less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
             category="validation",
         )
@@ -512,8 +518,7 @@ def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
     return ToolFailedError(
         ErrorDetail(
             codes.RESULT_TOO_LARGE,
-            f"{tool} ran, but its result takes {size:,} characters as JSON; "
-            f"{limit:,} is the limit. "
+            f"{tool} ran, but its result is {size:,} characters of JSON; the limit is {limit:,}. "
             "Ask for less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
         )
     )

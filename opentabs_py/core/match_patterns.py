@@ -73,6 +73,19 @@ class MatchPattern:
             and _path_matches(self.path, path)
         )
 
+    @property
+    def start(self) -> str:
+        """Where its pages begin, for people: of `*://*.slack.com/app/*`, `slack.com/app/`.
+
+        Empty if it matches pages of every host.
+        """
+        if not self.host:
+            return ""
+        [scheme, *others] = self.schemes
+        port = "" if self.port is None else f":{self.port}"
+        path = self.path.partition("*")[0]
+        return f"{'' if others else f'{scheme}://'}{self.host}{port}{path}"
+
     def _host_matches(self, host: str) -> bool:
         if self.subdomains and (not self.host or host.endswith("." + self.host)):
             return True

@@ -40,7 +40,7 @@ class Metric:
 CALLS: Final = Metric(
     "opentabs_calls_total",
     "counter",
-    "Calls that have ended, by how they ended.",
+    "Calls that have ended, by their outcome.",
     ("plugin", "outcome"),
 )
 CALL_SECONDS: Final = Metric(
@@ -95,7 +95,7 @@ DROPPED_REPORTS: Final = Metric(
 LATE_MESSAGES: Final = Metric(
     "opentabs_late_messages_total",
     "counter",
-    "Messages of pages that came after the end of their call, which they then had no effect on.",
+    "Messages of pages that came after their call had ended, and were ignored.",
     roles=_WITH_BROWSERS,
 )
 TABS_READY: Final = Metric(

@@ -24,8 +24,8 @@ TAB: Final[JsonObject] = {
         "tabId": {"type": "integer"},
         "title": {"type": "string", "description": "Written by the page."},
         "url": {"type": "string"},
-        "active": {"type": "boolean", "description": "Shown in its window."},
-        "browser": {"type": "string", "description": "Whose tab it is, if several."},
+        "active": {"type": "boolean", "description": "Whether its window shows it."},
+        "browser": {"type": "string", "description": "The browser's name, if there are several."},
         "own": {
             "type": "boolean",
             "description": "true: you opened it; false: used only if tabId names it.",

@@ -29,7 +29,7 @@ GONE_WITHIN: Final = 15.0  # s; a server ends its calls, its browser and itself 
 
 
 class StartFailedError(BrowserError):
-    """A server exited before it was up, or would.
+    """A server exited as it started, or would.
 
     Attributes:
         code: Its exit code.
@@ -38,8 +38,8 @@ class StartFailedError(BrowserError):
 
     def __init__(self, code: int, log: Sequence[str], file: Path) -> None:
         super().__init__(
-            f"The server exited with code {code} before it was up, and did not say why. Its log is "
-            f"{file}; is there space on that disk?"
+            f"The server exited with code {code} as it started, and logged nothing. Check that the "
+            f"disk of its log is not full: {file}"
         )
         self.code = code
         self.log = log

@@ -73,8 +73,8 @@ class AlreadyRunningError(ConfigError):
             what = f"{why_unknown(name)} Stop it (`opentabs stop{flag}`)"
         else:
             what = (
-                f"The server {name!r} runs already (pid {state.pid}). Stop it (`opentabs "
-                f"stop{flag}`), restart it (`opentabs restart{flag}`)"
+                f"The server {name!r} is already running (pid {state.pid}). Stop it "
+                f"(`opentabs stop{flag}`), restart it (`opentabs restart{flag}`)"
             )
         super().__init__(f"{what}, or give this one another name (--name).")
 

@@ -70,7 +70,7 @@ class Hands(PageUser):
     ) -> dict[str, Any]:
         """Return what a page shows, as a tree of its elements; interactive ones have a reference.
 
-        Long lists are folded; the text says how to open them. The page has written the texts.
+        Long lists are folded; the text says how to open them. All texts come from the page.
         """
         page = (await self.find_tab(tabId)).page
         before = self.seen_in(page).shown
@@ -365,7 +365,7 @@ class Hands(PageUser):
         text: Annotated[str | None, Field(description="The answer to a prompt.")] = None,
         tabId: TabId = None,
     ) -> dict[str, Any]:
-        """Accept or dismiss the dialog of a page, such as an alert or a question."""
+        """Accept or dismiss the dialog of a page, such as an alert or a prompt."""
         page = (await self.find_tab(tabId)).page
         watched = self.pages.watched(page)
         dialog = watched.dialog

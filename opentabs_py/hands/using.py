@@ -153,7 +153,7 @@ class PageUser:
         new = changes(before, text) if before else text
         if is_longer(new, CHANGED_TOKENS):
             new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
-        return {**await self.about(page), "changed": new or "(nothing that a snapshot shows)"}
+        return {**await self.about(page), "changed": new or "(no visible change)"}
 
     def _check_dialog(self, watched: Watched) -> None:
         if watched.dialog is not None:
@@ -259,7 +259,7 @@ class PageUser:
         file = (self._files / path).resolve()
         if not file.is_relative_to(self._files) or not file.is_file():
             raise ToolError(
-                f"{path} is not a file below the server's directory.", codes.NOT_FOUND,
+                f"{path} is not a file in the server's working directory.", codes.NOT_FOUND,
                 category="not_found",
             )  # fmt: skip
         return file

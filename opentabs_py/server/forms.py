@@ -51,7 +51,7 @@ class Forms:
         try:
             result = await elicit(*make_form(questions))
         except Exception as error:  # noqa: BLE001
-            # It value that it can; whatever it does instead, there are other ways to ask.
+            # It claims that it can; whatever it does instead, there are other ways to ask.
             logger.warning("A client could not ask its user: %r", error)
             return
         for question, answer in zip(questions, read_answers(result, len(questions)), strict=True):

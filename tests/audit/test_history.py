@@ -130,6 +130,6 @@ def test_a_file_that_is_locked_is_an_error_that_says_so(path: Path) -> None:
         db.execute("PRAGMA locking_mode = EXCLUSIVE")
         db.execute("BEGIN EXCLUSIVE")
         db.execute("DELETE FROM calls")
-        with pytest.raises(AuditError, match=r"locked.*once no other program"):
+        with pytest.raises(AuditError, match=r"locked.*no other program has locked it"):
             read_calls(path)
         db.execute("ROLLBACK")

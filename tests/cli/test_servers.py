@@ -89,7 +89,7 @@ def test_a_server_that_exits_and_logs_nothing_is_an_error_with_the_place_of_its_
 ) -> None:
     run = with_program(SILENT, "start", cwd=tmp_path)
     assert run.returncode == 3
-    assert run.stderr.startswith("error: The server exited with code 1 before it was up")
+    assert run.stderr.startswith("error: The server exited with code 1 as it started")
     assert str(tmp_path / "state" / "opentabs" / "log" / "default.log") in run.stderr
 
 

@@ -377,7 +377,7 @@ def test_a_page_that_is_named_is_used_or_refused() -> None:
     assert str(page_of(*pages, tab_id=3, client="b", owners=owners)).startswith("TAB_NOT_YOURS")
     missing = str(page_of(*pages, tab_id=9, client="b", owners=owners))
     assert missing.startswith("TAB_NOT_FOUND")
-    assert "does not match the tool 'shop_add'. Its tabs: 2" in missing
+    assert "does not match the tool 'shop_add'. Tabs that do: 2" in missing
     assert "3" not in missing
 
 

@@ -52,13 +52,13 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
     (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
      "did not run", "Call again"),
     (lambda: failures.allowed_tab_gone("chat_send"), ChainError, "NOT_DELIVERED",
-     "so it did not run", "Call again"),
+     "so the tool did not run", "Call again"),
     (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
      "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),
     (lambda: failures.result_not_serializable("export", "a socket"), ToolFailedError,
      "RESULT_NOT_SERIALIZABLE", "not JSON-serializable: a socket", "This is a bug in the tool"),
     (lambda: failures.result_too_large("export", 2000, 1000), ToolFailedError,
-     "RESULT_TOO_LARGE", "takes 2,000 characters", "Ask for less"),
+     "RESULT_TOO_LARGE", "is 2,000 characters", "Ask for less"),
     (lambda: failures.id_in_use("mine"), CallRefusedError, "INVALID_ARGUMENTS",
      "'mine' is still running", "Use another call_id"),
     (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
@@ -83,18 +83,18 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
     (lambda: failures.no_tools("chat_send", knows_server=False), CallRefusedError,
      "UNKNOWN_TOOL", "does not use a running server", "Name the directory"),
     (lambda: failures.only_by_gateway("chat_send", "call_tool"), CallRefusedError,
-     "UNKNOWN_TOOL", "Call 'chat_send' with call_tool", "pass its name"),
+     "UNKNOWN_TOOL", "Call 'chat_send' through call_tool", "its name and arguments"),
     (lambda: failures.result_breaks_schema("chat_send", [("id", "no")], value=1),
      BrokenResultError, "RESULT_BREAKS_SCHEMA", "chat_send succeeded",
      "This is a bug in the tool"),
     (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
-     "TAB_NOT_FOUND", "No open tab matches", "Open https://a/* or https://b/*"),
+     "TAB_NOT_FOUND", "No open tab matches", "Open https://a/ or https://b/"),
     (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
      "'chat'", "Open its site"),
     (lambda: failures.wrong_tab("plugin 'chat'", 9, {1: "General\n| Chat", 2: ""}), ChainError,
-     "TAB_NOT_FOUND", 'Its tabs: 1 "General | Chat", 2.', "Leave out tabId"),
+     "TAB_NOT_FOUND", 'Tabs that do: 1 "General | Chat", 2.', "Leave out tabId"),
     (lambda: failures.wrong_tab("plugin 'chat'", 9, {}), ChainError, "TAB_NOT_FOUND",
-     "no tab open", "Leave out tabId"),
+     "No open tab does", "leave out tabId"),
     (lambda: failures.other_instance("chat", 9, "work", None), ChainError,
      "TAB_NOT_FOUND", "Tab 9 shows no instance", "name the instance of that tab"),
     (lambda: failures.not_ready("chat", "https://a/", "isReady() threw: signed out"), ChainError,
@@ -117,7 +117,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      CallRefusedError, "INVALID_ARGUMENTS", "at to[0]: 7 is too short; at the top: no",
      "Correct them"),
     (lambda: failures.input_too_large("chat_send", 70_000, 65_536), CallRefusedError,
-     "INPUT_TOO_LARGE", "70,000 characters as JSON; 65,536 is the limit", "Send less"),
+     "INPUT_TOO_LARGE", "70,000 characters of JSON; the limit is 65,536", "Send less"),
     (lambda: failures.several_browsers("plugin 'chat'", {"work": {1: "Team"}, "home": {}}),
      ChainError, "SEVERAL_BROWSERS", "has tabs in 2 browsers", 'with tabId. work: 1 "Team"; home.'),
     (lambda: failures.which_browser(["work", "home"]), CallRefusedError, "SEVERAL_BROWSERS",
@@ -127,7 +127,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
     (lambda: failures.others_tab("plugin 'chat'", 9), ChainError, "TAB_NOT_YOURS",
      "Tab 9 belongs to another client", "Leave out tabId"),
     (lambda: failures.not_own_tab(9), CallRefusedError, "TAB_NOT_YOURS",
-     "Tab 9 is not one that you opened with tabs_open", "Only such tabs can be closed"),
+     "You did not open tab 9 with tabs_open", "Only such tabs can be closed"),
     (lambda: failures.tab_not_opened(f"https://{'a' * 1000}"), ChainError, "TAB_NOT_OPENED",
      f"for https://{'a' * 111}….", "call again"),
     (lambda: failures.which_browser(["work"], "y" * 1000), CallRefusedError, "INVALID_ARGUMENTS",
@@ -277,7 +277,7 @@ def test_an_error_keeps_what_its_reader_needs_besides_the_text() -> None:
 
 def test_a_page_title_in_an_error_is_short_and_readable() -> None:
     text = str(failures.wrong_tab("plugin 'chat'", 9, {1: "Grüße" * 100}))
-    assert f'Its tabs: 1 "{("Grüße" * 12)[:59]}…".' in text
+    assert f'Tabs that do: 1 "{("Grüße" * 12)[:59]}…".' in text
 
 
 def test_the_error_of_a_timer_in_full() -> None:

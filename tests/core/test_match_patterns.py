@@ -104,3 +104,17 @@ def test_a_plugin_works_where_a_pattern_matches_and_none_excludes(
 ) -> None:
     patterns = ["https://chat.example/*", "https://mail.example/*"]
     assert serves(url, patterns, ["https://chat.example/admin/*"]) is is_served
+
+
+@pytest.mark.parametrize(
+    ("pattern", "start"),
+    [
+        ("https://chat.example/*", "https://chat.example/"),
+        ("*://*.chat.example/client/*", "chat.example/client/"),
+        ("http://127.0.0.1:8000/app", "http://127.0.0.1:8000/app"),
+        ("*://*/*", ""),
+        ("<all_urls>", ""),
+    ],
+)
+def test_where_its_pages_begin_can_be_opened(pattern: str, start: str) -> None:
+    assert parse(pattern).start == start

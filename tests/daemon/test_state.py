@@ -56,7 +56,7 @@ def test_a_second_server_with_the_same_name_is_refused_and_the_first_stays() -> 
     with claim("work") as claimed:
         claimed.publish(STATE)
         with pytest.raises(
-            AlreadyRunningError, match=rf"runs already \(pid {os.getpid()}\)"
+            AlreadyRunningError, match=rf"is already running \(pid {os.getpid()}\)"
         ) as error:
             claim("work").__enter__()
         assert error.value.state == STATE

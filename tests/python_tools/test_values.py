@@ -58,7 +58,7 @@ def test_content_that_another_tool_returned_can_be_returned_again() -> None:
 def test_the_limit_counts_characters_of_json_and_is_itself_allowed(value: Any) -> None:
     size = 10
     assert to_output("t", value, limit=size) == value
-    with pytest.raises(ToolFailedError, match=f"takes {size} characters as JSON; 9 is the limit"):
+    with pytest.raises(ToolFailedError, match=f"is {size} characters of JSON; the limit is 9"):
         to_output("t", value, limit=size - 1)
 
 

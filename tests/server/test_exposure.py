@@ -105,7 +105,7 @@ async def test_a_tool_that_is_not_listed_has_its_own_error(mode: str) -> None:
     [content] = result.content
     assert content.type == "text"
     assert "TAB_NOT_FOUND" in content.text
-    assert "Open https://mail.example/*" in content.text
+    assert "Open https://mail.example/," in content.text
 
 
 async def test_the_list_is_the_same_object_until_it_changes() -> None:

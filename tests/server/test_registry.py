@@ -237,7 +237,7 @@ async def test_arguments_over_the_limit_are_refused_and_those_at_it_accepted() -
     assert await registry.call("chat_send", {"text": "hi"}) == {"sent": True}
     error = await refused(registry, "chat_send", {"text": "hi!"})
     assert error.detail.code == "INPUT_TOO_LARGE"
-    assert f"take {size + 1} characters as JSON; {size} is the limit" in str(error)
+    assert f"are {size + 1} characters of JSON; the limit is {size}" in str(error)
     assert len(bridge.received) == 1
 
 

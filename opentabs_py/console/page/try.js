@@ -428,7 +428,7 @@ function marks(tool) {
   return [
     hints.readOnlyHint === true && h("span", { class: "badge" }, "only reads"),
     hints.destructiveHint === true && h("span", { class: "badge warn" }, "may destroy"),
-    !tool.needsTab && h("span", { class: "badge" }, "runs beside the server"),
+    !tool.needsTab && h("span", { class: "badge" }, "runs in the server"),
     h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(tool.owner)}` }, tool.owner),
   ];
 }
