@@ -73,7 +73,7 @@ export function attach(port) {
     // Reading this keeps Chrome from logging "Unchecked runtime.lastError" on bfcache entry.
     void chrome.runtime.lastError;
     if (doc !== null && documents.get(doc.id) === doc) {
-      leave(doc);
+      handlePortClosed(doc);
     }
   });
 }
@@ -95,7 +95,7 @@ function supersede(next) {
         }
       }
     } else if (doc.tabId === next.tabId) {
-      forgetLost(doc, "navigated");
+      dropDocument(doc, "navigated");
     }
   }
 }
@@ -195,7 +195,7 @@ function sendReadiness(doc) {
  * @param {{documentId: string, callId: string}} params
  * @returns {Doc | undefined} undefined if it is gone, and the call is lost
  */
-export function expect({ documentId, callId }) {
+export function noteCall({ documentId, callId }) {
   const doc = documents.get(documentId);
   if (doc === undefined) {
     sendLost(callId, "not_delivered");
@@ -210,7 +210,7 @@ export function expect({ documentId, callId }) {
  * @param {string} frame
  */
 export function dispatch(params, frame) {
-  const doc = expect(params);
+  const doc = noteCall(params);
   if (doc === undefined) {
     return;
   }
@@ -291,12 +291,12 @@ function isCurrent(doc) {
  * A Port has closed: snapshots wait until it is known what became of its document, but not for long.
  * @param {Doc} doc
  */
-function leave(doc) {
+function handlePortClosed(doc) {
   /** @type {PromiseWithResolvers<void>} */
   const known = Promise.withResolvers();
   leaving.set(doc, known);
   known.promise.then(() => leaving.delete(doc));
-  lose(doc).finally(known.resolve);
+  dropIfGone(doc).finally(known.resolve);
   setTimeout(known.resolve, LEAVES_WITHIN);
 }
 
@@ -305,10 +305,10 @@ function leave(doc) {
  * and a last message from it would end calls that are still running.
  * @param {Doc} doc
  */
-async function lose(doc) {
+async function dropIfGone(doc) {
   const reason = await whyGone(doc);
   if (reason !== null && documents.get(doc.id) === doc) {
-    forgetLost(doc, reason);
+    dropDocument(doc, reason);
     tabs.changed();
   }
 }
@@ -319,7 +319,7 @@ async function lose(doc) {
  * @param {Doc} doc
  * @param {"tab_closed" | "navigated" | "crashed"} reason
  */
-function forgetLost(doc, reason) {
+function dropDocument(doc, reason) {
   documents.delete(doc.id);
   leaving.get(doc)?.resolve();
   answerAsked(doc);

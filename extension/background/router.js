@@ -92,7 +92,7 @@ export function receive(frame) {
   }
   switch (message.method) {
     case "tool.announce":
-      documents.expect(message.params);
+      documents.noteCall(message.params);
       break;
     case "tool.dispatch":
       documents.dispatch(message.params, frame);

@@ -14,16 +14,16 @@ export const SOON = 100;
 const AGAIN = 1000; // ms; by then, what made Chrome refuse has most likely passed
 
 let dirty = false;
-let telling = false;
+let sending = false;
 let waiting = false;
 
 /** Something may have changed; changes that happen together are sent together. */
 export async function changed() {
   dirty = true;
-  if (telling) {
+  if (sending) {
     return;
   }
-  telling = true;
+  sending = true;
   try {
     while (dirty && link.isUp()) {
       dirty = false;
@@ -36,7 +36,7 @@ export async function changed() {
     console.warn("OpenTabs: cannot read the state of the tabs:", error);
     changedIn(AGAIN); // nothing else may change for long, and the server does not know of this
   } finally {
-    telling = false;
+    sending = false;
   }
 }
 
