@@ -59,8 +59,8 @@ def call(
 
     [dim]opentabs call demo_export_messages '{"channelId": "general"}' --plugin DIR --open URL[/]
 
-    Exit codes: 0 success; 1 the tool failed; 2 usage error; 3 the chain failed (no browser, no tab,
-    timed out).
+    Exit codes: 0 success; 1 the tool failed; 2 usage error, or the call is not allowed; 3 the chain
+    failed (no browser, no tab, timed out); 130 interrupted.
     """
     parsed = _read_arguments(arguments)
     urls = browser.open_ or []
