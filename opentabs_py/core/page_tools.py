@@ -29,7 +29,7 @@ MOST_UNSEEN: Final = 100  # reports of documents that are not known yet
 LONGEST_TITLE: Final = 80
 LONGEST_DESCRIPTION: Final = 1000
 LONGEST_NOTE: Final = 300  # a string within a schema
-_OVER_LIMITS: Final = (
+OVER_LIMITS: Final = (
     "a page may have 100 tools, with names of 128 characters and schemas of 16 KB, 256 KB together"
 )
 _KEPT: Final = "\n\u200c\u200d"
@@ -221,7 +221,7 @@ def list_tools(
             namings.setdefault(identity, (naming, site, tool, schema))
         for document, count in report.left_out():
             if (site := site_of(document.url)) is not None:
-                refused[f"{site.origin}, {quantity(count, 'tool')}"] = _OVER_LIMITS
+                refused[f"{site.origin}, {quantity(count, 'tool')}"] = OVER_LIMITS
     names = name_tools([naming for naming, *_ in namings.values()], taken)
     tools = [
         SiteTool(name, tuple({naming.suffixed()} - {name} - {*taken}), site, tool, schema)

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.core import chunks, protocol
+from opentabs_py.core.page_tools import OVER_LIMITS
 from opentabs_py.core.progress import MESSAGE_MAX
 from opentabs_py.core.protocol import PageToolsParams, RegisteredTool
+from opentabs_py.testing.breaches import LATE_REPORT
 
 ROOT = Path(__file__).parents[2]
 CONSTANT = re.compile(r"(?:const|static) #?([A-Z_]+) = (\d[\d_]*(?: \* \d[\d_]*)*);")
@@ -48,6 +50,18 @@ def test_a_page_reports_no_tools_that_the_server_refuses() -> None:
     assert page["LONGEST_NAME"] == limits(RegisteredTool, "name")
     assert page["LONGEST_TITLE"] <= limits(RegisteredTool, "title")
     assert page["LONGEST_TEXT"] <= limits(RegisteredTool, "description")
+
+
+def test_what_is_said_of_a_page_with_too_many_tools_is_what_limits_them() -> None:
+    page = constants("extension/content/page_tools.js")
+    kilobytes = page["LONGEST_SCHEMA"] // 1024, page["LONGEST_LIST"] // 1024
+    named = tuple(map(int, re.findall(r"\d+", OVER_LIMITS)))
+    assert named == (page["MOST"], page["LONGEST_NAME"], *kilobytes)
+
+
+def test_the_kit_knows_the_runtimes_warning_of_late_progress() -> None:
+    runtime = (ROOT / "adapter_js/runtime.js").read_text("utf-8")
+    assert runtime.count(f'"{LATE_REPORT}"') == 1
 
 
 @pytest.mark.parametrize("path", ["adapter_js/runtime.js", "extension/content/outbox.js"])
