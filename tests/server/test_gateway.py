@@ -203,7 +203,7 @@ async def test_a_tool_is_found_and_called_by_its_plugin_and_two_underscores_too(
     result = await ask(served, mode, "opentabs_call", {"name": "chat__send"})
     assert result.structured_content == {"id": 7}
     result = await ask(served, mode, "chat__send", {})
-    assert "Call 'chat__send' with opentabs_call" in text_of(result)
+    assert "Call 'chat__send' through opentabs_call" in text_of(result)
 
 
 async def test_a_tools_error_passes_with_its_fields(mode: str) -> None:
@@ -250,7 +250,7 @@ async def test_cancellation_passes_through(mode: str) -> None:
         ("opentabs_call", {"name": "chat_send", "arguments": []}, "at arguments: Input should be"),
         ("opentabs_list_tools", {"names": ["chat_sent"]}, "did you mean 'chat_send'?"),
         ("opentabs_list_tools", {"query": 7}, "at query: Input should be a valid string"),
-        ("chat_send", {}, "Call 'chat_send' with opentabs_call"),
+        ("chat_send", {}, "Call 'chat_send' through opentabs_call"),
         ("opentabs_cal", {}, "did you mean 'opentabs_list_tools' or 'opentabs_call'?"),
     ],
 )

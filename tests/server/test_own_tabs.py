@@ -272,7 +272,7 @@ async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
     async with own_tabs(a_document()) as own:
         await own.open("a", a_document(), new_document())
         for who, tab in ((client("b"), NEW), (None, NEW), (client("a"), 7)):
-            with pytest.raises(CallError, match="not one that you opened") as error:
+            with pytest.raises(CallError, match="You did not open tab") as error:
                 await own.registry.call("tabs_close", {"tabId": tab}, client=who)
             assert error.value.detail.code == "TAB_NOT_YOURS"
         async with anyio.create_task_group() as tasks:
