@@ -3,14 +3,14 @@
 tomlkit is imported when a setting changes, because most servers never change one.
 """
 
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from opentabs_py.config.files import changing, write_whole
 from opentabs_py.config.paths import user_file
-from opentabs_py.core.consent import Permission
+from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.errors import ConfigError
 
 Table = MutableMapping[str, Any]
@@ -51,21 +51,32 @@ def set_permission(rule: str, permission: Permission, *, file: Path | None = Non
     """Set a permission in the user's settings file; the arguments and errors are as above.
 
     Args:
-        rule: `default`, a plugin, or `plugin.tool`.
+        rule: `default`, a plugin, or `plugin.tool`; for Python tools, their module instead.
         permission: The permission.
         file: The file; by default, the user's own.
     """
 
     def change(settings: Table) -> None:
-        rules = table_in(settings, "permissions")
-        plugin, _, tool = rule.partition(".")
-        below = rules.get(plugin)
-        if tool and isinstance(below, MutableMapping):  # written as slack.send_message = "ask"
-            cast("Table", below)[tool] = permission
-        else:
-            rules[rule] = permission
+        parse_rules({rule: permission})
+        places = [
+            (table, name)
+            for table, name in _places(table_in(settings, "permissions"), rule)
+            if not isinstance(table.get(name), MutableMapping)
+        ]
+        if not places:
+            raise ConfigError(f"{rule} has permissions of its own tools in the settings.")
+        for table, name in [each for each in places if each[1] in each[0]] or places[:1]:
+            table[name] = permission
 
     change_settings(change, file=file)
+
+
+def _places(rules: Table, rule: str) -> Iterator[tuple[Table, str]]:
+    """Return where a rule may be: in a table, or as slack.send_message = "ask", in one of it."""
+    for name, below in rules.items():
+        if isinstance(below, MutableMapping) and rule.startswith(f"{name}."):
+            yield from _places(cast("Table", below), rule.removeprefix(f"{name}."))
+    yield rules, rule
 
 
 def table_in(settings: Table, name: str) -> Table:

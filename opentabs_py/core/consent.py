@@ -22,7 +22,8 @@ Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
 
 PERMISSIONS: Final[tuple[Permission, ...]] = get_args(Permission)
 DEFAULT: Final = "default"  # the rule for whatever no other rule names; no plugin may be named so
-_RULE: Final = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_]+)?")
+_RULE: Final = re.compile(r"[\w.-]+")  # names of plugins, of Python modules, and of their tools
+_NOT_IN_RULES: Final = re.compile(r"[^\w.-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +61,18 @@ class GatedTool:
     def own_name(self) -> str:
         """Its name within its plugin."""
         # The owner of a page's tools has two hyphens, which no plugin has.
-        return self.name.removeprefix(mcp_name(self.plugin.replace("--", "-"), ""))
+        prefix = mcp_name(self.plugin.replace("--", "-"), "")
+        return self.name.removeprefix(prefix) or self.name
 
     @property
     def rule(self) -> str:
         """The rule that names it alone, for example `slack.send_message`."""
         return f"{self.plugin}.{self.own_name}"
+
+
+def rule_name(owner: str) -> str:
+    """Return the name that rules have for an owner of tools that may be called anything."""
+    return _NOT_IN_RULES.sub("_", owner)
 
 
 def why_unreviewed(standing: Standing) -> str | None:
@@ -165,7 +172,7 @@ def _flatten(rules: Mapping[str, Any]) -> list[tuple[str, Any]]:
     for name, permission in rules.items():
         if isinstance(permission, Mapping):
             table = cast("Mapping[str, Any]", permission)
-            flat += [(f"{name}.{tool}", each) for tool, each in table.items()]
+            flat += [(f"{name}.{tool}", each) for tool, each in _flatten(table)]
         else:
             flat.append((name, permission))
     return flat

@@ -18,6 +18,7 @@ from mcp import types
 from opentabs_py.calling.tool import Listing, Output, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
+from opentabs_py.core.consent import rule_name
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME
 from opentabs_py.core.schemas import check_schema
@@ -81,7 +82,7 @@ class PythonTool:
                 )
         self.listing = Listing(
             name=name,
-            owner=inner.__module__ or "python",
+            owner=rule_name(inner.__module__ or "python"),
             title=declaration.title or name,
             description=declaration.description or docstring.text or name,
             input_schema=self._signature.input_schema,

@@ -61,6 +61,38 @@ def test_a_permission_replaces_the_one_that_was_there_however_it_was_written(
     }
 
 
+def test_the_permission_of_a_tool_in_a_package_is_replaced_however_it_was_written(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(
+        '[permissions]\npkg.tools.find = "ask"\npkg."tools.read" = "ask"\n"pkg.tools".x = "ask"\n'
+    )
+    for rule in ("pkg.tools.find", "pkg.tools.read", "pkg.tools.x", "pkg.tools.y"):
+        set_permission(rule, "auto", file=file)
+    assert tomllib.loads(file.read_text()) == {
+        "permissions": {
+            "pkg": {"tools": {"find": "auto", "y": "auto"}, "tools.read": "auto"},
+            "pkg.tools": {"x": "auto"},
+        }
+    }
+
+
+def test_a_permission_never_replaces_a_table_of_permissions(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(text := '[permissions]\nchat.send = "ask"\n')
+    with pytest.raises(ConfigError, match="permissions of its own tools"):
+        set_permission("chat", "auto", file=file)
+    assert file.read_text() == text
+
+
+def test_a_rule_that_settings_cannot_have_is_not_written(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    with pytest.raises(ConfigError, match="not a valid name"):
+        set_permission("a b", "auto", file=file)
+    assert not file.exists()
+
+
 def test_a_file_that_is_a_link_stays_one(tmp_path: Path) -> None:
     real, file = tmp_path / "dotfiles.toml", tmp_path / "config.toml"
     real.write_text("")

@@ -3,8 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from opentabs_py.core.consent import (
+    PERMISSIONS,
     Decision,
     GatedTool,
     GivenRules,
@@ -14,6 +17,7 @@ from opentabs_py.core.consent import (
     no_effect,
     parse_rule,
     parse_rules,
+    rule_name,
     unknown_rules,
 )
 
@@ -87,6 +91,31 @@ def test_rules_may_be_written_as_tables_of_their_plugin() -> None:
         "slack.send": "off",
         "mail.read": "auto",
     }
+    assert parse_rules({"my_pkg": {"tools": {"search": "off"}}}) == {"my_pkg.tools.search": "off"}
+
+
+@given(
+    owner=st.text(min_size=1) | st.sampled_from(["page--shop-example", "mine", "my-chat"]),
+    name=st.from_regex(r"[A-Za-z0-9_.-]{1,128}", fullmatch=True) | st.just("mine_"),
+    permission=st.sampled_from(PERMISSIONS),
+)
+def test_the_rule_of_every_tool_is_valid_and_decides_about_it(
+    owner: str, name: str, permission: Permission
+) -> None:
+    tool = GatedTool(rule_name(owner), name, read_only=False, standing="named")
+
+    assert parse_rule(f"{tool.rule}={permission}") == (tool.rule, permission)
+    assert decide(parse_rules({tool.rule: permission}), tool).permission == permission
+
+
+def test_rules_name_an_owner_of_any_name_with_the_characters_that_rules_may_have() -> None:
+    assert rule_name("my_pkg.tools") == "my_pkg.tools"
+    assert rule_name('my tools="old"') == "my_tools__old_"
+
+
+def test_a_tool_named_like_the_prefix_of_its_plugin_keeps_its_name_in_its_rule() -> None:
+    tool = GatedTool("mine", "mine_", read_only=False, standing="named")
+    assert tool.rule == "mine.mine_"
 
 
 @pytest.mark.parametrize(
@@ -94,8 +123,8 @@ def test_rules_may_be_written_as_tables_of_their_plugin() -> None:
     [
         ("ask", "write a table"),
         ({"slack": "yes"}, "slack cannot be 'yes'; write off, ask, auto"),
-        ({"slack": {"send": {"x": "ask"}}}, "slack.send cannot be"),
-        ({"a.b.c": "ask"}, "'a.b.c' is not a valid name"),
+        ({"slack": {"send": 1}}, "slack.send cannot be"),
+        ({"a b": "ask"}, "'a b' is not a valid name"),
         ({"": "ask"}, "'' is not a valid name"),
     ],
 )

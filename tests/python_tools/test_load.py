@@ -4,12 +4,18 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.config.settings_file import set_permission
+from opentabs_py.core.consent import parse_rules
 from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.load import load_tools
+from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
 
 SOURCE = """
@@ -148,3 +154,14 @@ def test_importing_the_package_loads_no_more_than_is_asked_for(name: str) -> Non
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
     )
     assert done.stdout.split() == []
+
+
+async def test_a_permission_can_be_given_to_a_tool_of_a_file_of_any_name(tmp_path: Path) -> None:
+    file = tmp_path / "my tools=old.py"
+    file.write_text("from opentabs_py import tool\n\n@tool(name='get-it')\ndef get(): ...\n")
+    [tool] = PythonTools(load_tools([str(file)]), ToolHost(AlarmClock())).tools
+    rule = tool.listing.gated("named").rule
+    assert rule == "my_tools_old.get-it"
+    settings = tmp_path / "config.toml"
+    set_permission(rule, "ask", file=settings)
+    assert parse_rules(tomllib.loads(settings.read_text())["permissions"]) == {rule: "ask"}
