@@ -42,6 +42,11 @@ class ProgressReport:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitReport(ProgressReport):
+    """Why a call has to wait, which says nothing about how far its tool is."""
+
+
+@dataclass(frozen=True, slots=True)
 class ProgressNotification:
     """The content of one `notifications/progress`, without its token."""
 
@@ -136,7 +141,7 @@ class ProgressFilter:
             return []
         self._sent_at = now
         self._tokens -= 1
-        return [self._repetition()]
+        return [self._repetition(self._last.message)]
 
     def next_time(self) -> float | None:
         """Return when `drain` has something; None if nothing waits, or is to be repeated."""
@@ -174,6 +179,8 @@ class ProgressFilter:
         self._updated = now
 
     def _notification(self, report: ProgressReport) -> ProgressNotification:
+        if isinstance(report, WaitReport):
+            return self._repetition(report.message)
         total = None
         if report.progress is not None and math.isfinite(report.progress):
             value = max(-_LARGEST, min(report.progress, _LARGEST))
@@ -190,9 +197,9 @@ class ProgressFilter:
         self._last = ProgressNotification(value, total, report.message)
         return self._last
 
-    def _repetition(self) -> ProgressNotification:
+    def _repetition(self, message: str | None) -> ProgressNotification:
         """Repeat the last notification with the smallest increase, or send 0 before the first."""
         value = 0.0 if self._sent is None else math.nextafter(self._sent, math.inf)
         self._sent = value
-        self._last = replace(self._last, progress=value)
+        self._last = replace(self._last, progress=value, message=message)
         return self._last

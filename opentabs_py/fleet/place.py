@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet.messages import Logs, Progress, Sent, ToEndpoint
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import WaitReport
 
 
 class PlaceInQueue:
@@ -26,7 +26,7 @@ class PlaceInQueue:
         self._ahead = ahead
         others = f"{ahead} calls are" if ahead != 1 else "1 call is"
         place = f"{others} ahead of this one" if ahead else "this call is next"
-        report = ProgressReport(self._said, message=f"All workers are full; {place}.")
+        report = WaitReport(self._said, message=f"All workers are full; {place}.")
         self._said += 1
         self._call.notify_progress([report])
 

@@ -15,7 +15,13 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Asker, Followed
-from opentabs_py.core.progress import Pace, ProgressFilter, ProgressNotification, ProgressReport
+from opentabs_py.core.progress import (
+    Pace,
+    ProgressFilter,
+    ProgressNotification,
+    ProgressReport,
+    WaitReport,
+)
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.server.clients import client_name, reads_links
 from opentabs_py.server.connections import ClientConnection, ClientConnections, find_http_headers
@@ -108,7 +114,7 @@ class ProgressSender(CallObserver):
 
     def on_waiting(self, why: str, /) -> None:
         """Send as progress why the call has to wait, so that the client continues to wait."""
-        self.on_reports([ProgressReport(0, message=why)])
+        self.on_reports([WaitReport(0, message=why)])
 
     def follow(self, stream: Followed) -> None:
         """Send every update of a stream, as long as that is possible."""

@@ -11,7 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from opentabs_py.core.progress import Pace, ProgressFilter, ProgressNotification, ProgressReport
+from opentabs_py.core.progress import (
+    Pace,
+    ProgressFilter,
+    ProgressNotification,
+    ProgressReport,
+    WaitReport,
+)
 
 
 def send_all(
@@ -99,6 +105,34 @@ def test_a_value_that_is_not_a_number_counts_as_missing(value: float) -> None:
 def test_the_largest_numbers_leave_room_to_increase() -> None:
     sent = values(send_all(-sys.float_info.max, *[sys.float_info.max] * 4))
     assert all(low < high < math.inf for low, high in pairwise(sent))
+
+
+def test_waiting_leaves_room_for_the_progress_of_the_tool() -> None:
+    progress = ProgressFilter()
+    for seq in range(7):
+        progress.report(WaitReport(seq, message="Waiting for the user"), 0.0)
+    progress.report(ProgressReport(0, 0.1, 1.0, "working"), 0.0)
+    sent = progress.drain(0.0)
+    assert all(low < high for low, high in pairwise(values(sent)))
+    assert messages(sent) == ["Waiting for the user"] * 7 + ["working"]
+    assert sent[-1] == ProgressNotification(0.1, 1.0, "working")
+
+
+def test_waiting_does_not_count_as_a_report() -> None:
+    progress = ProgressFilter()
+    for report in (WaitReport(0, message="first"), ProgressReport(0), WaitReport(1, message="on")):
+        progress.report(report, 0.0)
+    progress.report(ProgressReport(1), 0.0)
+    assert values(progress.drain(0.0)) == [0.0, 1.0, math.nextafter(1.0, 2.0), 2.0]
+
+
+def test_waiting_during_the_tool_keeps_its_total() -> None:
+    progress = ProgressFilter()
+    progress.report(ProgressReport(0, 3.0, 9.0, "Page 3"), 0.0)
+    progress.report(WaitReport(0, message="Waiting for the user"), 0.0)
+    assert progress.drain(0.0)[1] == ProgressNotification(
+        math.nextafter(3.0, 4.0), 9.0, "Waiting for the user"
+    )
 
 
 # --- pace ---
@@ -337,11 +371,15 @@ class AnyCall(RuleBasedStateMachine):
     def wait(self, step: float) -> None:
         self.now += step
 
-    @rule(reports=st.lists(st.tuples(_NUMBERS, _NUMBERS), max_size=40))
-    def report(self, reports: list[tuple[float | None, float | None]]) -> None:
-        for progress, total in reports:
+    @rule(reports=st.lists(st.none() | st.tuples(_NUMBERS, _NUMBERS), max_size=40))
+    def report(self, reports: list[tuple[float | None, float | None] | None]) -> None:
+        for given_report in reports:
             seq = len(self.reported)
-            one = ProgressReport(seq, progress, total, str(seq))
+            one = (
+                WaitReport(seq, message=str(seq))
+                if given_report is None
+                else ProgressReport(seq, *given_report, str(seq))
+            )
             self.filter.report(one, self.now)
             if not self.finished:
                 self.reported.append(one)
@@ -381,7 +419,7 @@ class AnyCall(RuleBasedStateMachine):
                 assert notification.total is None
                 continue
             report = self.reported[int(notification.message)]
-            if notification.total is not None:
+            if notification.total is not None and not isinstance(report, WaitReport):
                 assert notification.total == report.total
                 assert report.progress is not None
                 assert 0 < notification.total < math.inf

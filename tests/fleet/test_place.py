@@ -3,7 +3,7 @@
 from opentabs_py.calling.observer import progress_observers
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.progress import ProgressReport, WaitReport
 from opentabs_py.fleet.place import PlaceInQueue
 
 
@@ -17,3 +17,4 @@ def test_a_call_says_its_place_whenever_that_changes() -> None:
         "All workers are full; 1 call is ahead of this one.",
         "All workers are full; this call is next.",
     ]
+    assert all(isinstance(report, WaitReport) for report in said)
