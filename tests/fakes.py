@@ -266,9 +266,13 @@ class SignedOut(FakeBridge):
         if is_noticed:
             self.show("ready")
 
-    def show(self, readiness: str) -> None:
+    def show(self, *readiness: str) -> None:
+        """Report a tab for each of these, numbered from 1."""
         now = anyio.current_time()
-        shown = a_document(readiness=readiness, title="Log in")
+        shown = [
+            a_document(documentId=f"{tab:032x}", tabId=tab, title="Log in", readiness=each)
+            for tab, each in enumerate(readiness, 1)
+        ]
         self.tabs.connection_changed(connected=True, now=now)
-        self.tabs.update([DocumentState.model_validate(shown)], now)
+        self.tabs.update([DocumentState.model_validate(each) for each in shown], now)
         self._notify()

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing, ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tabs import Target
@@ -62,7 +61,3 @@ class InPageTool(ABC):
     def foresee(self, call: ToolCall) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
         return self._pages.foresee(self.check(call.arguments, call.session_key)[0])
-
-    def bind(self, call: ToolCall, tab_id: int) -> Callable[[], Awaitable[Any]]:
-        """Return the function that runs a call in this tab, or not at all; see `prepare`."""
-        return self.prepare(replace(call, arguments={**call.arguments, TAB_ID: tab_id}))

@@ -1,7 +1,7 @@
 """Ask the user about a call: whether it may run, and to sign in to its site."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
 from opentabs_py.bridge.in_page_tool import InPageTool
 from opentabs_py.bridge.pages import Pages
@@ -9,7 +9,7 @@ from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision, GatedTool
-from opentabs_py.core.page_arguments import read_tab_id
+from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
 from opentabs_py.core.questions import NOWHERE, Place, find_place
 from opentabs_py.errors import ChainError
 
@@ -47,26 +47,23 @@ class CallPermits:
             return Permit(allowed_by)
         return await self._gate.permit(self._request(call), decision)
 
-    def bind(
-        self, call: ToolCall, permit: Permit, make: Callable[[], Awaitable[Any]]
-    ) -> Callable[[], Awaitable[Any]]:
-        """Return the function that makes a call, in the tab for which the user has allowed it.
+    def bind(self, call: ToolCall, permit: Permit) -> ToolCall:
+        """Return a call that runs only in the tab for which the user has allowed it.
 
         Args:
-            call: The call.
+            call: The call; it is returned as it is if they were not asked about a tab.
             permit: What allows it.
-            make: Makes it in any tab.
 
         Raises:
             ChainError: The tab is not there any more.
         """
         tool = self._tool
         if permit.tab_id is None or not isinstance(tool, InPageTool):
-            return make
+            return call
         place = find_place(self._pages.tabs.documents, tool.plugin, permit.tab_id)
         if place.tab_id is None:
             raise failures.allowed_tab_gone(tool.listing.name)
-        return tool.bind(call, permit.tab_id)
+        return replace(call, arguments={**call.arguments, TAB_ID: permit.tab_id})
 
     async def sign_in(self, call: ToolCall, error: ChainError) -> None:
         """Wait until the user has signed in to the site that a call needs.

@@ -298,7 +298,9 @@ class ToolRegistry(ServedTools):
         if decided is None or decided.permission != "auto":
             permits = self._permits(tool)
             permit = await permits.wait_allowed(call, allowed_by, partial(self._decision, name))
-            allowed_by, make = permit.by, permits.bind(call, permit, make)
+            allowed_by, bound = permit.by, permits.bind(call, permit)
+            if bound is not call:
+                call, make = bound, tool.prepare(bound)
         if call.recording is not None:
             call.recording.allow(allowed_by or "auto")
         try:

@@ -20,9 +20,9 @@ ALLOWED: Any = {"chat": "auto"}
 class Calls:
     """A chain with a signed-out page, and the outcome of one call."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: Any = ALLOWED) -> None:
         self.page = SignedOut()
-        self.chain = Chain(ALLOWED, bridge=self.page)
+        self.chain = Chain(rules, bridge=self.page)
         self.questions = self.chain.gate.questions
         self.values: list[object] = []
         self.errors: list[ErrorDetail] = []
@@ -62,6 +62,22 @@ async def test_the_clients_user_says_that_they_have_signed_in() -> None:
         await until_all_wait()
     assert calls.values == [{"sent": True}]
     assert client.waits == ["Waiting for the user to sign in for chat_send."]
+
+
+async def test_a_call_that_was_allowed_in_one_tab_waits_until_that_tab_is_ready() -> None:
+    calls, client = Calls({"chat": "ask"}), Client(["once"])
+    async with calls.chain.running() as tasks:
+        tasks.start_soon(calls.call, client)
+        await until_all_wait()
+        assert [each.about for each in client.asked] == ["permission", "sign_in"]
+        assert [each.place.tab_id for each in client.asked] == [1, 1]
+        calls.page.show("unavailable", "ready")  # a link of the login page opened another tab
+        await until_all_wait()
+        assert len(calls.questions.waiting) == 1
+        calls.page.sign_in()
+        await until_all_wait()
+    assert calls.values == [{"sent": True}]
+    assert [each.target.tab_id for each in calls.page.received] == [1]
 
 
 @pytest.mark.parametrize("says", [["no"], []])
