@@ -13,10 +13,10 @@ class Ending:
 
     def __init__(self) -> None:
         self.has_begun = False
-        self._waiting: dict[object, Callable[[], None]] = {}
+        self._waiting: dict[object, Callable[[], object]] = {}
 
     @contextmanager
-    def calls(self, end: Callable[[], None]) -> Generator[None]:
+    def calls(self, end: Callable[[], object]) -> Generator[None]:
         """Call a function if the server stops while the context is open; it must not raise."""
         token = object()
         self._waiting[token] = end

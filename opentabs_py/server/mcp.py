@@ -10,7 +10,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from opentabs_py.calling.tool import StreamSource, Tool
+from opentabs_py.calling.tool import StreamSource, Tool, new_call_id
 from opentabs_py.core import failures
 from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.progress import Pace
@@ -174,9 +174,12 @@ class _Handlers:
             late=self.late_progress,
             find_asker=partial(find_asker, ctx, params, connection, self.retries),
         )
-        with anyio.CancelScope() as scope, self.ending.calls(scope.cancel):
-            return await self._run(tool or name, arguments, reporter, find_slot(ctx.request))
-        return to_error_result(failures.server_stopped(name, has_begun=True))
+        call_id = new_call_id()
+        stopped = failures.server_stopped(name, has_begun=True)
+        with self.ending.calls(lambda: self.registry.end(call_id, stopped)):
+            return await self._run(
+                tool or name, arguments, reporter, find_slot(ctx.request), call_id
+            )
 
     async def _run(
         self,
@@ -184,13 +187,16 @@ class _Handlers:
         arguments: dict[str, Any],
         reporter: ProgressSender,
         slot: Prepared | None,
+        call_id: str,
     ) -> _CallResult:
         """Run a tool, and send its progress meanwhile."""
         result: _CallResult | None = None
         async with anyio.create_task_group() as tasks:
             reporter.start(tasks)
             try:
-                call = self.registry.call(tool, arguments, observers=[reporter], client=reporter)
+                call = self.registry.call(
+                    tool, arguments, observers=[reporter], client=reporter, call_id=call_id
+                )
                 result = await result_of(
                     call,
                     tool if isinstance(tool, str) else tool.listing.name,

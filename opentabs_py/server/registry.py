@@ -24,7 +24,7 @@ from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecording
-from opentabs_py.errors import ChainError, ToolFailedError
+from opentabs_py.errors import CallError, ChainError, ToolFailedError
 from opentabs_py.server.call_permits import CallPermits
 from opentabs_py.server.served_tools import ServedTools
 
@@ -32,13 +32,13 @@ logger = logging.getLogger(__name__)
 
 
 class _Running:
-    """A running call, and who ended it, if a user did."""
+    """A running call, and the error that ended it, if its caller did not."""
 
-    __slots__ = ("by", "scope")
+    __slots__ = ("error", "scope")
 
     def __init__(self) -> None:
         self.scope = anyio.CancelScope()
-        self.by = ""
+        self.error: CallError | None = None
 
 
 class ToolRegistry(ServedTools):
@@ -164,10 +164,22 @@ class ToolRegistry(ServedTools):
         Returns:
             Whether it was running.
         """
+        return self.end(call_id, failures.cancelled_by(by))
+
+    def end(self, call_id: str, error: CallError) -> bool:
+        """End a running call with an error; its tool is notified.
+
+        Args:
+            call_id: The call's id.
+            error: What its caller receives.
+
+        Returns:
+            Whether it was running.
+        """
         running = self._running.get(call_id)
         if running is None:
             return False
-        running.by = by
+        running.error = running.error or error
         running.scope.cancel()
         return True
 
@@ -279,7 +291,8 @@ class ToolRegistry(ServedTools):
         finally:
             del self._running[call.call_id]
         if running.scope.cancelled_caught:
-            raise failures.cancelled_by(running.by)
+            assert running.error is not None  # only `end` cancels it
+            raise running.error
         self.output.check(tool.listing, value)
         return value
 

@@ -9,9 +9,11 @@ from anyio.abc import TaskStatus
 from mcp import types
 from mcp.client import Client
 
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.server.ending import Ending
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.session.session import Server
+from tests.fakes import FakeBridge
 from tests.served import Served
 from tests.waiting import PATIENT
 
@@ -83,6 +85,32 @@ async def test_a_stream_of_changes_ends_as_the_specification_asks_when_the_serve
     ):
         stop("cancelled")
         assert [change async for change in changes] == []  # raises if it was dropped
+
+
+async def test_the_record_of_a_call_that_runs_when_the_server_stops_is_what_its_client_receives() -> (
+    None
+):
+    bridge = FakeBridge()
+    bridge.hangs = True
+    served, ending = Served(bridge), Ending()
+    records: list[CallRecord] = []
+    served.registry.observe(records.append)
+    results: list[types.CallToolResult] = []
+    server = create_mcp_server(served.registry, version="1", ending=ending)
+    with anyio.fail_after(PATIENT):
+        async with Client(server) as client, anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                results.append(await client.call_tool("chat_send", {}))
+
+            tasks.start_soon(call)
+            await bridge.called.wait()
+            ending.begin()
+    [record], [result] = records, results
+    assert record.outcome == "lost"
+    assert record.error is not None
+    assert result.meta is not None
+    assert record.error.code == result.meta["opentabs/error"]["code"] == "SERVER_STOPPED"
 
 
 async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
