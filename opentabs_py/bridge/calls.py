@@ -85,7 +85,7 @@ class PageCalls:
                     await self._connection.flush()
             ended = await outcome
         except anyio.get_cancelled_exc_class():
-            self.dispatch.cancel(request.call_id, "the client cancelled it")
+            self.dispatch.cancel(request.call_id, call.cancellation.reason)
             self._turn()
             raise
         finally:

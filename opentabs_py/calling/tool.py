@@ -221,6 +221,17 @@ def new_call_id() -> str:
     return secrets.token_hex(16)
 
 
+@dataclass(slots=True)
+class Cancellation:
+    """Why a call is cancelled, if it is; set before.
+
+    Attributes:
+        reason: For its tool, as the reason of its signal.
+    """
+
+    reason: str = "the client cancelled it"
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool, as its caller requests it.
@@ -234,6 +245,7 @@ class ToolCall:
         client_name: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None for a call
             from within this process.
         is_nested: Whether a running tool makes it, rather than the client itself.
+        cancellation: Why it is cancelled, if it is.
         call_id: Its id; each time it is sent to a page, it has another on the wire.
     """
 
@@ -244,6 +256,7 @@ class ToolCall:
     client: CallClient | None = None
     client_name: str | None = None
     is_nested: bool = False
+    cancellation: Cancellation = field(default_factory=Cancellation, compare=False)
     call_id: str = field(default_factory=new_call_id)
 
     @property

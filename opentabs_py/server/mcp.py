@@ -176,7 +176,8 @@ class _Handlers:
         )
         call_id = new_call_id()
         stopped = failures.server_stopped(name, has_begun=True)
-        with self.ending.calls(lambda: self.registry.end(call_id, stopped)):
+        end = partial(self.registry.end, call_id, stopped, reason="the server stopped")
+        with self.ending.calls(end):
             return await self._run(
                 tool or name, arguments, reporter, find_slot(ctx.request), call_id
             )

@@ -13,7 +13,7 @@ from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
 from opentabs_py.calling.plugin_log import plugin_logger
-from opentabs_py.calling.tool import CallClient, Listing, Tool, ToolCall, new_call_id
+from opentabs_py.calling.tool import CallClient, Cancellation, Listing, Tool, ToolCall, new_call_id
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import codes, failures
 from opentabs_py.core.consent import Decision
@@ -31,12 +31,16 @@ from opentabs_py.server.served_tools import ServedTools
 logger = logging.getLogger(__name__)
 
 
+CALLER_ENDED = "the tool that called it no longer waits for it"
+
+
 class _Running:
     """A running call, and the error that ended it, if its caller did not."""
 
-    __slots__ = ("error", "scope")
+    __slots__ = ("cancellation", "error", "scope")
 
-    def __init__(self) -> None:
+    def __init__(self, cancellation: Cancellation) -> None:
+        self.cancellation = cancellation
         self.scope = anyio.CancelScope()
         self.error: CallError | None = None
 
@@ -164,14 +168,15 @@ class ToolRegistry(ServedTools):
         Returns:
             Whether it was running.
         """
-        return self.end(call_id, failures.cancelled_by(by))
+        return self.end(call_id, failures.cancelled_by(by), reason=f"cancelled by {by}")
 
-    def end(self, call_id: str, error: CallError) -> bool:
+    def end(self, call_id: str, error: CallError, *, reason: str) -> bool:
         """End a running call with an error; its tool is notified.
 
         Args:
             call_id: The call's id.
             error: What its caller receives.
+            reason: What its tool receives.
 
         Returns:
             Whether it was running.
@@ -179,8 +184,9 @@ class ToolRegistry(ServedTools):
         running = self._running.get(call_id)
         if running is None:
             return False
-        running.error = running.error or error
-        running.scope.cancel()
+        if running.error is None:
+            running.error, running.cancellation.reason = error, reason
+            running.scope.cancel()
         return True
 
     async def call(
@@ -233,6 +239,7 @@ class ToolRegistry(ServedTools):
             client=client,
             client_name=client_name or (None if client is None else client.name),
             is_nested=is_nested,
+            cancellation=Cancellation(CALLER_ENDED) if is_nested else Cancellation(),
             call_id=call_id or new_call_id(),
         )
         is_traced = bool(self._ended) or (on_record is not None and traced)
@@ -279,7 +286,7 @@ class ToolRegistry(ServedTools):
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
         make = tool.prepare(call)
-        running = self._running[call.call_id] = _Running()
+        running = self._running[call.call_id] = _Running(call.cancellation)
         value = None
         try:
             with running.scope:

@@ -648,16 +648,20 @@ async def test_without_an_extension_a_call_fails_at_once() -> None:
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"
 
 
-async def test_cancelling_the_coroutine_stops_the_tool() -> None:
-    bridge = a_bridge()
+@pytest.mark.parametrize("reason", ["the client cancelled it", "cancelled by the user"])
+async def test_cancelling_the_coroutine_stops_the_tool(reason: str) -> None:
+    bridge, call = a_bridge(), ToolCall({}, Limits())
+    if reason != "the client cancelled it":  # which is the default
+        call.cancellation.reason = reason
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(bridge.call, TARGET, "send", CALL)
+            tasks.start_soon(bridge.call, TARGET, "send", call)
             dispatched = await socket.hear("tool.dispatch")
             tasks.cancel_scope.cancel()
         cancel = await socket.hear("tool.cancel")
         assert cancel["params"]["callId"] == dispatched["params"]["callId"]
+        assert cancel["params"]["reason"] == reason
         assert bridge.calls.dispatch.pending == 0
 
 

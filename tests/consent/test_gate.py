@@ -423,3 +423,5 @@ async def test_a_user_can_end_a_running_call_and_its_caller_is_notified() -> Non
     assert "the user, in the console" in errors[0].detail.message
     assert not chain.registry.cancel("c1", by="the user")
     assert chain.records[0].outcome == "cancelled"
+    [received] = chain.bridge.received
+    assert received.call.cancellation.reason == "cancelled by the user, in the console"

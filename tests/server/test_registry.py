@@ -100,6 +100,19 @@ async def test_the_stack_of_an_error_is_that_of_the_plugins_source_and_is_logged
     assert (logged.levelname, logged.getMessage()) == (level, "chat_send threw at chat.ts:7\\u001b")
 
 
+@pytest.mark.parametrize(
+    ("is_nested", "reason"),
+    [
+        (False, "the client cancelled it"),
+        (True, "the tool that called it no longer waits for it"),
+    ],
+)
+async def test_a_tool_learns_who_no_longer_waits_for_it(is_nested: bool, reason: str) -> None:
+    registry, bridge = a_registry()
+    await registry.call("chat_send", {"text": "hi"}, is_nested=is_nested)
+    assert bridge.received[0].call.cancellation.reason == reason
+
+
 async def test_the_tab_id_is_removed_from_the_arguments() -> None:
     registry, bridge = a_registry()
     await registry.call("chat_send", {"text": "hi", "tabId": 7})

@@ -111,6 +111,7 @@ async def test_the_record_of_a_call_that_runs_when_the_server_stops_is_what_its_
     assert record.error is not None
     assert result.meta is not None
     assert record.error.code == result.meta["opentabs/error"]["code"] == "SERVER_STOPPED"
+    assert bridge.received[0].call.cancellation.reason == "the server stopped"
 
 
 async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
