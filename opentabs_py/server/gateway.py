@@ -12,7 +12,6 @@ from opentabs_py.calling.tool import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import MAX_VIOLATIONS
 from opentabs_py.core.page_arguments import TAB_ID
-from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.text import path_text, shorten
 from opentabs_py.server.registry import ToolRegistry
 
@@ -23,10 +22,8 @@ ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 MOST_FOUND = 50  # tools per answer; the best matches come first
 _MOST_ARGUMENTS: Final = 20  # more than either tool has, so one over them is an error in any case
 INSTRUCTIONS = f"""\
-Many tools run inside the user's own browser tabs, with the user's session. Find one with \
-{LIST} by what it should do, ask the same tool for its schema by name, then run it with \
-{CALL}. A tool needs a tab of its site to be open and signed in; an error says so when there is \
-none. The tool {TABS_LIST} lists the tabs."""
+Find a tool with {LIST} by what it should do, ask the same tool for its schema by name, then \
+run it with {CALL}."""
 
 
 class _Arguments(BaseModel):

@@ -12,7 +12,7 @@ from mcp.server.lowlevel import Server
 
 from opentabs_py.calling.tool import StreamSource, Tool, new_call_id
 from opentabs_py.core import failures
-from opentabs_py.core.plugin_names import OURSELVES
+from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import CallError
 from opentabs_py.server import gateway
@@ -37,14 +37,14 @@ _CallResult = types.CallToolResult | types.InputRequiredResult
 INSTRUCTIONS = """\
 These tools run inside the user's own browser tabs, with the user's session. A tool needs a \
 tab of its site to be open and signed in; an error says so when there is none. tabs_list \
-lists the tabs, and the other tools take an optional tabId to choose between several. tabs_open \
+lists the tabs; pass a tabId to a tool that takes one to choose between several. tabs_open \
 opens a tab of your own, which other agents do not use."""
 
 
-PYTHON_INSTRUCTIONS = "These tools run beside the server; their descriptions say what they do."
+PYTHON_INSTRUCTIONS = "These tools run in the server, not in a browser tab."
 READY_INSTRUCTIONS = """\
 Only the tools that work in an open tab are listed; the list changes as tabs open and close."""
-MIXED_INSTRUCTIONS = "Tools whose schema has no tabId run beside the server, and need no tab."
+MIXED_INSTRUCTIONS = "Tools without a tabId run in the server and need no tab."
 
 
 def create_mcp_server(
@@ -96,7 +96,6 @@ def create_mcp_server(
         "opentabs",
         version=version,
         title="OpenTabs",
-        instructions=gateway.INSTRUCTIONS if as_gateway else _instructions(registry, listed),
         lifespan=lifespan(on_client_gone),
         on_list_tools=handlers.list_tools,
         on_call_tool=handlers.call_tool,
@@ -105,6 +104,15 @@ def create_mcp_server(
         **Resources(streams, long_results).handlers(),
         on_subscriptions_listen=changes.listen,
     )
+
+    def instruct() -> None:
+        follows_tabs = listed is not None
+        server.instructions = _instructions(
+            registry, as_gateway=as_gateway, follows_tabs=follows_tabs
+        )
+
+    instruct()
+    registry.subscribe(instruct)  # the SDK reads them whenever a client connects
     handlers.retries = Retries(server)
     server.tools_change = not as_gateway
     server.has_streams = streams is not None
@@ -255,13 +263,14 @@ class _Server(Server[ClientConnections]):
         return capabilities
 
 
-def _instructions(registry: ToolRegistry, listed: Listed | None) -> str:
-    tools = [tool for tool in registry.tools if tool.listing.owner != OURSELVES]
-    of_python = [tool for tool in tools if not tool.listing.needs_tab]
+def _instructions(registry: ToolRegistry, *, as_gateway: bool, follows_tabs: bool) -> str:
+    tools = [each.listing for each in registry.tools if each.listing.owner != OURSELVES]
+    of_python = [each for each in tools if not each.needs_tab and each.owner != HANDS]
+    parts = [gateway.INSTRUCTIONS] if as_gateway else []
     if of_python and len(of_python) == len(tools):
-        return PYTHON_INSTRUCTIONS
-    parts = [INSTRUCTIONS]
-    if listed is not None:
+        return " ".join([*parts, PYTHON_INSTRUCTIONS])
+    parts.append(INSTRUCTIONS)
+    if follows_tabs and not as_gateway:
         parts.append(READY_INSTRUCTIONS)
     if of_python:
         parts.append(MIXED_INSTRUCTIONS)

@@ -87,9 +87,7 @@ async def test_a_stream_of_changes_ends_as_the_specification_asks_when_the_serve
         assert [change async for change in changes] == []  # raises if it was dropped
 
 
-async def test_the_record_of_a_call_that_runs_when_the_server_stops_is_what_its_client_receives() -> (
-    None
-):
+async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -> None:
     bridge = FakeBridge()
     bridge.hangs = True
     served, ending = Served(bridge), Ending()
