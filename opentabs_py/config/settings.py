@@ -43,7 +43,7 @@ STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that 
 def _number(value: object) -> object:
     """Refuse true and false, which pydantic takes for 1 and 0."""
     if isinstance(value, bool):
-        raise ValueError("write a number")  # noqa: TRY004
+        raise ValueError(f"write a number, not {value}")  # noqa: TRY004
     return value
 
 
@@ -57,7 +57,7 @@ def _directory(path: Path) -> Path:
     try:
         return absolute(path.expanduser())
     except RuntimeError:
-        raise ValueError("there is no user of that name") from None
+        raise ValueError(f"there is no user of that name: {path}") from None
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_directory)]
@@ -387,7 +387,7 @@ def _problem_text(problem: ErrorDetails) -> str:
         text = plain.format(**problem.get("ctx", {}))
     text = f"{path}: {text}"
     is_secret = problem["loc"][0] in ("settings", "token")  # a plugin's settings may be
-    says_value = plain is None and isinstance(problem["input"], tuple)  # it names the wrong member
-    if problem["type"] == "extra_forbidden" or is_secret or says_value:
+    # A validator of ours says what is wrong, with the value if that helps.
+    if problem["type"] in ("extra_forbidden", "value_error") or is_secret:
         return text
     return f"{text}, not {problem['input']!r}"

@@ -117,6 +117,18 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
         ("audit_days", False, "write a number, not False"),
         ("port", True, "write a number, not True"),
         ("max_result", True, "write a number, not True"),
+        (
+            "host",
+            "0.0.0.0",
+            "other machines could connect; use 127.0.0.1, another 127.x.y.z or ::1",
+        ),
+        (
+            "permissions",
+            {"a b": "ask"},
+            "'a b' is not a valid name; write `default`, a plugin, or plugin.tool",
+        ),
+        ("profile", "~nobody-at-all/x", "there is no user of that name: ~nobody-at-all/x"),
+        ("signed_in", 5, "Input should be a valid string, not 5"),
         ("zebra", 2, "there is no such setting"),
         ("idel", 2, "there is no such setting (did you mean 'idle'?)"),
     ],
