@@ -3,8 +3,10 @@
 import json
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Never, cast
+from types import NoneType
+from typing import Annotated, Any, Final, Never, cast
 
 import typer
 
@@ -123,6 +125,14 @@ def call(
     raise typer.Exit(code)
 
 
+_KINDS: Final[Mapping[type, str]] = {
+    NoneType: "null",
+    bool: "a boolean",
+    str: "a string",
+    list: "an array",
+}
+
+
 def _read_arguments(given: str) -> dict[str, Any]:
     text: str | bytes = given  # of bytes, json finds the encoding: UTF-8, or UTF-16 from PowerShell
     try:
@@ -140,7 +150,8 @@ def _read_arguments(given: str) -> dict[str, Any]:
             """'{"channelId": "general"}'."""
         ) from error
     if not isinstance(value, dict):
-        raise ConfigError(f"The arguments are a {type(value).__name__}; pass a JSON object.")
+        kind = _KINDS.get(type(cast(object, value)), "a number")
+        raise ConfigError(f"The arguments are {kind}; pass a JSON object.")
     return cast(dict[str, Any], value)
 
 
