@@ -25,6 +25,7 @@ from opentabs_py.core.placement import Placement, RequestTabs
 from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.core.text import one_line
+from opentabs_py.core.wire import OtherHello
 from opentabs_py.errors import ChainError
 
 logger = logging.getLogger(__name__)
@@ -359,6 +360,8 @@ class Bridge:
                 self.calls.handle_log(params)
             case protocol.Hello():
                 connection.refuse("hello was already sent", request=message.id)
+            case OtherHello():
+                connection.refuse("hello was already sent")
             case _:
                 pass  # an answer that is awaited elsewhere
 

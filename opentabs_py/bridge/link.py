@@ -19,7 +19,7 @@ from opentabs_py.calling.clock import MS, wall_clock
 from opentabs_py.core import protocol
 from opentabs_py.core.chunks import Assembler, split
 from opentabs_py.core.trace.hops import clock_offset
-from opentabs_py.core.wire import parse_from_extension, to_json
+from opentabs_py.core.wire import OtherHello, parse_from_extension, to_json
 from opentabs_py.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ _NO_DOCUMENT = "0" * 32
 AnyResult = TypeVar("AnyResult", bound=protocol.Model)
 Incoming = (
     protocol.Hello
+    | OtherHello
     | protocol.ToolProgress
     | protocol.ToolResult
     | protocol.ToolErrored

@@ -9,6 +9,7 @@ import anyio
 
 from opentabs_py.bridge.link import Connection, Socket, SocketClosedError
 from opentabs_py.core import protocol
+from opentabs_py.core.wire import OtherHello
 
 logger = logging.getLogger(__name__)
 
@@ -83,16 +84,17 @@ async def _receive_hello(connection: Connection) -> protocol.Hello | None:
     """Return the extension's hello; None if it sends none, or of another version."""
     hello = None
     with anyio.move_on_after(HELLO_WITHIN):
-        while not isinstance(hello := await connection.receive(), protocol.Hello):
+        while not isinstance(hello := await connection.receive(), protocol.Hello | OtherHello):
             connection.refuse("send hello first")
-    if not isinstance(hello, protocol.Hello):
-        await connection.close(protocol.CLOSE_NO_HELLO, f"no hello within {HELLO_WITHIN:g} s")
-        return None
-    if hello.params.protocol_version != protocol.PROTOCOL_VERSION:
-        reason = (
-            f"protocol {hello.params.protocol_version}, wanted {protocol.PROTOCOL_VERSION}: "
-            "update the extension and reload it"
-        )
-        await connection.close(protocol.CLOSE_BAD_VERSION, reason)
-        return None
-    return hello
+    match hello:
+        case protocol.Hello():
+            return hello
+        case OtherHello(protocol_version=version):
+            reason = (
+                f"protocol {version}, wanted {protocol.PROTOCOL_VERSION}: "
+                "update the extension and reload it"
+            )
+            await connection.close(protocol.CLOSE_BAD_VERSION, reason)
+        case _:
+            await connection.close(protocol.CLOSE_NO_HELLO, f"no hello within {HELLO_WITHIN:g} s")
+    return None

@@ -1,16 +1,20 @@
 """Parse and write the messages of `core/protocol.py`."""
 
 import re
-from typing import Annotated, Any, TypeVar
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from opentabs_py.core import codes
 from opentabs_py.core.protocol import (
+    PROTOCOL_VERSION,
     ErrorParams,
     Failure,
     FromExtension,
+    Hello,
     HelloResponse,
+    Integer,
     Message,
     Response,
     ToExtension,
@@ -41,6 +45,24 @@ CHECKED: dict[str, TypeAdapter[Any]] = {"ToExtension": _TO_EXTENSION, "HelloAnsw
 SENT: dict[str, TypeAdapter[Any]] = {"FromExtension": _FROM_EXTENSION, "Answer": _ANSWER}
 
 
+@dataclass(frozen=True, slots=True)
+class OtherHello:
+    """The hello of another protocol version, whatever its other members are."""
+
+    protocol_version: int
+
+
+class _AnyParams(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    protocol_version: Annotated[Integer, Field(alias="protocolVersion")]
+
+
+class _AnyHello(BaseModel):
+    method: Literal["hello"]
+    params: _AnyParams
+
+
 def validate(adapter: TypeAdapter[T], text: str) -> T:
     """Parse JSON with an adapter; only our own code may use the fields' Python names.
 
@@ -50,7 +72,7 @@ def validate(adapter: TypeAdapter[T], text: str) -> T:
     return adapter.validate_json(text, by_alias=True, by_name=False)
 
 
-def parse_from_extension(text: str) -> FromExtension | Response | Failure:
+def parse_from_extension(text: str) -> FromExtension | OtherHello | Response | Failure:
     """Parse one message from the extension.
 
     A tool's result is in the message as its page wrote it. If that makes it another message than
@@ -65,6 +87,8 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
             return validate(_ANSWER, text)
         message = validate(_FROM_EXTENSION, text)
     except ValidationError as error:
+        if (other := _other_hello(text)) is not None:
+            return other
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         begun = _FINAL.match(text)
         if begun is None:
@@ -72,10 +96,20 @@ def parse_from_extension(text: str) -> FromExtension | Response | Failure:
             raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
         # A page can return a value we cannot parse, such as arrays nested a thousand deep.
         return _unreadable(begun, f" ({first['msg']})")
+    if isinstance(message, Hello) and message.params.protocol_version != PROTOCOL_VERSION:
+        return OtherHello(message.params.protocol_version)
     begun = _FINAL.match(text)
     if begun is not None and not _is_final(message, *begun.groups()):
         return _unreadable(begun, "")
     return message
+
+
+def _other_hello(text: str) -> OtherHello | None:
+    try:
+        version = _AnyHello.model_validate_json(text).params.protocol_version
+    except ValidationError:
+        return None
+    return None if version == PROTOCOL_VERSION else OtherHello(version)
 
 
 def _is_final(message: FromExtension, document_id: str, call_id: str, seq: str) -> bool:

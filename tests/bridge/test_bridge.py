@@ -276,11 +276,16 @@ async def test_a_connection_that_says_no_hello_is_closed_with_the_reason(
         assert socket.closed == (4003, "no hello within 0.01 s")
 
 
-async def test_an_extension_of_another_version_is_closed_with_advice() -> None:
+@pytest.mark.parametrize(
+    "change", [{}, {"added": True}, {"browserId": None}, {"documents": [{"of": "another shape"}]}]
+)
+async def test_an_extension_of_another_version_is_closed_with_advice(change: Json) -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:
         socket = connect()
-        socket.say(hello(version=99))
+        said = hello(version=99)
+        said["params"] |= change
+        socket.say(said)
         await socket.hear_the_end()
         assert socket.closed is not None
         code, reason = socket.closed
@@ -334,6 +339,16 @@ async def test_the_end_of_a_replaced_connection_leaves_the_newer_one_up() -> Non
         await older.hear_the_end()
         older.hang_up()
         assert await call_and_answer(bridge, newer, CALL, RESULT) == {"sent": True}
+
+
+async def test_a_second_hello_of_another_version_is_refused_and_the_connection_continues() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        socket.say(hello(version=99))
+        refusal = await socket.hear("error")
+        assert "already sent" in refusal["error"]["message"]
+        assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
 
 
 async def test_a_second_hello_is_refused_and_the_connection_continues() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import (
+    PROTOCOL_VERSION,
     AckParams,
     DispatchParams,
     ErrorParams,
@@ -22,7 +23,7 @@ from opentabs_py.core.protocol import (
     ToolProgress,
     WireError,
 )
-from opentabs_py.core.wire import parse_from_extension, to_json
+from opentabs_py.core.wire import OtherHello, parse_from_extension, to_json
 from opentabs_py.errors import ProtocolError
 
 PAGE, CALL, OTHER = "d" * 32, "c" * 32, "f" * 32
@@ -37,7 +38,7 @@ HELLO = {
     "method": "hello",
     "id": 1,
     "params": {
-        "protocolVersion": 1,
+        "protocolVersion": PROTOCOL_VERSION,
         "extensionVersion": "1.0",
         "bootId": "b",
         "browserId": "c" * 32,
@@ -93,6 +94,16 @@ def test_a_hello_is_read_with_all_its_documents() -> None:
     (document,) = message.params.documents
     assert (document.calls, document.tab_id) == ([CALL], 7)
     assert document.plugins == {"chat": PluginState(readiness="unavailable", reason="signed out")}
+
+
+@pytest.mark.parametrize("path", ["params.protocolVersion", "params.added", "params.browser"])
+def test_a_hello_of_another_version_is_recognized_whatever_its_shape(path: str) -> None:
+    other = json.loads(changed(HELLO, "params.protocolVersion", 99))
+    assert parse_from_extension(changed(other, path, 99)) == OtherHello(99)
+
+
+def test_a_malformed_hello_of_this_version_is_refused() -> None:
+    assert problem(changed(HELLO, "params.added", 1)).path == "params.added"
 
 
 def test_an_integer_is_a_number() -> None:
@@ -244,6 +255,7 @@ def test_a_result_that_names_no_call_is_refused() -> None:
 def test_what_is_written_is_read_as_it_was() -> None:
     for text in (PROGRESS, HELLO):
         message = parse_from_extension(json.dumps(text))
+        assert not isinstance(message, OtherHello)
         assert parse_from_extension(to_json(message)) == message
 
 
