@@ -23,6 +23,7 @@ from opentabs_py.errors import ConfigError
 
 DEFAULT_NAME: Final = "default"
 LOCK_WITHIN = 1.0  # s; a command that looks whether a server lives holds the lock for an instant
+PROBE_AGAIN = 0.002  # s; another command's probe takes some tenths of a millisecond
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +164,11 @@ def is_claimed(name: str) -> bool:
         return False  # there has never been a server with this name
     lock = _lock(name)
     try:
-        lock.acquire(timeout=0)
+        with _probing(name):
+            lock.acquire(timeout=0)
+            lock.release()
     except Timeout:
         return True
-    lock.release()
     return False
 
 
@@ -225,6 +227,17 @@ def _lock_file(name: str) -> Path:
 
 def _lock(name: str) -> FileLock:
     return FileLock(_lock_file(name), mode=0o600, preserve_lock_file=True)
+
+
+def _probing(name: str) -> FileLock:
+    """Return the lock of commands that look: each would take the other's hold for a server."""
+    return FileLock(
+        _lock_file(name).with_suffix(".probe.lock"),
+        mode=0o600,
+        preserve_lock_file=True,
+        timeout=LOCK_WITHIN,
+        poll_interval=PROBE_AGAIN,
+    )
 
 
 def _read(file: Path) -> ServerState | None:

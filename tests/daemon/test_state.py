@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -83,6 +84,16 @@ def test_a_killed_server_is_not_found_and_leaves_its_name_free() -> None:
         assert read_state("work") is None
         claimed.publish(STATE)
         assert read_state("work") == STATE
+
+
+def test_commands_that_look_for_a_killed_server_at_once_do_not_take_each_other_for_it() -> None:
+    with claim("work") as claimed:
+        claimed.publish(STATE)
+        record = (state_dir() / "work.json").read_bytes()
+    (state_dir() / "work.json").write_bytes(record)
+    with ThreadPoolExecutor(8) as commands:
+        found = [*commands.map(lambda _: read_state("work"), range(400))]
+    assert found == [None] * 400
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
