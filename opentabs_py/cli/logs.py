@@ -40,14 +40,13 @@ def logs(
         if not follow:
             raise ConfigError(f"{none}.")
         err.print(f"{none} yet; waiting for one.", soft_wrap=True)
-    # Opened before the last lines are read, so that none is missed in between.
-    following = log.follow(file)
-    if follow:
-        next(following)
-    shown = _of_plugin(log.last_lines(file, sys.maxsize if plugin else lines), plugin)
+    count = sys.maxsize if plugin and lines else lines
+    logged: Iterator[str | None] = (
+        log.follow(file, count) if follow else iter(log.last_lines(file, count))
+    )
+    shown = _of_plugin(iter(lambda: next(logged, None), None), plugin)  # until the first None
     _write([*shown][-lines:] if lines else [])
-    if follow:
-        _write(_of_plugin((each for each in following if each is not None), plugin))
+    _write(_of_plugin((each for each in logged if each is not None), plugin))
 
 
 def _write(lines: Iterable[str]) -> None:

@@ -79,29 +79,31 @@ def log_to_file(file: Path) -> None:
 
 def last_lines(file: Path, count: int) -> list[str]:
     """Return the last lines of a log, older files included; an empty list if there is none."""
-    lines: list[str] = []
-    older = [file.with_name(f"{file.name}.{number}") for number in range(1, KEPT + 1)]
-    for each in (file, *older):
-        if len(lines) < count and each.is_file():
-            lines = each.read_text("utf-8", "replace").splitlines() + lines
-    return lines[-count:] if count else []
+    try:
+        opened = _open(file)
+    except FileNotFoundError:
+        return _last_lines(file, None, count)
+    with opened:
+        return _last_lines(file, opened, count)
 
 
-def follow(file: Path) -> Iterator[str | None]:
-    """Yield the lines that are written to a log from now on, also after it has rotated.
+def follow(file: Path, count: int = 0) -> Iterator[str | None]:
+    """Yield the last lines of a log, and those that are written to it from now on.
 
-    Yields None whenever there is nothing more at the moment, after a short wait.
+    Continues after the log has rotated. Yields None whenever there is nothing more at the moment,
+    after a short wait.
     """
     opened, from_start = None, False
     try:
         while True:
             if opened is None:
                 try:
-                    opened = file.open(encoding="utf-8", errors="replace")
+                    opened = _open(file)
                 except FileNotFoundError:
                     from_start = True
                 else:
-                    opened.seek(0, os.SEEK_SET if from_start else os.SEEK_END)
+                    if not from_start:
+                        yield from _last_lines(file, opened, count)
             if opened is not None:
                 yield from _whole_lines(opened)
                 if _is_replaced(file, opened):
@@ -126,6 +128,21 @@ def message_of(line: str) -> str:
     """Return a line of a log without its time, level and logger."""
     found = _LINE.match(line)
     return line if found is None else line[found.end() :]
+
+
+def _open(file: Path) -> io.TextIOWrapper:
+    return file.open(encoding="utf-8", errors="replace")
+
+
+def _last_lines(file: Path, opened: io.TextIOWrapper | None, count: int) -> list[str]:
+    """Read an opened log to its end, and as many of its older files as are needed."""
+    lines = [] if opened is None else opened.read().splitlines()
+    for number in range(1, KEPT + 1):
+        older = file.with_name(f"{file.name}.{number}")
+        # It may have rotated since it was opened.
+        if len(lines) < count and older.is_file() and (not opened or _is_replaced(older, opened)):
+            lines = older.read_text("utf-8", "replace").splitlines() + lines
+    return lines[-count:] if count else []
 
 
 def _whole_lines(file: io.TextIOWrapper) -> Iterator[str]:

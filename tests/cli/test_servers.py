@@ -5,11 +5,13 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 
 import pytest
 
 from opentabs_py.config.paths import state_dir
+from opentabs_py.daemon import log
 from tests.cli.in_process import opentabs_here
 
 SERVER = """
@@ -209,3 +211,31 @@ def test_a_log_that_does_not_exist_yet_can_be_followed_and_that_is_said(tmp_path
         following.kill()
     assert said == f"There is no log of a server named 'work' at {file} yet; waiting for one.\n"
     assert line == "hello\n"
+
+
+@pytest.mark.parametrize("plugin", [(), ("--plugin", "chat")])
+def test_a_line_that_is_logged_while_a_followed_log_is_opened_is_printed_once(
+    plugin: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = log.log_file("work")
+    file.parent.mkdir(parents=True)
+    begin = "2026-11-23 10:00:00,000 INFO opentabs_py.plugin.chat: chat:"
+    file.with_name("work.log.1").write_text(f"{begin} oldest\n")
+    file.write_text(f"{begin} old\n")
+    to_log = ["new", "newer"]
+
+    def look(path: Path, opened: TextIOWrapper) -> bool:
+        if path == file and to_log:
+            with file.open("a") as out:
+                out.write(f"{begin} {to_log.pop(0)}\n")
+        return is_replaced(path, opened)
+
+    def stop(_seconds: float) -> None:
+        if not to_log:
+            raise KeyboardInterrupt
+
+    is_replaced = log._is_replaced
+    monkeypatch.setattr(log, "_is_replaced", look)
+    monkeypatch.setattr("time.sleep", stop)
+    done = opentabs_here("logs", "-f", "--name", "work", *plugin, cwd=tmp_path)
+    assert done.stdout.splitlines() == [f"{begin} {each}" for each in ("oldest", "old", "new")]
