@@ -48,6 +48,7 @@ class RunningCall:
 
     record: CallRecord | None = None
     _record_so_far: RecordSoFar | None = None
+    _call_id: str | None = None
 
     def __init__(
         self,
@@ -135,6 +136,17 @@ class RunningCall:
             self._sent.set()
             self._ended.set()
 
+    # Calls that its tool makes run in its context too, but start later, and have other ids.
+
+    def _keep_start(self, so_far: RecordSoFar) -> None:
+        if self._call_id is None:
+            self._call_id = so_far().call_id
+            self._record_so_far = so_far
+
+    def _keep_record(self, record: CallRecord) -> None:
+        if record.call_id == self._call_id:
+            self.record = record
+
 
 class _Observer(CallObserver):
     def __init__(
@@ -171,10 +183,10 @@ current_call: ContextVar[RunningCall] = ContextVar("current_call")
 def keep_record(record: CallRecord) -> None:
     """Store a record in the call it belongs to; an observer of calls."""
     if (call := current_call.get(None)) is not None:
-        call.record = record
+        call._keep_record(record)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
 
 
 def keep_start(so_far: RecordSoFar) -> None:
     """Let a call return its record so far; an observer of starts."""
     if (call := current_call.get(None)) is not None:
-        call._record_so_far = so_far  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        call._keep_start(so_far)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]

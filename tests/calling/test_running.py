@@ -7,10 +7,11 @@ import anyio
 import pytest
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.running import RunningCall, current_call
+from opentabs_py.calling.running import RunningCall, current_call, keep_record, keep_start
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 
 pytestmark = pytest.mark.anyio
@@ -83,6 +84,42 @@ async def test_an_observer_inside_the_call_s_task_knows_which_it_is() -> None:
 
     assert caller.seen == [call]
     assert current_call.get(None) is None
+
+
+def a_record(name: str) -> CallRecord:
+    return CallRecord(f"id of {name}", name, 0.0, 1.0, "succeeded", Limits())
+
+
+class NestingCaller:
+    """Makes calls that call another tool, and notifies the observers of both, as a registry."""
+
+    def __init__(self) -> None:
+        self.so_far: list[CallRecord | None] = []
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        limits: Limits | None = None,
+        observers: Sequence[CallObserver] = (),
+    ) -> None:
+        is_inner = name == "inner"
+        keep_start(lambda: a_record(name))
+        if not is_inner:
+            await self.call("inner", arguments, limits=limits, observers=observers)
+        call = current_call.get()
+        self.so_far.append(call.record_so_far())
+        keep_record(a_record(name))
+
+
+async def test_a_call_s_record_is_its_own_even_if_its_tool_calls_another() -> None:
+    caller, call = NestingCaller(), RunningCall("outer", {})
+    await call.run(caller, None)
+    assert caller.so_far == [a_record("outer")] * 2
+    assert call.record == a_record("outer")
+    keep_record(a_record("later"))  # of a task that the tool has left running
+    assert call.record_so_far() == a_record("outer")
 
 
 @pytest.mark.parametrize("error", [ERROR, ValueError("a bug")])
