@@ -70,6 +70,15 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
     assert SECRET not in repr(settings)
 
 
+async def test_a_setting_may_be_longer_than_one_message(tmp_path: Path, site: str) -> None:
+    given = {"my-chat": {"site": site, "token": "x" * 1_200_000}}
+    settings = load_settings(port=0, profile=None, headed=False, settings=given)
+    async with OpenTabs(plugins=[write(tmp_path)], settings=settings) as tabs:
+        await tabs.open(f"{site}/page")
+        value = await tabs.call("my_chat_config")
+    assert len(value["config"]["token"]) == 1_200_000
+
+
 async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
     tmp_path: Path, site: str
 ) -> None:

@@ -16,17 +16,22 @@ import { targets } from "./targets.js";
 const HELLO_ID = 1;
 const BROWSER_ID = "browserId";
 const DOCUMENT_ID = 32; // hex digits, after the tilde of a chunk; see opentabs_py/core/chunks.py
+const HEADER = 42; // characters of a chunk before its part of the message
+const THIS_WORKER = "0".repeat(DOCUMENT_ID); // in place of a document's id
 const INTERNAL_ERROR = -32603; // JSON-RPC 2.0, section 5.1
 
 const bootId = crypto.randomUUID();
 /** @type {Promise<string> | null} null until it is read, and if that failed */
 let browserId = null;
+/** @type {string[]} of a long message for this worker; the server sends one after the other */
+let parts = [];
 
 /**
  * Without a hello, the server would close the connection, but only after 10 s.
  * @param {WebSocket} opened
  */
 export async function sayHello(opened) {
+  parts = [];
   try {
     await introduce(opened);
   } catch (error) {
@@ -78,10 +83,23 @@ async function readBrowserId() {
 
 /** @param {string} frame */
 export function receive(frame) {
-  if (frame.startsWith("~")) {
-    documents.deliver(frame.slice(1, 1 + DOCUMENT_ID), frame);
+  if (!frame.startsWith("~")) {
+    handle(frame);
     return;
   }
+  const documentId = frame.slice(1, 1 + DOCUMENT_ID);
+  if (documentId !== THIS_WORKER) {
+    documents.deliver(documentId, frame);
+    return;
+  }
+  parts.push(frame.slice(HEADER));
+  if (frame[HEADER - 1] === ".") {
+    handle(parts.splice(0).join(""));
+  }
+}
+
+/** @param {string} frame */
+function handle(frame) {
   const message = parse(frame);
   if (message === undefined) {
     return;

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
 MOST_SILENT = 2  # pings without an answer; the first may have met a busy machine
 CLOSE_WITHIN = 2.0  # s; how long closing waits for queued messages
-_NO_DOCUMENT = "0" * 32
+_NO_DOCUMENT = "0" * 32  # the service worker joins these chunks itself
 
 AnyResult = TypeVar("AnyResult", bound=protocol.Model)
 Incoming = (
