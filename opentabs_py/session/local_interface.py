@@ -215,7 +215,8 @@ class _CallEndpoint:
         session = self._session
         sources = Sources([*map(Path, request.plugins)], [*map(Path, request.plugin_folders)])
         wanted = sources.plugins()
-        skipped = await stack.enter_async_context(session.internals.plugin_set.added(wanted))
+        server = session.internals
+        skipped = await stack.enter_async_context(server.plugin_set.added(wanted, server.tasks))
         for each in skipped:
             stream.warn(f"skipped: {each.reason}")
         for directory in wanted:

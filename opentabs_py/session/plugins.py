@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import anyio
+from anyio.abc import TaskGroup
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
@@ -208,20 +209,24 @@ class PluginSet:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
         from opentabs_py.plugins.watch import watch_plugins  # only serve needs it
 
-        async def reload() -> None:
-            try:
-                await self.reload()
-            except OSError as error:  # for example a full disk; a later change may succeed
-                logger.warning("Cannot reload the plugins: %s", error)
+        await watch_plugins(lambda: self._sources, self._try_reload)
 
-        await watch_plugins(lambda: self._sources, reload)
+    async def _try_reload(self) -> None:
+        try:
+            await self.reload()
+        except OSError as error:  # for example a full disk; a later change may succeed
+            logger.warning("Cannot reload the plugins: %s", error)
 
     @asynccontextmanager
-    async def added(self, plugins: Sequence[Path]) -> AsyncGenerator[Sequence[SkippedPlugin]]:
+    async def added(
+        self, plugins: Sequence[Path], tasks: TaskGroup
+    ) -> AsyncGenerator[Sequence[SkippedPlugin]]:
         """Serve more plugins while the context is open; several contexts may name the same one.
 
         Args:
             plugins: Their directories. Those that are served anyway are left alone.
+            tasks: Where they are removed if the caller is cancelled: another reload may first wait
+                for minutes until running calls have ended.
 
         Yields:
             Those that cannot be served, and why.
@@ -236,8 +241,15 @@ class PluginSet:
         finally:
             self._added -= Counter(new)  # which forgets those that are not wanted any more
             if not new <= self._added.keys():
-                with anyio.CancelScope(shield=True):  # bounded: nothing new is let in
-                    await self.reload()
+                removed = anyio.Event()
+                tasks.start_soon(self._remove, removed)
+                await removed.wait()
+
+    async def _remove(self, removed: anyio.Event) -> None:
+        try:
+            await self._try_reload()
+        finally:
+            removed.set()
 
     @property
     def _sources(self) -> Sources:

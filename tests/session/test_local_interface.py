@@ -292,6 +292,7 @@ class WithBrowser:
         self.browser = self
         self.internals = self
         self.plugin_set = self
+        self.tasks = None  # has nothing to remove
         self._opens = opens
         self.bridge = SignedOut()
         self.bridge.is_signed_in = True
@@ -300,7 +301,9 @@ class WithBrowser:
         self.registry.set_plugins([a_manifest(a_tool("send"))])
 
     @asynccontextmanager
-    async def added(self, _plugins: Sequence[Path]) -> AsyncGenerator[list[SkippedPlugin]]:
+    async def added(
+        self, _plugins: Sequence[Path], _tasks: None
+    ) -> AsyncGenerator[list[SkippedPlugin]]:
         yield []
 
     async def reopen(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from anyio.abc import TaskGroup
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import stage_extension
@@ -254,6 +255,43 @@ async def test_what_a_cancelled_reload_has_not_done_is_done_by_the_next(
         await plugins.reload()
     assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
     assert (await plugins.reload()).changed == ("chat",)
+    assert [tool.listing.name for tool in registry.tools] == ["chat_read"]
+
+
+async def test_who_added_a_plugin_can_be_cancelled_while_another_reload_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat, mail = build(tmp_path / "chat"), build(tmp_path / "mail", name="mail")
+    plugins = PluginSet([chat], load_settings(), reviews=Reviews(tmp_path / "reviews"))
+    registry = await serve(plugins, tmp_path)
+    added, waiting, go_on, ended = anyio.Event(), anyio.Event(), anyio.Event(), anyio.Event()
+    adding = anyio.CancelScope()
+
+    async def wait(*_: object, **__: object) -> None:
+        waiting.set()
+        await go_on.wait()
+
+    async def add(tasks: TaskGroup) -> None:
+        with adding:
+            async with plugins.added([mail], tasks):
+                added.set()
+                await anyio.sleep_forever()
+        ended.set()
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(add, tasks)
+            await added.wait()
+            monkeypatch.setattr(FakeBridge, "sync_plugins", wait)
+            build(chat, tools=tools_json(a_tool("read")))
+            tasks.start_soon(plugins.reload)
+            await waiting.wait()
+            adding.cancel()
+            with anyio.move_on_after(2):
+                await ended.wait()
+            is_over = ended.is_set()
+            go_on.set()
+    assert is_over
     assert [tool.listing.name for tool in registry.tools] == ["chat_read"]
 
 
