@@ -188,6 +188,8 @@ class TrafficRecorder:
             self._driver.run(self._read(request, failure=request.failure or "net::ERR_FAILED"))
 
     def _read(self, request: Any, failure: str | None = None) -> Steps:
+        if request not in self._open:
+            return  # the recorder has stopped before this began
         number, started = self._open[request]
         try:
             if self._skip(request):

@@ -76,3 +76,18 @@ def test_requests_are_in_the_order_in_which_pages_made_them() -> None:
         "open",
     ]
     assert [each.started for each in exchanges[:2]] == [2.0, 1.0]
+
+
+def test_a_request_that_ends_just_before_the_recorder_stops_is_recorded_once() -> None:
+    context = Context()
+    later: list[Steps] = []
+    recorder = TrafficRecorder(context, SimpleNamespace(run=later.append))
+    context.report("request", only := Request("https://chat.example/channels", 1_000.0))
+    context.report("requestfailed", only)
+
+    exchanges, _ = recorder.stop()
+    for steps in later:  # the driver runs them when the event loop does
+        at_once(steps)
+
+    assert [each.request.url for each in exchanges] == [only.url]
+    assert recorder.count == 0
