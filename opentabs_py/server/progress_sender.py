@@ -79,6 +79,7 @@ class ProgressSender(CallObserver):
         # Created with the sending task, so a call that reports nothing has none.
         self._fed: anyio.Event | None = None
         self._sending = anyio.Lock()
+        self._reporting = anyio.CancelScope()  # what is sent without a timeout
         # Over the wire, a client without a token receives nothing; one in this process needs none.
         # Over stdio, which has no HTTP request, the transport waits until the client has read it.
         token = (ctx.meta or {}).get("progress_token")
@@ -145,8 +146,9 @@ class ProgressSender(CallObserver):
         while True:
             self._fed = anyio.Event()
             async with self._sending:
-                await self._send_logs()
-                await self._send(self._filter.drain(anyio.current_time()))
+                with anyio.CancelScope() as self._reporting:
+                    await self._send_logs()
+                    await self._send(self._filter.drain(anyio.current_time()))
                 await self._send_updates()
             next_time = self._filter.next_time()
             with anyio.CancelScope(deadline=inf if next_time is None else next_time):
@@ -161,6 +163,7 @@ class ProgressSender(CallObserver):
                 await self._send_logs()
                 await self._send(self._filter.finish(anyio.current_time()))
         if self._feed:  # each update has its own timeout
+            self._reporting.cancel()  # or it could hold the lock for ever
             async with self._sending:
                 await self._send_updates()
         await anyio.sleep_until(self._sent_at + self._settle)
