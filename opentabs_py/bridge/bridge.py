@@ -30,6 +30,7 @@ from opentabs_py.errors import ChainError
 
 logger = logging.getLogger(__name__)
 
+GOING_AWAY = 1001  # RFC 6455, section 7.4.1
 REMOVED_WITHIN = 1.0  # s; takes tens of ms
 RELOAD_WITHIN = 15.0  # s; a reload of the extension takes 0.3 s, on a loaded machine several
 
@@ -237,6 +238,9 @@ class Bridge:
         self.tabs.has_browser = False
         self.tabs.owners.reconnected(self._numbers, ())
         self.calls.handle_browser_gone()
+        if self._connection is not None:  # its socket may close later, or much later
+            self._connection.start_close(GOING_AWAY, "the browser has exited")
+            self.handle_disconnected(self._connection)
         self._notify()
 
     async def bring(self) -> None:

@@ -545,6 +545,20 @@ async def test_a_call_relaunches_a_browser_that_has_exited_before_its_socket_clo
         assert await caller.outcome() == 1
 
 
+async def test_a_call_fails_at_once_once_the_browser_has_exited_even_if_its_socket_is_open() -> (
+    None
+):
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        bridge.handle_browser_gone()
+        with pytest.raises(ChainError, match="not connected"), anyio.fail_after(5):
+            await bridge.call(TARGET, "send", CALL)
+        socket.hang_up()
+        await until_all_wait()
+        assert not bridge.connected
+
+
 async def test_a_browser_that_exits_each_time_is_not_relaunched_for_ever() -> None:
     bridge = a_bridge()
     launches: list[int] = []
