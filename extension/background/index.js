@@ -50,4 +50,5 @@ chrome.sidePanel.setPanelBehavior({ openPanelOnActionClick: true });
 chrome.alarms.create(RECONNECT_ALARM, { periodInMinutes: 0.5 });
 
 registry.restore();
+ownTabs.restore();
 link.start(router.sayHello, router.receive);

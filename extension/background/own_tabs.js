@@ -4,12 +4,28 @@
 
 const TITLE = "OpenTabs";
 const BLANK_WITHIN = 1000; // ms; an empty page takes a few
+const UNANSWERED = "unansweredTabs";
 
 /** @type {Map<number, () => void>} */
 const loading = new Map();
 
+/** @type {Set<number>} tabs that the server does not know of yet */
+const unanswered = new Set();
+
 /** @type {Promise<unknown>} */
 let last = Promise.resolve();
+
+/** Closes the tabs of a worker that died before it could tell the server of them. */
+export function restore() {
+  last = closeUnanswered().catch((error) => {
+    console.warn("OpenTabs: cannot close the tabs of an earlier worker:", error);
+  });
+}
+
+async function closeUnanswered() {
+  const { [UNANSWERED]: left } = await chrome.storage.session.get(UNANSWERED);
+  await Promise.all((Array.isArray(left) ? left : []).map(close));
+}
 
 /**
  * Handles the end of a tab's loading.
@@ -20,7 +36,7 @@ export function loaded(tabId) {
 }
 
 /**
- * Opens an empty tab in the group.
+ * Opens an empty tab in the group; call `answered` once the server has been told of it.
  * @returns {Promise<number>} its id
  */
 export function open() {
@@ -28,6 +44,23 @@ export function open() {
   const opened = last.then(openNext);
   last = opened.catch(() => undefined);
   return opened;
+}
+
+/**
+ * The server knows of a tab, or it is closed.
+ * @param {number} tabId
+ */
+export function answered(tabId) {
+  unanswered.delete(tabId);
+  return storeUnanswered();
+}
+
+async function storeUnanswered() {
+  try {
+    await chrome.storage.session.set({ [UNANSWERED]: [...unanswered] });
+  } catch (error) {
+    console.warn("OpenTabs: cannot store which tabs are new:", error);
+  }
 }
 
 /**
@@ -61,6 +94,8 @@ async function openNext() {
   if (tab?.id === undefined) {
     throw new Error("the browser opened no tab");
   }
+  unanswered.add(tab.id);
+  await storeUnanswered();
   await untilLoaded(tab.id);
   try {
     await put(tab.id, tab.windowId, group?.id);

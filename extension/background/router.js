@@ -238,7 +238,12 @@ async function answerOpen(id, url) {
     return;
   }
   try {
-    await (isSent ? ownTabs.show(tabId, url) : ownTabs.close(tabId)); // the server would not know of it
+    if (isSent) {
+      await Promise.all([ownTabs.answered(tabId), ownTabs.show(tabId, url)]);
+    } else {
+      await ownTabs.close(tabId); // the server would not know of it
+      await ownTabs.answered(tabId);
+    }
   } catch (error) {
     console.warn("OpenTabs: a tab was closed as soon as it was open:", error);
   }
