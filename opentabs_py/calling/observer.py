@@ -12,7 +12,10 @@ logger = logging.getLogger(__name__)
 
 
 class CallObserver:
-    """Is notified of what a call does; override what you need. No method may block or raise."""
+    """Is notified of what a call does; override what you need.
+
+    No method may block. What one raises is logged.
+    """
 
     def on_sent(self) -> None:
         """Handle that the call is on its way to its tool."""

@@ -1,5 +1,6 @@
 """A served tool, wherever it runs: what clients see of it, and how to call it."""
 
+import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from opentabs_py.core.trace.recorder import CallRecording
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser
     from mcp import types
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,23 +269,26 @@ class ToolCall:
 
     def notify_sent(self) -> None:
         """Notify the observers that the call is on its way."""
-        for observer in self.observers:
-            observer.on_sent()
+        self._notify(lambda observer: observer.on_sent())
 
     def notify_waiting(self, why: str) -> None:
         """Notify the observers that the call waits for the user."""
-        for observer in self.observers:
-            observer.on_waiting(why)
+        self._notify(lambda observer: observer.on_waiting(why))
 
     def notify_progress(self, reports: Sequence[ProgressReport]) -> None:
         """Pass a batch of reports to the observers."""
-        for observer in self.observers:
-            observer.on_reports(reports)
+        self._notify(lambda observer: observer.on_reports(reports))
 
     def notify_log(self, entries: Sequence[LogEntry]) -> None:
         """Pass log entries to the observers."""
+        self._notify(lambda observer: observer.on_log(entries))
+
+    def _notify(self, notify: Callable[[CallObserver], None]) -> None:
         for observer in self.observers:
-            observer.on_log(entries)
+            try:
+                notify(observer)
+            except Exception:  # a bug of the observer's, for which no call should end
+                logger.exception("An observer of a call failed")
 
 
 class Tool(Protocol):

@@ -254,7 +254,7 @@ class Fleet:
             if not found.done():
                 self._queue.check(waiting)
                 await self._wait_for_place(waiting, place, found, until)
-        except BaseException:  # cancelled, refused, or an observer of the call raised it
+        except BaseException:  # cancelled or refused
             if not found.done():
                 self._queue.discard(waiting)
             elif found.exception() is None:

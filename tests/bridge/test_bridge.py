@@ -1,6 +1,7 @@
 """The bridge, with a hand-written extension at the other end of its socket."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.link import MOST_SILENT
-from opentabs_py.calling.observer import ProgressObserver, instant
+from opentabs_py.calling.observer import CallObserver, ProgressObserver, instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.chunks import WHOLE
 from opentabs_py.core.limits import Limits
@@ -481,6 +482,21 @@ async def test_the_error_of_a_tool_is_raised_with_its_fields() -> None:
         (raised,) = caught.value.exceptions
         assert isinstance(raised, ToolFailedError)
         assert raised.detail.code == "NOPE"
+
+
+class BrokenObserver(CallObserver):
+    def on_reports(self, _reports: Sequence[ProgressReport], /) -> None:
+        raise RuntimeError("broken")
+
+
+async def test_an_observer_that_raises_ends_neither_the_call_nor_the_connection() -> None:
+    bridge = a_bridge()
+    call = ToolCall({}, Limits(), (BrokenObserver(),))
+    said = [about_call("tool.progress", "", reports=[{"seq": 0}]), RESULT]
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        assert await call_and_answer(bridge, socket, call, *said) == {"sent": True}
+        assert bridge.connected
 
 
 async def test_every_report_arrives_in_order_before_the_value() -> None:
