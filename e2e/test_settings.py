@@ -51,7 +51,7 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
         with pytest.raises(CallError) as caught:
             await tabs.call("my_chat_config")
         assert caught.value.detail.code == "TAB_NOT_FOUND"
-        assert "http://127.0.0.1/*" in str(caught.value)
+        assert "Open http://127.0.0.1/," in str(caught.value)
 
         page = await tabs.context.new_page()
         await page.goto(f"{site}/page")

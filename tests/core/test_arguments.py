@@ -57,7 +57,7 @@ def test_an_unknown_argument_hides_no_other_violation() -> None:
 def test_a_refusal_names_the_tool() -> None:
     assert refusal({}).startswith("The arguments of chat_list do not match")
     assert refusal({"text": object()}).startswith("The arguments of chat_list do not match")
-    assert refusal({"text": "x" * 100}, limit=100).startswith("The arguments of chat_list take ")
+    assert refusal({"text": "x" * 100}, limit=100).startswith("The arguments of chat_list are ")
 
 
 def test_at_most_two_similar_names_are_suggested() -> None:
@@ -128,7 +128,7 @@ def test_null_for_a_required_or_an_unknown_argument_is_refused(name: str) -> Non
 
 
 def test_arguments_over_the_limit_are_refused() -> None:
-    assert "100 is the limit" in refusal({"text": "x" * 100}, limit=100)
+    assert "the limit is 100" in refusal({"text": "x" * 100}, limit=100)
 
 
 def test_arguments_of_just_the_limit_in_characters_are_read() -> None:
