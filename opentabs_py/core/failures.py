@@ -372,11 +372,13 @@ def not_ready(plugin: str, url: str, reason: str) -> ChainError:
 
     Not retryable: an agent that calls again and again does not sign its user in.
     """
+    advice = "Ask the user to sign in there, and call again when they have."
+    if reason.startswith("isReady() threw"):
+        advice += " If they are signed in, this is a bug in the plugin."
     return ChainError(
         ErrorDetail(
             codes.TAB_NOT_READY,
-            f"The plugin {plugin!r} is not ready in {url}: {reason}. "
-            "Ask the user to sign in there, and call again when they have.",
+            f"The plugin {plugin!r} is not ready in {url}: {reason}. {advice}",
             category="tab",
         )
     )

@@ -44,7 +44,7 @@ class ChangeNotifier:
             tools_change=self._subscribe is not None,
             has_streams=self._streams is not None,
         )
-        with self._ending.calls(self._handler.close):
+        with self._ending.on_stop(self._handler.close):
             return await self._handler(ctx, params)
 
     async def notify(self, session: ServerSession, subscribed: AbstractSet[str]) -> None:

@@ -16,7 +16,7 @@ class Ending:
         self._waiting: dict[object, Callable[[], object]] = {}
 
     @contextmanager
-    def calls(self, end: Callable[[], object]) -> Generator[None]:
+    def on_stop(self, end: Callable[[], object]) -> Generator[None]:
         """Call a function if the server stops while the context is open; it must not raise."""
         token = object()
         self._waiting[token] = end

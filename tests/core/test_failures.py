@@ -365,3 +365,10 @@ def test_a_call_that_someone_else_ended_names_them() -> None:
     error = failures.cancelled_by("the user, in the console")
     assert error.detail.code == "CANCELLED"
     assert str(error) == "The call was cancelled by the user, in the console."
+
+
+def test_only_an_is_ready_that_threw_may_be_a_bug_of_its_plugin() -> None:
+    threw = failures.not_ready("chat", "https://a/", "isReady() threw: TypeError: x is undefined")
+    assert str(threw).endswith("If they are signed in, this is a bug in the plugin.")
+    false = failures.not_ready("chat", "https://a/", "isReady() is not true")
+    assert "bug" not in str(false)
