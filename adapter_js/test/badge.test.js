@@ -6,7 +6,7 @@ import { showActivity, showState, TROUBLE } from "../../extension/background/bad
 /** @type {Record<string, any>} */
 const shown = {};
 globalThis.chrome = /** @type {any} */ ({
-  storage: { session: { set: (/** @type {any} */ items) => Object.assign(shown, items) } },
+  storage: { session: { set: async (/** @type {any} */ items) => Object.assign(shown, items) } },
   action: {
     setBadgeText: (/** @type {any} */ { text }) => Object.assign(shown, { text }),
     setBadgeTextColor: () => {},

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
+import { settled } from "./fakes.js";
 
 const OWN_TABS = "../../extension/background/own_tabs.js";
 
@@ -66,17 +67,19 @@ test("a tab that is closed before it has loaded leaves no timer", async () => {
   assert.equal(pending.size, 0);
 });
 
-test("a tab that the server was not told of is closed when the worker starts again", async () => {
+test("a tab that the server does not know is closed when the worker starts again", async () => {
   const first = await startWorker();
   await first.answered(await first.open());
   await first.open();
   assert.deepEqual([...open.keys()], [7, 8]);
   const next = await startWorker();
+  await settled();
+  assert.deepEqual(stored.unansweredTabs, [], "the worker after this one would close it again");
   assert.equal(await next.open(), 8);
   assert.deepEqual([...open.keys()], [7, 8]);
 });
 
-test("a tab that the server was told of stays open when the worker starts again", async () => {
+test("a tab that the server knows stays open when the worker starts again", async () => {
   const first = await startWorker();
   await first.answered(await first.open());
   await (await startWorker()).open();

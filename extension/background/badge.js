@@ -20,7 +20,9 @@ export function showState(state, why = "") {
   const text = why === "" ? state : `${state}: ${why}`;
   chrome.action.setTitle({ title: `OpenTabs: ${text}` });
   chrome.action.setBadgeText({ text: "" });
-  chrome.storage.session.set({ [TROUBLE]: why === "" ? "" : text });
+  chrome.storage.session.set({ [TROUBLE]: why === "" ? "" : text }).catch((error) => {
+    console.warn("OpenTabs: the side panel will not know why:", error);
+  });
 }
 
 /** @param {ActivityParams} activity */

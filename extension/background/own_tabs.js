@@ -24,7 +24,10 @@ export function restore() {
 
 async function closeUnanswered() {
   const { [UNANSWERED]: left } = await chrome.storage.session.get(UNANSWERED);
-  await Promise.all((Array.isArray(left) ? left : []).map(close));
+  if (Array.isArray(left) && left.length > 0) {
+    await Promise.all(left.map(close));
+    await storeUnanswered(); // or each worker after this one would close them again
+  }
 }
 
 /**
@@ -36,7 +39,7 @@ export function loaded(tabId) {
 }
 
 /**
- * Opens an empty tab in the group; call `answered` once the server has been told of it.
+ * Opens an empty tab in the group; call `answered` once the server knows it.
  * @returns {Promise<number>} its id
  */
 export function open() {

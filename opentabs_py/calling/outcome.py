@@ -9,6 +9,7 @@ from opentabs_py.errors import ErrorJson
 def outcome_json(
     seconds: float,
     *,
+    is_error: bool,
     content: Sequence[dict[str, Any]] = (),
     structured: dict[str, Any] | None = None,
     error: ErrorJson | None = None,
@@ -17,12 +18,13 @@ def outcome_json(
 
     Args:
         seconds: How long the call took.
+        is_error: Whether the call failed.
         content: The blocks of MCP content that a model reads.
         structured: The result for programs, if it is an object.
-        error: Why the call failed; None if it succeeded.
+        error: Why it failed, if that is known.
     """
     return {
-        "isError": error is not None,
+        "isError": is_error,
         "content": [*content],
         "structuredContent": structured,
         "error": error,

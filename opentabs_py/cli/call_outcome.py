@@ -21,7 +21,7 @@ def describe(error: OpenTabsError) -> ErrorJson:
 
 def failed_outcome(error: OpenTabsError, seconds: float) -> dict[str, Any]:
     """Return the outcome of a call that was never made."""
-    return outcome_json(seconds, error=describe(error))
+    return outcome_json(seconds, is_error=True, error=describe(error))
 
 
 def print_outcome(outcome: dict[str, Any], *, as_json: bool) -> None:

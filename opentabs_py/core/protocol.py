@@ -142,7 +142,7 @@ class WireError(Model):
 
 
 class LogEntry(Model):
-    """One log record of a plugin."""
+    """One log record of a plugin: how severe it is, its text, and when, in ms since the epoch."""
 
     level: Literal["debug", "info", "warning", "error"]
     message: Text

@@ -30,8 +30,7 @@ from opentabs_py.server.served_tools import ServedTools
 
 logger = logging.getLogger(__name__)
 
-
-CALLER_ENDED = "the tool that called it no longer waits for it"
+_CALLER_ENDED = "the tool that called it no longer waits for it"
 
 
 class _Running:
@@ -239,7 +238,7 @@ class ToolRegistry(ServedTools):
             client=client,
             client_name=client_name or (None if client is None else client.name),
             is_nested=is_nested,
-            cancellation=Cancellation(CALLER_ENDED) if is_nested else Cancellation(),
+            cancellation=Cancellation(_CALLER_ENDED) if is_nested else Cancellation(),
             call_id=call_id or new_call_id(),
         )
         is_traced = bool(self._ended) or (on_record is not None and traced)

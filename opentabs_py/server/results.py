@@ -31,10 +31,11 @@ def outcome_of(result: types.CallToolResult, seconds: float) -> tuple[dict[str, 
         result: What an MCP client received.
         seconds: How long the call took.
     """
-    meta: Mapping[str, Any] = (result.meta or {}) if result.is_error else {}
+    meta: Mapping[str, Any] = result.meta or {}
     document = result.model_dump(mode="json", by_alias=True, exclude_none=True)
     outcome = outcome_json(
         seconds,
+        is_error=result.is_error,
         content=document["content"],
         structured=result.structured_content,
         error=meta.get(ERROR_META_KEY),

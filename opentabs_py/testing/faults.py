@@ -41,10 +41,11 @@ class FaultInjector:
     """The `opentabs.faults` of a test.
 
     Each of the five message faults selects messages by `kind` (`tool.progress`, `tool.result`,
-    `tool.dispatch`, ...; on `mcp`, `notifications/progress` and so on; `kinds.py` lists them all),
-    then by `nth`, counted from 1, or by `when(text)`. Faults are tried in the order in which they
-    were injected, and the first match is applied. They end with the test, or with `clear()`. A
-    fault that affected no message fails the test, unless it is `optional`.
+    `tool.dispatch`, ...; on `mcp`, `notifications/progress` and so on; the error for an unknown
+    kind names those of its hop), then by `nth`, counted from 1, or by `when(text)`. Faults are
+    tried in the order in which they were injected, and the first match is applied. They end with
+    the test, or with `clear()`. A fault that affected no message fails the test, unless it is
+    `optional`.
 
     Attributes:
         seed: The seed of all randomness: which characters are corrupted, and `random`.
@@ -63,17 +64,23 @@ class FaultInjector:
         self._forget(0)
 
     def attach(self, session: OpenTabs, context: BrowserContext) -> None:
-        """Connect the injector to a session and its browser, as soon as these are running."""
+        """Connect the injector to a session and its browser, as soon as these are running.
+
+        For this package's own use.
+        """
         self._session = session
         self._context = context
 
     def begin(self, seed: int) -> None:
-        """Begin a test with no faults."""
+        """Begin a test with no faults. For this package's own use."""
         self.clear()
         self._thread.do(self._forget, seed)
 
     def note_console(self, text: str) -> None:
-        """Record a console message about faults in a page; ignore other messages."""
+        """Record a console message about faults in a page; ignore other messages.
+
+        For this package's own use.
+        """
         if text.startswith(_FIRED):
             epoch, number, direction, count = json.loads(text.removeprefix(_FIRED))
             if epoch >= self._began:  # a late one belongs to the previous test
@@ -90,7 +97,10 @@ class FaultInjector:
         return self.log_so_far()
 
     def log_so_far(self) -> FaultLog:
-        """Return the log, without asking pages for faults they have not reported yet."""
+        """Return the log, without asking pages for faults they have not reported yet.
+
+        For this package's own use.
+        """
         planted = [
             Planted(
                 rule, {name: fault_injection.ranges(sorted(fired)) for name, fired in by.items()}
@@ -103,6 +113,8 @@ class FaultInjector:
         """Return the faults that affected no message, although they are not optional.
 
         Pages report their faults with a short delay, so this waits for them.
+
+        For this package's own use.
         """
         until = monotonic() + REPORTED_WITHIN
         while unfired := [rule for rule in self._due if not self._fired[rule.number]]:
@@ -326,11 +338,17 @@ class FaultInjector:
         return self._lines[hop, direction].apply(hop, direction, kind, text)
 
     def wrap_socket(self, socket: Socket) -> Socket:
-        """Wrap a socket so that faults on the hop `websocket` apply to it."""
+        """Wrap a socket so that faults on the hop `websocket` apply to it.
+
+        For this package's own use.
+        """
         return FaultySocket(socket, partial(self._apply, "websocket"))
 
     def wrap_streams(self, transport: Transport) -> Transport:
-        """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them."""
+        """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them.
+
+        For this package's own use.
+        """
         return faulty_streams(transport, partial(self._apply, "mcp"))
 
     def _update_browser(self) -> None:

@@ -4,7 +4,7 @@ import pytest
 from mcp import types
 
 from opentabs_py.errors import ErrorDetail, ToolFailedError
-from opentabs_py.server.results import to_failed_result
+from opentabs_py.server.results import outcome_of, to_failed_result
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,8 @@ def test_an_error_shows_its_stack_only_if_it_has_one_and_is_to(
     texts = [each.text for each in result.content if isinstance(each, types.TextContent)]
     assert texts[0].startswith("[ERROR code=NOPE retryable=false] No.\n")
     assert texts[1:] == shown
+
+
+def test_a_failed_call_is_one_even_if_its_result_does_not_say_why() -> None:
+    outcome, failed = outcome_of(types.CallToolResult(content=[], is_error=True), 1.0)
+    assert (outcome["isError"], outcome["error"], failed) == (True, None, None)
