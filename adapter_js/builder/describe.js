@@ -98,8 +98,7 @@ function start() {
 function ask(worker, task) {
   return new Promise((resolve) => {
     /** @param {string} why */
-    const fail = (why) =>
-      resolve({ plugin: null, tools: [], problems: [{ file: task.entry, line: null, why }] });
+    const fail = (why) => resolve(unusable(task.entry, why));
     const timer = setTimeout(() => {
       fail(
         `was still being imported after ${WITHIN / 1000} s; only define the plugin at the top level ` +
@@ -111,9 +110,7 @@ function ask(worker, task) {
       resolve(description);
       worker.terminate(); // one of the plugin's timers could keep it running
     });
-    worker.once("error", (error) => {
-      fail(`threw an error that nothing catches while it was read: ${messageOf(error)}`);
-    });
+    worker.once("error", (error) => fail(`could not be read: ${messageOf(error)}`));
     worker.once("exit", () => {
       clearTimeout(timer);
       fail("exited the process while it was imported, which a plugin must not do");
@@ -127,9 +124,23 @@ if (!isMainThread && parentPort !== null) {
   process.setSourceMapsEnabled(true);
   process.on("unhandledRejection", () => {}); // from work that a probed callback started
   port.once("message", async (task) => {
+    // Answers at once: if the error ended the worker, the description could still come before it.
+    process.on("uncaughtException", (error) => {
+      const why = `threw an error that nothing catches while it was read: ${messageOf(error)}`;
+      port.postMessage(unusable(task.entry, why));
+    });
     port.postMessage(await read(task));
   });
   await import("zod"); // nearly every plugin imports it
+}
+
+/**
+ * @param {string} file
+ * @param {string} why
+ * @returns {Description}
+ */
+function unusable(file, why) {
+  return { plugin: null, tools: [], problems: [{ file, line: null, why }] };
 }
 
 /**
@@ -150,7 +161,7 @@ async function read({ file, root, entry }) {
   }
   const { plugin, problem } = instance(bundle.module.default);
   if (plugin === null) {
-    return { plugin: null, tools: [], problems: [{ file: entry, line: null, why: problem }] };
+    return unusable(entry, problem);
   }
   const problems = MEMBERS.filter((name) => typeof plugin[name] !== "function").map((name) => ({
     file: entry,
