@@ -247,7 +247,7 @@ async def client(request: pytest.FixtureRequest, tabs: OpenTabs) -> AsyncGenerat
 def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
     """The records of this test's calls, once they have ended."""
     kept: list[CallRecord] = []
-    end = tabs.registry.observe(kept.append)
+    end = tabs.observe(kept.append)
     yield kept
     end()
 

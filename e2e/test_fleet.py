@@ -489,7 +489,7 @@ async def test_the_opentelemetry_context_crosses_the_fleet(nats: Nats, tmp_path:
     with a_fleet(nats, tmp_path) as fleet:
 
         async def observe(tabs: OpenTabs, _worker: FleetWorker) -> None:
-            tabs.registry.observe(span_exporter(tracer_provider=provider))
+            tabs.observe(span_exporter(tracer_provider=provider))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(worker_in_this_process(fleet, observe))

@@ -337,7 +337,7 @@ async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
     running: OpenTabs, caplog: pytest.LogCaptureFixture
 ) -> None:
     records: list[CallRecord] = []
-    ignore = running.registry.observe(records.append)
+    ignore = running.registry.records.observe(records.append)
     with pytest.raises(ToolFailedError) as caught:
         await running.call("sdk_probe_broken")
     ignore()

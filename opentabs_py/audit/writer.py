@@ -23,7 +23,7 @@ MOST_CHARACTERS: Final = 32 * 1024 * 1024  # of their arguments, results and mes
 
 
 class AuditWriter:
-    """Writes calls to the audit; pass its `write` method to `ToolRegistry.observe`.
+    """Writes calls to the audit; pass its `write` method to `CallRecords.observe`.
 
     If the file cannot be written, calls wait for that, up to a bound; those beyond it are counted.
 

@@ -75,7 +75,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
         ):
             bar.say("Opening the demo chat")
             await tabs.open(site)
-            tabs.registry.observe(records.append)
+            tabs.observe(records.append)
             bar.say("Calling the tool")
             outcome, _ = await call_over_mcp(tabs.mcp_url, TOOL, ARGUMENTS, bar.update)
             received = time.time()

@@ -93,7 +93,7 @@ async def serve_session(
         if browser == "none" and tabs.needs_browser:
             _print_how_to_load(str(tabs.extension_dir), tabs.internals.guide_url)
         if settings.headed:
-            tabs.registry.observe(_log_call)
+            tabs.observe(_log_call)
         if settings.headed and beside is not None:
             await tabs.open(tabs.console_url())
         await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)

@@ -89,7 +89,7 @@ class Decisions:
         return {"counts": questions.answer(body.id, body.answer, by=BY)}
 
     async def _cancel(self, body: CancelBody) -> Mapping[str, Any]:
-        return {"counts": self.registry.cancel(body.call, by="the user, in the console")}
+        return {"counts": self.registry.running.cancel(body.call, by="the user, in the console")}
 
     async def _set_permission(self, body: PermissionBody) -> Mapping[str, Any]:
         try:

@@ -79,7 +79,9 @@ class Watch:
         they report is known, but not when they passed each hop.
         """
         ends = [
-            self._registry.observe(self._handle_end, on_start=self._handle_start, traced=False),
+            self._registry.records.observe(
+                self._handle_end, on_start=self._handle_start, traced=False
+            ),
             self._registry.subscribe(self._handle_tools),
             self._registry.gate.subscribe(self._handle_tools),
             self._questions.subscribe(self._handle_questions),
@@ -123,7 +125,7 @@ class Watch:
     @contextmanager
     def _looking(self) -> Generator[None]:
         """Let a page look while the context is open; its user can answer questions."""
-        end_tracing = self._registry.observe(_ignore)  # while it looks, calls are traced
+        end_tracing = self._registry.records.observe(_ignore)  # while it looks, calls are traced
         try:
             with self._questions.shown():
                 yield

@@ -184,7 +184,7 @@ class _Handlers:
         )
         call_id = new_call_id()
         stopped = failures.server_stopped(name, has_begun=True)
-        end = partial(self.registry.end, call_id, stopped, reason="the server stopped")
+        end = partial(self.registry.running.end, call_id, stopped, reason="the server stopped")
         with self.ending.on_stop(end):
             return await self._run(
                 tool or name, arguments, reporter, find_slot(ctx.request), call_id

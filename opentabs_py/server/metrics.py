@@ -119,7 +119,7 @@ class Exporter:
             tool = tools.get(name)
             return None if tool is None else tool.listing.owner
 
-        tools.observe(CallMetrics(self._registry, source.role, owner_of).observe)
+        tools.records.observe(CallMetrics(self._registry, source.role, owner_of).observe)
         self._registry.register(_State(source))
         self._source = source
 

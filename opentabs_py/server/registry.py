@@ -1,4 +1,4 @@
-"""Run the tools of a server: record their calls, ask before them, check their results."""
+"""Call the tools of a server: ask before their calls, and check their results."""
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -6,42 +6,28 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import anyio
-
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.check import OutputCheck
-from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.observer import CallObserver, ProgressObserver, Recorder, instant
+from opentabs_py.calling.observer import CallObserver, ProgressObserver
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import CallClient, Cancellation, Listing, Tool, ToolCall, new_call_id
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import codes, failures
 from opentabs_py.core.consent import Decision
-from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import visible
-from opentabs_py.core.trace.record import CallRecord, RecordSoFar
-from opentabs_py.core.trace.recorder import CallRecording
-from opentabs_py.errors import CallError, ChainError, ToolFailedError
+from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.errors import ChainError, ToolFailedError
 from opentabs_py.server.call_permits import CallPermits
+from opentabs_py.server.call_records import CallRecords
+from opentabs_py.server.running_calls import RunningCalls
 from opentabs_py.server.served_tools import ServedTools
 
 logger = logging.getLogger(__name__)
 
 _CALLER_ENDED = "the tool that called it no longer waits for it"
-
-
-class _Running:
-    """A running call, and the error that ended it, if its caller did not."""
-
-    __slots__ = ("cancellation", "error", "scope")
-
-    def __init__(self, cancellation: Cancellation) -> None:
-        self.cancellation = cancellation
-        self.scope = anyio.CancelScope()
-        self.error: CallError | None = None
 
 
 class ToolRegistry(ServedTools):
@@ -60,6 +46,8 @@ class ToolRegistry(ServedTools):
 
     Attributes:
         limits: The default timers of calls.
+        running: The calls that run now.
+        records: The records of calls.
         gate: Decides which calls may run. Tools that it turns off are not listed.
         output: Checks the values that tools return.
         debug: Send the stack traces of errors to MCP clients.
@@ -85,108 +73,16 @@ class ToolRegistry(ServedTools):
             pages, input_limit=input_limit, status=status, beside_pages=beside_pages, gate=gate
         )
         self.limits = limits
-        self._excerpts: dict[object, Excerpts] = {}  # the last counts
-        self._no_values = Excerpts()
+        self.running = RunningCalls()
+        self.records = CallRecords(pages.clock)
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self.read_stack: Callable[[str, str], Awaitable[str]] | None = None
         self.on_page_report: Callable[[str, str, ProgressReport], None] | None = None
-        self._clock = pages.clock
-        self._running: dict[str, _Running] = {}
-        self._started: Listeners[[RecordSoFar]] = Listeners("calls")
-        self._ended: Listeners[[CallRecord]] = Listeners("calls")
-        self._ended_untraced: Listeners[[CallRecord]] = Listeners("calls")
 
     def _list(self) -> None:
         self.output.clear()
         super()._list()
-
-    def observe(
-        self,
-        observer: Callable[[CallRecord], None],
-        *,
-        on_start: Callable[[RecordSoFar], None] | None = None,
-        traced: bool = True,
-    ) -> Callable[[], None]:
-        """Call a function with the record of every call that ends from now on, however it ends.
-
-        It is called before the caller gets the result, in the caller's task, and must not block.
-        Calls are traced if some observer wants that.
-
-        Args:
-            observer: Receives each record.
-            on_start: Called in the same way when a call begins, with a function that returns its
-                record so far.
-            traced: Whether the records should say when the call passed each hop, and without
-                `on_start`, what it reported and what its plugin logged. That costs each call some
-                time.
-
-        Returns:
-            A function that ends the observation.
-        """
-        ends = [(self._ended if traced else self._ended_untraced).subscribe(observer)]
-        if on_start is not None:
-            ends.append(self._started.subscribe(on_start))
-
-        def end() -> None:
-            for each in ends:
-                each()
-
-        return end
-
-    def keep_values(self, excerpts: Excerpts) -> Callable[[], None]:
-        """Keep arguments and results in the records of calls that begin from now on.
-
-        Args:
-            excerpts: Truncates them, and masks secrets.
-
-        Returns:
-            A function that stops this. If several callers ask for values, the most recent one's
-            excerpts apply.
-        """
-        token = object()
-        self._excerpts[token] = excerpts
-
-        def end() -> None:
-            self._excerpts.pop(token, None)
-
-        return end
-
-    @property
-    def running(self) -> int:
-        """How many calls run now, or wait for the user to allow them."""
-        return len(self._running)
-
-    def cancel(self, call_id: str, *, by: str) -> bool:
-        """End a running call; its tool is notified, and its caller receives an error.
-
-        Args:
-            call_id: The call's id.
-            by: Who ends it, for example "the user, in the console".
-
-        Returns:
-            Whether it was running.
-        """
-        return self.end(call_id, failures.cancelled_by(by), reason=f"cancelled by {by}")
-
-    def end(self, call_id: str, error: CallError, *, reason: str) -> bool:
-        """End a running call with an error; its tool is notified.
-
-        Args:
-            call_id: The call's id.
-            error: What its caller receives.
-            reason: What its tool receives.
-
-        Returns:
-            Whether it was running.
-        """
-        running = self._running.get(call_id)
-        if running is None:
-            return False
-        if running.error is None:
-            running.error, running.cancellation.reason = error, reason
-            running.scope.cancel()
-        return True
 
     async def call(
         self,
@@ -226,7 +122,7 @@ class ToolRegistry(ServedTools):
             ToolFailedError: The tool threw.
             BrokenResultError: Its value does not match its output schema; see `OutputCheck`.
         """
-        if call_id in self._running:
+        if call_id is not None and call_id in self.running:
             raise failures.id_in_use(call_id)
         found = self.get(tool) if isinstance(tool, str) else tool
         name = str(tool) if found is None else found.listing.name
@@ -241,64 +137,24 @@ class ToolRegistry(ServedTools):
             cancellation=Cancellation(_CALLER_ENDED) if is_nested else Cancellation(),
             call_id=call_id or new_call_id(),
         )
-        is_traced = bool(self._ended) or (on_record is not None and traced)
-        if not (is_traced or self._ended_untraced or on_record is not None):
-            return await self._run(found, name, call, allowed_by)
-        excerpts = next(reversed(self._excerpts.values()), None)
-        recording = CallRecording(
-            call_id=call.call_id,
-            name=name,
-            limits=call.limits,
-            now=instant(self._clock),
-            arguments=None if excerpts is None else arguments,
-            client=call.client_name,
-            excerpts=excerpts or self._no_values,
-            is_traced=is_traced,
-        )
-        # Whoever wants to know of its start may look at it while it runs.
-        is_watched = is_traced or bool(self._started)
-        recorders = (Recorder(recording, self._clock),) if is_watched else ()
-        call = replace(call, recording=recording, observers=(*recorders, *call.observers))
-        self._started.notify(lambda: recording.so_far(instant(self._clock)))
-        try:
-            value = await self._run(found, name, call, allowed_by)
-        except BaseException as error:
-            self._notify_ended(recording.fail(error, instant(self._clock)), on_record)
-            raise
-        self._notify_ended(recording.succeed(value, instant(self._clock)), on_record)
-        return value
-
-    def _notify_ended(
-        self, record: CallRecord, on_record: Callable[[CallRecord], None] | None
-    ) -> None:
-        if on_record is not None:
-            on_record(record)
-        self._ended.notify(record)
-        self._ended_untraced.notify(record)
+        run = partial(self._run, found, name, allowed_by)
+        return await self.records.record(name, call, run, on_record=on_record, traced=traced)
 
     async def _run(
-        self, tool: Tool | None, name: str, call: ToolCall, allowed_by: str | None
+        self, tool: Tool | None, name: str, allowed_by: str | None, call: ToolCall
     ) -> Any:
         if tool is None:
             raise self._unknown(name)
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
-        make = tool.prepare(call)
-        running = self._running[call.call_id] = _Running(call.cancellation)
-        value = None
+        make = partial(self._make, tool, call, allowed_by, tool.prepare(call))
         try:
-            with running.scope:
-                value = await self._make(tool, call, allowed_by, make)
+            value = await self.running.run(call, make)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)
             raise
-        finally:
-            del self._running[call.call_id]
-        if running.scope.cancelled_caught:
-            assert running.error is not None  # only `end` cancels it
-            raise running.error
         self.output.check(tool.listing, value)
         return value
 

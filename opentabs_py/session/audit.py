@@ -35,10 +35,10 @@ async def audited(
             yield from possible_secrets(plugin.manifest.config_schema, plugin.config)
 
     if settings.audit_values:
-        registry.keep_values(Excerpts(secrets))
+        registry.records.keep_values(Excerpts(secrets))
     retention = Retention(settings.audit_days, settings.audit_size)
     writer = AuditWriter(audit_file(), retention=retention, with_values=settings.audit_values)
-    end = registry.observe(writer.write, traced=False)
+    end = registry.records.observe(writer.write, traced=False)
     try:
         yield
     finally:

@@ -87,7 +87,10 @@ class ServerSource:
 
     def read(self) -> Values:
         """Return what it has and does now."""
-        return {metrics.RUNNING: self._session.registry.running, **_read_browsers(self._session)}
+        return {
+            metrics.RUNNING: len(self._session.registry.running),
+            **_read_browsers(self._session),
+        }
 
 
 class EndpointSource:

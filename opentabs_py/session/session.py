@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
+    from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.observers import Handler, Observers
     from opentabs_py.server.registry import ToolRegistry
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SET_IN_CONTEXT: Final = ("registry", "mcp_url", "extension_dir", "_server")
+_SET_IN_CONTEXT: Final = ("mcp_url", "extension_dir", "_server")
 _NOT_RUNNING: Final = (
     "The server is not running. Use it within its context: async with OpenTabs(...) as tabs."
 )
@@ -91,10 +92,8 @@ class OpenTabs:
         mcp_url: The URL that MCP clients connect to; set in the context, like the others.
         extension_dir: The extension that connects to this session: with `browser="none"`, the
             directory to load by hand.
-        registry: The tools, and every call: `registry.observe` receives the record of each.
     """
 
-    registry: ToolRegistry
     mcp_url: str
     extension_dir: Path
 
@@ -259,6 +258,11 @@ class OpenTabs:
         """The parts of the session. For this package's own use."""
         return self._server
 
+    @property
+    def registry(self) -> ToolRegistry:
+        """The tools, and their calls. For this package's own use."""
+        return self._server.registry
+
     def console_url(self, *, expires: bool = True) -> str:
         """Return a URL that opens the console, a web page that shows this session live.
 
@@ -338,6 +342,23 @@ class OpenTabs:
         if self._server.plugin_set.find(plugin) is None:
             raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
         return await self._server.start_page_url(plugin)
+
+    def observe(
+        self, observer: Callable[[CallRecord], None], *, traced: bool = True
+    ) -> Callable[[], None]:
+        """Call a function with the record of every call that ends from now on, however it ends.
+
+        It is called before the caller gets the result, in the caller's task, and must not block.
+
+        Args:
+            observer: Receives each record.
+            traced: Whether the records should say when the call passed each hop, what it reported,
+                and what its plugin logged. That costs each call some time.
+
+        Returns:
+            A function that ends the observation.
+        """
+        return self.registry.records.observe(observer, traced=traced)
 
     async def call(
         self,
@@ -428,7 +449,7 @@ class OpenTabs:
 
         if not self._keeps_records:
             self._keeps_records = True
-            self.registry.observe(keep_record, on_start=keep_start)
+            self.registry.records.observe(keep_record, on_start=keep_start)
         call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
         self._server.tasks.start_soon(call.run, self.registry, limits)
         await call.wait_sent()
@@ -507,7 +528,6 @@ class OpenTabs:
             browsers=self._browsers,
         )
         await server.start(stack, while_launching=self._while_launching)
-        self.registry = server.registry
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         self._python.observe(self.registry)
         for browser in self._browsers:

@@ -327,7 +327,7 @@ class SessionServer:
     async def _record_calls(self, stack: AsyncExitStack) -> None:
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
-            self.registry.observe(writer.write)
+            self.registry.records.observe(writer.write)
         if self._settings.audit:
             context = audited(self.registry, self._settings, self.plugin_set)
             await stack.enter_async_context(context)

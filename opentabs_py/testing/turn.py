@@ -245,7 +245,9 @@ class Turn:
         """Prepare the server for this test and record what it does; runs in its thread."""
         session = self._chain.session
         session.registry.limits = self._limits
-        end_observing = session.registry.observe(self._note_record, on_start=self._note_start)
+        end_observing = session.registry.records.observe(
+            self._note_record, on_start=self._note_start
+        )
         before = session.internals.bridge.on_log
 
         def note_log(params: LogParams) -> None:

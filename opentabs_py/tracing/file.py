@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class TraceWriter:
-    """Writes calls to a file; pass its `write` method to `ToolRegistry.observe`.
+    """Writes calls to a file; pass its `write` method to `CallRecords.observe`.
 
     An existing trace is appended to, and no file is ever overwritten. New files are readable only
     by their owner. Only one process may write to a file.

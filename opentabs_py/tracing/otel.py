@@ -23,7 +23,7 @@ SCOPE = "opentabs-py"
 def span_exporter(
     *, tracer_provider: "TracerProvider | None" = None
 ) -> Callable[[CallRecord], None]:
-    """Return a function for `ToolRegistry.observe` that turns calls into spans.
+    """Return a function for `CallRecords.observe` that turns calls into spans.
 
     It must run in the context in which the call was made, because the current span is the parent.
 

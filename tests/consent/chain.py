@@ -88,7 +88,7 @@ class Chain:
         )
         self.registry.set_plugins([self.manifest], {"chat": standing})
         self.records: list[CallRecord] = []
-        self.registry.observe(self.records.append)
+        self.registry.records.observe(self.records.append)
 
     async def call(self, tool: str = "chat_send", client: Client | None = None, **more: Any) -> Any:
         with anyio.fail_after(PATIENT):

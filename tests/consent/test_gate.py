@@ -416,12 +416,12 @@ async def test_a_user_can_end_a_running_call_and_its_caller_is_notified() -> Non
         tasks.start_soon(call)
         with anyio.fail_after(PATIENT):
             await chain.bridge.called.wait()
-        assert chain.registry.running == 1
-        assert chain.registry.cancel("c1", by="the user, in the console")
+        assert len(chain.registry.running) == 1
+        assert chain.registry.running.cancel("c1", by="the user, in the console")
     assert chain.bridge.cancelled.is_set()
     assert errors[0].detail.code == "CANCELLED"
     assert "the user, in the console" in errors[0].detail.message
-    assert not chain.registry.cancel("c1", by="the user")
+    assert not chain.registry.running.cancel("c1", by="the user")
     assert chain.records[0].outcome == "cancelled"
     [received] = chain.bridge.received
     assert received.call.cancellation.reason == "cancelled by the user, in the console"

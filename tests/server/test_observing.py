@@ -54,7 +54,7 @@ class Observed:
         self.registry = ToolRegistry(self.bridge.pages, limits=Limits(1.0, 2.0), input_limit=1000)
         self.registry.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
         self.records: list[CallRecord] = []
-        self.end = self.registry.observe(self.records.append)
+        self.end = self.registry.records.observe(self.records.append)
 
     async def call(self, name: str = "chat_send", **arguments: object) -> CallRecord:
         with anyio.fail_after(5):
@@ -79,7 +79,7 @@ async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records(
     observed = Observed(reports=[ProgressReport(0)])
     observed.end()
     records: list[CallRecord] = []
-    end = observed.registry.observe(records.append, traced=False)
+    end = observed.registry.records.observe(records.append, traced=False)
     await observed.registry.call("chat_send", {}, client_name="opentabs call")
     end()
     await observed.registry.call("chat_send", {})
@@ -106,7 +106,7 @@ async def test_a_caller_may_ask_for_the_record_while_nobody_observes(traced: boo
 async def test_both_kinds_of_observers_receive_the_record_of_a_traced_call() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     others: list[CallRecord] = []
-    observed.registry.observe(others.append, traced=False)
+    observed.registry.records.observe(others.append, traced=False)
     await observed.call()
     assert others == observed.records
     assert others[0].reports == 1
@@ -181,7 +181,7 @@ async def test_two_running_calls_cannot_have_the_same_id() -> None:
         def begin_another(_: RecordSoFar) -> None:
             tasks.start_soon(again)
 
-        observed.registry.observe(lambda _: None, on_start=begin_another)
+        observed.registry.records.observe(lambda _: None, on_start=begin_another)
         await observed.registry.call("chat_send", {}, call_id="mine")
     await observed.registry.call("chat_send", {}, call_id="mine")
     assert [record.outcome for record in observed.records] == ["succeeded"] * 2
@@ -212,7 +212,7 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     observed = Observed(value={"ok": 1})
     record = await observed.call(text="hi")
     assert (record.arguments, record.result) == (None, None)
-    end = observed.registry.keep_values(Excerpts(lambda: ["my secret"]))
+    end = observed.registry.records.keep_values(Excerpts(lambda: ["my secret"]))
     record = await observed.call(text="hi, my secret")
     assert (record.arguments, record.result) == ('{"text":"hi, •••"}', '{"ok":1}')
     end()
@@ -222,8 +222,8 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
 
 async def test_values_are_kept_as_whoever_asked_last_and_still_wants_them() -> None:
     observed = Observed()
-    end_first = observed.registry.keep_values(Excerpts(lambda: ["the first"]))
-    end_last = observed.registry.keep_values(Excerpts(lambda: ["the last"]))
+    end_first = observed.registry.records.keep_values(Excerpts(lambda: ["the first"]))
+    end_last = observed.registry.records.keep_values(Excerpts(lambda: ["the last"]))
     end_first()
     record = await observed.call(text="the first, the last")
     assert record.arguments == '{"text":"the first, •••"}'
@@ -251,8 +251,8 @@ async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
     def fail(_record: CallRecord) -> None:
         raise RuntimeError("an observer's own bug")
 
-    observed.registry.observe(fail)
-    observed.registry.observe(others.append)
+    observed.registry.records.observe(fail)
+    observed.registry.records.observe(others.append)
     with caplog.at_level(logging.ERROR):
         await observed.call()
     assert others == observed.records
@@ -261,7 +261,7 @@ async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
 
 async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
     observed, started = Observed(), list[RecordSoFar]()
-    end = observed.registry.observe(lambda _record: None, on_start=started.append)
+    end = observed.registry.records.observe(lambda _record: None, on_start=started.append)
     observed.bridge.hangs = True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(observed.registry.call, "chat_send", {})
@@ -279,7 +279,7 @@ async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
 
 async def test_ending_an_observation_twice_is_harmless() -> None:
     observed, others = Observed(), list[CallRecord]()
-    observed.registry.observe(others.append)
+    observed.registry.records.observe(others.append)
     observed.end()
     observed.end()
     await observed.registry.call("chat_send", {})
@@ -291,7 +291,7 @@ async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_lef
     registry = ToolRegistry(pages_of(bridge), limits=Limits(5.0, 9.0), input_limit=1000)
     registry.set_plugins([a_manifest(a_tool("send"))])
     records: list[CallRecord] = []
-    registry.observe(records.append)
+    registry.records.observe(records.append)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
         tasks.start_soon(registry.call, "chat_send", {})
@@ -318,7 +318,7 @@ async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
     observed = Observed(value={"sent": True})
-    observed.registry.observe(span_exporter(tracer_provider=provider))
+    observed.registry.records.observe(span_exporter(tracer_provider=provider))
     server = create_mcp_server(observed.registry, version="1")
     async with Client(server, mode=mode) as client:
         with anyio.fail_after(5):

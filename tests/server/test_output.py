@@ -65,7 +65,7 @@ async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() 
 async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_one() -> None:
     served = serving({"n": "one"}, strict=True)
     records: list[CallRecord] = []
-    served.registry.observe(records.append)
+    served.registry.records.observe(records.append)
     with pytest.raises(
         BrokenResultError, match="does not match its output schema: at n: "
     ) as caught:

@@ -75,7 +75,7 @@ async def test_the_limits_of_a_tool_are_those_of_its_calls() -> None:
     host = ToolHost(AlarmClock(), Limits(1.0, 2.0), 1000)
     registry.set_tools(PythonTools([wait], host).tools)
     records: list[CallRecord] = []
-    registry.observe(records.append)
+    registry.records.observe(records.append)
     await registry.call("wait", {})
     assert records[0].limits == Limits(7.0, 8.0)
 
@@ -197,7 +197,7 @@ async def test_a_tool_of_exactly_that_name_is_called_before_a_plugins_and_said_t
 async def test_a_call_by_the_other_name_is_recorded_and_checked_by_the_listed_one() -> None:
     registry, bridge = a_registry()
     records: list[CallRecord] = []
-    registry.observe(records.append)
+    registry.records.observe(records.append)
     registry.output.strict = True
     bridge.value = {}
     await registry.call("chat__send", {"text": "hi"})

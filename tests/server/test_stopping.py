@@ -92,7 +92,7 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
     bridge.hangs = True
     served, ending = Served(bridge), Ending()
     records: list[CallRecord] = []
-    served.registry.observe(records.append)
+    served.registry.records.observe(records.append)
     results: list[types.CallToolResult] = []
     server = create_mcp_server(served.registry, version="1", ending=ending)
     with anyio.fail_after(PATIENT):

@@ -138,7 +138,7 @@ async def test_what_pages_ask_of_our_own_server_is_not_recorded() -> None:
 
 async def test_after_its_end_nothing_is_recorded() -> None:
     rig = Rig()
-    rig.registry.keep_values(WholeValues())
+    rig.registry.records.keep_values(WholeValues())
     recorder = await rig.start()
     await rig.registry.call("chat_send", {"text": "during"})
     recording = await recorder.stop()
@@ -150,7 +150,7 @@ async def test_after_its_end_nothing_is_recorded() -> None:
 async def test_after_its_end_the_values_of_calls_are_no_longer_kept() -> None:
     rig = Rig()
     records: list[CallRecord] = []
-    rig.registry.observe(records.append)
+    rig.registry.records.observe(records.append)
     recorder = await rig.start()
     await rig.registry.call("chat_send", {"text": "during"})
     await recorder.stop()

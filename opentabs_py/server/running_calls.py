@@ -1,0 +1,85 @@
+"""The calls of a server that run now, each of which can be ended."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+
+from opentabs_py.calling.tool import Cancellation, ToolCall
+from opentabs_py.core import failures
+from opentabs_py.errors import CallError
+
+
+class _Running:
+    """A running call, and the error that ended it, if its caller did not."""
+
+    __slots__ = ("cancellation", "error", "scope")
+
+    def __init__(self, cancellation: Cancellation) -> None:
+        self.cancellation = cancellation
+        self.scope = anyio.CancelScope()
+        self.error: CallError | None = None
+
+
+class RunningCalls:
+    """The calls that run now, or wait for the user to allow them, by their ids."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, _Running] = {}
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._calls)
+
+    def __contains__(self, call_id: str) -> bool:
+        """Return whether a call runs."""
+        return call_id in self._calls
+
+    def cancel(self, call_id: str, *, by: str) -> bool:
+        """End a running call; its tool is notified, and its caller receives an error.
+
+        Args:
+            call_id: The call's id.
+            by: Who ends it, for example "the user, in the console".
+
+        Returns:
+            Whether it was running.
+        """
+        return self.end(call_id, failures.cancelled_by(by), reason=f"cancelled by {by}")
+
+    def end(self, call_id: str, error: CallError, *, reason: str) -> bool:
+        """End a running call with an error; its tool is notified.
+
+        Args:
+            call_id: The call's id.
+            error: What its caller receives.
+            reason: What its tool receives.
+
+        Returns:
+            Whether it was running.
+        """
+        running = self._calls.get(call_id)
+        if running is None:
+            return False
+        if running.error is None:
+            running.error, running.cancellation.reason = error, reason
+            running.scope.cancel()
+        return True
+
+    async def run(self, call: ToolCall, make: Callable[[], Awaitable[Any]]) -> Any:
+        """Make a call and return its value.
+
+        Raises:
+            CallError: What ended it, or what `make` raised.
+        """
+        running = self._calls[call.call_id] = _Running(call.cancellation)
+        value = None
+        try:
+            with running.scope:
+                value = await make()
+        finally:
+            del self._calls[call.call_id]
+        if running.scope.cancelled_caught:
+            assert running.error is not None  # only `end` cancels it
+            raise running.error
+        return value
