@@ -86,15 +86,14 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
                 loop.call_soon_threadsafe(send.close)
 
     def wait() -> bool:
-        nonlocal has_yielded
         go_on.acquire()
-        has_yielded = False
         return not is_abandoned
 
     _start(work)
     try:
         async for item in receive:
             yield item
+            has_yielded = False  # from now on it runs, even if its thread is slow to wake
             go_on.release()
         if error is not None:
             raise error

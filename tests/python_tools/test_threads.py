@@ -59,11 +59,12 @@ async def test_a_generator_that_runs_when_its_consumer_stops_is_closed_when_it_y
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("opentabs_py.python_tools.threads.CLOSE_WITHIN", PATIENT * 2)
-    go_on, closed = threading.Event(), threading.Event()
+    runs_on, go_on, closed = threading.Event(), threading.Event(), threading.Event()
 
     def waits() -> Generator[int]:
         try:
             yield 1
+            runs_on.set()
             go_on.wait(PATIENT)
             yield 2
             raise AssertionError("continued")
@@ -77,13 +78,56 @@ async def test_a_generator_that_runs_when_its_consumer_stops_is_closed_when_it_y
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(consume)
-            await until_all_wait()
+            assert await anyio.to_thread.run_sync(runs_on.wait, PATIENT)
             tasks.cancel_scope.cancel()
         assert not closed.is_set()  # the consumer did not wait for it
         go_on.set()
         assert await anyio.to_thread.run_sync(closed.wait, PATIENT)
         await until_all_wait()
     assert caplog.messages == []
+
+
+class SlowToWake(threading.Semaphore):
+    """A semaphore whose waiter, as on a busy machine, does not run when it could.
+
+    Attributes:
+        runs: Set when it may run.
+    """
+
+    runs = threading.Event()
+
+    def acquire(self, blocking: bool = True, timeout: float | None = None) -> bool:
+        """Acquire it, and then wait."""
+        return super().acquire(blocking, timeout) and self.runs.wait(PATIENT)
+
+
+async def test_a_consumer_that_stops_before_its_generator_could_run_on_does_not_wait_for_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.python_tools.threads.CLOSE_WITHIN", PATIENT * 2)
+    monkeypatch.setattr(threading, "Semaphore", SlowToWake)
+    received, closed = anyio.Event(), threading.Event()
+
+    def counts() -> Generator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            closed.set()
+
+    async def consume() -> None:
+        async for _ in iterate_in_thread(counts()):
+            received.set()
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(consume)
+            await received.wait()
+            await until_all_wait()
+            tasks.cancel_scope.cancel()
+        assert not closed.is_set()
+        SlowToWake.runs.set()
+        assert await anyio.to_thread.run_sync(closed.wait, PATIENT)
 
 
 async def test_a_generator_that_fails_after_its_consumer_has_stopped_is_logged(
