@@ -43,7 +43,7 @@ class Served:
     ) -> None:
         self.bridge = bridge or FakeBridge(value={})
         self.registry = ToolRegistry(
-            self.bridge.pages, limits=Limits(), input_limit=1_000_000, strict_output=strict
+            self.bridge.pages, limits=Limits(), message_limit=1_000_000, strict_output=strict
         )
         self.serve("send")
         self.server = create_mcp_server(self.registry, version="1", pace=pace)

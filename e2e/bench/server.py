@@ -52,7 +52,7 @@ def create_ours() -> Server[Any]:
     tool = ManifestTool("echo", "Echo", "Give it back", None, "wrench", None, SCHEMA, None, None)
     plugin = PluginManifest("bench", "1", "Bench", "Bench", (), (), None, {}, (tool,), None)
     pages = cast("Pages", AtOnce())
-    registry = ToolRegistry(pages, limits=Limits(idle=30, ceiling=300), input_limit=MIB)
+    registry = ToolRegistry(pages, limits=Limits(idle=30, ceiling=300), message_limit=MIB)
     registry.set_plugins([plugin])
     return create_mcp_server(registry, version="0")
 

@@ -25,11 +25,11 @@ class PluginTool(InPageTool):
         pages: Where its calls run.
         plugin: The plugin it belongs to.
         tool: The plugin's description of it.
-        input_limit: The largest input, in characters of JSON.
+        message_limit: The longest input, in characters of JSON.
     """
 
     def __init__(
-        self, pages: Pages, plugin: PluginManifest, tool: ManifestTool, *, input_limit: int
+        self, pages: Pages, plugin: PluginManifest, tool: ManifestTool, *, message_limit: int
     ) -> None:
         super().__init__(pages)
         self.listing = listing_of(plugin, tool)
@@ -37,7 +37,7 @@ class PluginTool(InPageTool):
         self.plugin = plugin.name
         self._plugin = plugin
         self._name = tool.name
-        self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=input_limit)
+        self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=message_limit)
 
     @property
     def shown_as(self) -> tuple[str, str]:

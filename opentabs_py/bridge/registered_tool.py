@@ -26,12 +26,12 @@ class RegisteredPageTool(InPageTool):
     Args:
         pages: Where its calls run.
         tool: The tool as it is listed.
-        input_limit: The largest input, in characters of JSON.
+        message_limit: The longest input, in characters of JSON.
     """
 
     plugin = PAGE
 
-    def __init__(self, pages: Pages, tool: SiteTool, *, input_limit: int) -> None:
+    def __init__(self, pages: Pages, tool: SiteTool, *, message_limit: int) -> None:
         super().__init__(pages)
         self.tool = tool
         self.listing = Listing(
@@ -47,7 +47,7 @@ class RegisteredPageTool(InPageTool):
         )
         self.other_names = tool.other_names
         schema = {"type": "object", **tool.registered.input_schema}
-        self._arguments = ArgumentReader(tool.name, schema, limit=input_limit)
+        self._arguments = ArgumentReader(tool.name, schema, limit=message_limit)
 
     @property
     def shown_as(self) -> tuple[str, str]:

@@ -66,7 +66,7 @@ class TabRequests:
         params = protocol.TargetsParams()
         found = await self._ask(
             lambda number: protocol.TabsTargets(id=number, params=params),
-            protocol.Targets,
+            protocol.TabTargets,
             QUERY_WITHIN,
         )
         return [

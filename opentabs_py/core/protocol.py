@@ -373,7 +373,7 @@ class TabTarget(Model):
     last_used: Time
 
 
-class Targets(Model):
+class TabTargets(Model):
     """The tabs that have a page to debug."""
 
     tabs: list[TabTarget]

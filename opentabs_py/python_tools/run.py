@@ -54,7 +54,7 @@ class ToolHost:
     Attributes:
         clock: The clock of their timers.
         limits: The default timers.
-        message_limit: The largest input or value, in characters of JSON.
+        message_limit: The longest input or value, in characters of JSON.
         observers: The application's handlers.
         caller: Calls other tools for them; None before there is a server.
         streams: The streams they have opened.

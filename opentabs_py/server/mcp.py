@@ -22,9 +22,9 @@ from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import ClientConnection, ClientConnections, lifespan
 from opentabs_py.server.elicitation import ConsentAskedError, Retries, find_asker
 from opentabs_py.server.ending import Ending
-from opentabs_py.server.exposure import Listed
 from opentabs_py.server.long_results import LongResults
 from opentabs_py.server.progress_sender import ProgressSender
+from opentabs_py.server.ready_tools import ListedTools
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.resources import Resources
 from opentabs_py.server.results import result_of, to_error_result, to_result
@@ -57,7 +57,7 @@ def create_mcp_server(
     late_progress: bool = True,
     ending: Ending | None = None,
     output_schemas: bool = True,
-    listed: Listed | None = None,
+    listed: ListedTools | None = None,
     long_results: LongResults | None = None,
     on_client_gone: Callable[[str], None] = lambda _client: None,
     now: Callable[[], float] = anyio.current_time,

@@ -13,7 +13,7 @@ from opentabs_py.calling.tool import StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
 from opentabs_py.server.ending import Ending
-from opentabs_py.server.exposure import Listed
+from opentabs_py.server.ready_tools import ListedTools
 from opentabs_py.server.registry import ToolRegistry
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class McpSide:
         *,
         version: str,
         streams: StreamSource | None = None,
-        listed: Listed | None = None,
+        listed: ListedTools | None = None,
         on_client_gone: Callable[[str], None] = lambda _client: None,
     ) -> None:
         self._registry = registry

@@ -37,10 +37,10 @@ class ToolRegistry(ServedTools):
         pages: Where plugin tools run.
         limits: The default timers of calls.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
-        input_limit: The largest input, in characters of JSON.
+        message_limit: The longest input, in characters of JSON.
         strict_output: Fail calls whose value does not match the tool's output schema.
         debug: Send the stack traces of errors to MCP clients.
-        beside_pages: Tools of our own that are served whenever plugin tools are; with hands among
+        built_in: Tools of our own that are served whenever plugin tools are; with hands among
             them, always.
         gate: Decides which calls may run; by default, all may.
 
@@ -63,14 +63,14 @@ class ToolRegistry(ServedTools):
         *,
         limits: Limits,
         status: Callable[[str], PluginStatus] | None = None,
-        input_limit: int,
+        message_limit: int,
         strict_output: bool = False,
         debug: bool = False,
-        beside_pages: Sequence[Tool] = (),
+        built_in: Sequence[Tool] = (),
         gate: Gate | None = None,
     ) -> None:
         super().__init__(
-            pages, input_limit=input_limit, status=status, beside_pages=beside_pages, gate=gate
+            pages, message_limit=message_limit, status=status, built_in=built_in, gate=gate
         )
         self.limits = limits
         self.running = RunningCalls()

@@ -21,17 +21,17 @@ class RemoteTool:
     Args:
         fleet: The workers.
         entry: What they say of it.
-        input_limit: The largest input, in characters of JSON. A worker may have a smaller one.
+        message_limit: The longest input, in characters of JSON. A worker may have a smaller one.
     """
 
-    def __init__(self, fleet: "Fleet", entry: "Entry", *, input_limit: int) -> None:
+    def __init__(self, fleet: "Fleet", entry: "Entry", *, message_limit: int) -> None:
         self.listing = entry.listing
         self.limits = entry.limits
         owner, name = entry.listing.owner, entry.listing.name
         tool = name.removeprefix(mcp_name(owner, ""))
         self.other_names = qualified_names(owner, tool) if entry.listing.needs_tab else ()
         self._fleet = fleet
-        self._input_limit = input_limit
+        self._message_limit = message_limit
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Return the function that runs the tool in a worker; see `Tool.prepare`."""
@@ -39,7 +39,7 @@ class RemoteTool:
         if call.recording is not None:
             call.recording.resolve(owner, self.listing.name)
         name, needs_tab = self.listing.name, self.listing.needs_tab
-        check_size(name, call.arguments, limit=self._input_limit)
+        check_size(name, call.arguments, limit=self._message_limit)
         wanted = Wanted(
             owner,
             tab_id=read_tab_id(name, call.arguments) if needs_tab else None,

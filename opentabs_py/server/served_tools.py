@@ -38,9 +38,9 @@ class ServedTools:
 
     Args:
         pages: Where plugin tools run.
-        input_limit: The largest input, in characters of JSON.
+        message_limit: The longest input, in characters of JSON.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
-        beside_pages: Tools of our own that are served whenever plugin tools are; with hands among
+        built_in: Tools of our own that are served whenever plugin tools are; with hands among
             them, always.
         gate: Decides which calls may run; by default, all may.
 
@@ -52,17 +52,17 @@ class ServedTools:
         self,
         pages: Pages,
         *,
-        input_limit: int,
+        message_limit: int,
         status: Callable[[str], PluginStatus] | None = None,
-        beside_pages: Sequence[Tool] = (),
+        built_in: Sequence[Tool] = (),
         gate: Gate | None = None,
     ) -> None:
         self.gate = gate or Gate(AlarmClock(pages.clock), {consent.DEFAULT: "auto"})
         self._pages = pages
         self._status = status
-        self._input_limit = input_limit
-        self._beside_pages = {tool.listing.name: tool for tool in beside_pages}
-        self._has_hands = any(tool.listing.owner == HANDS for tool in beside_pages)
+        self._message_limit = message_limit
+        self._built_in = {tool.listing.name: tool for tool in built_in}
+        self._has_hands = any(tool.listing.owner == HANDS for tool in built_in)
         self._others: dict[str, Tool] = {}
         self._of_pages: list[OtherwiseNamed] = []
         self._registered: Sequence[OtherwiseNamed] | None = None
@@ -88,7 +88,7 @@ class ServedTools:
         """
         self._standings = standings
         self._of_pages = [
-            PluginTool(self._pages, manifest, tool, input_limit=self._input_limit)
+            PluginTool(self._pages, manifest, tool, message_limit=self._message_limit)
             for manifest in manifests
             for tool in manifest.tools
         ]
@@ -116,7 +116,7 @@ class ServedTools:
         others: dict[str, Tool] = {}
         for tool in tools:
             name, owner = tool.listing.name, tool.listing.owner
-            other = served.get(name) or others.get(name) or self._beside_pages.get(name)
+            other = served.get(name) or others.get(name) or self._built_in.get(name)
             if other is not None:
                 raise same_name(name, f"one from {other.listing.owner}, one from {owner}")
             others[name] = tool
@@ -134,8 +134,8 @@ class ServedTools:
     @property
     def own_names(self) -> Collection[str]:
         """The names of all tools but those that pages have registered themselves."""
-        beside = self._beside_pages.keys()
-        named = {each.listing.name for each in self._of_pages} | self._others.keys() | beside
+        built_in = self._built_in.keys()
+        named = {each.listing.name for each in self._of_pages} | self._others.keys() | built_in
         return named.union(*(each.other_names for each in self._of_pages))
 
     def _list(self) -> None:
@@ -143,8 +143,8 @@ class ServedTools:
         names = self._others
         of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
         is_needed = bool(of_pages) or self._registered is not None or self._has_hands
-        beside = self._beside_pages.values() if is_needed else ()
-        tools: list[Tool] = [*of_pages, *beside, *names.values()]
+        built_in = self._built_in.values() if is_needed else ()
+        tools: list[Tool] = [*of_pages, *built_in, *names.values()]
         if self._registered:
             ours = self.own_names
             registered = [each for each in self._registered if each.listing.name not in ours]

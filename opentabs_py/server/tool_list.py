@@ -12,7 +12,7 @@ from pydantic_core import from_json, to_json
 
 from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.core.text import shorten
-from opentabs_py.server.exposure import Listed
+from opentabs_py.server.ready_tools import ListedTools
 
 PAGE_META_KEY: Final = "opentabs/pageSize"
 _CURSOR: Final = re.compile(r"after:(?P<size>[0-9]{0,9}):(?P<name>.*)", re.DOTALL)
@@ -52,7 +52,7 @@ class ToolList:
         output_schemas: Whether to include the schemas of results.
     """
 
-    def __init__(self, listed: Listed, *, output_schemas: bool = True) -> None:
+    def __init__(self, listed: ListedTools, *, output_schemas: bool = True) -> None:
         self._listed = listed
         self._output_schemas = output_schemas
         self._made_of: Sequence[Tool] | None = None

@@ -15,8 +15,8 @@ from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.page_tools import PageReports
 from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.page_tools import browser_features
 from opentabs_py.session.seams import Seams
+from opentabs_py.session.webmcp import browser_features
 
 
 @dataclass(frozen=True, slots=True)

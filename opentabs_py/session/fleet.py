@@ -14,9 +14,9 @@ from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
-from opentabs_py.core.exposure import Exposure
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.limits import longest_body
+from opentabs_py.core.listed_plugins import ListedPlugins
 from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link
@@ -55,18 +55,18 @@ def tab_tools(fleet: Fleet) -> Sequence[Tool]:
     return [RemoteTabsList(fleet), RemoteTabsOpen(fleet), RemoteTabsClose(fleet)]
 
 
-def serve_remote_tools(fleet: Fleet, registry: ToolRegistry, *, input_limit: int) -> None:
+def serve_remote_tools(fleet: Fleet, registry: ToolRegistry, *, message_limit: int) -> None:
     """Serve the tools of the workers, as they come and go.
 
     Args:
         fleet: The workers.
         registry: Where to serve them.
-        input_limit: The largest input, in characters of JSON.
+        message_limit: The longest input, in characters of JSON.
     """
 
     def serve() -> None:
         registry.set_remote(
-            RemoteTool(fleet, entry, input_limit=input_limit) for entry in fleet.catalog.entries
+            RemoteTool(fleet, entry, message_limit=message_limit) for entry in fleet.catalog.entries
         )
 
     fleet.catalog.subscribe(serve)
@@ -89,11 +89,11 @@ class ReadyInFleet:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
 
-    def follow(self, exposure: Exposure, now: float) -> float:
-        """Show an exposure what is ready; return when to do so again, if that does not change."""
+    def follow(self, plugins: ListedPlugins, now: float) -> float:
+        """Pass on which plugins are ready; return when to do so again, if that does not change."""
         workers = self._fleet.directory.usable
         ready = (name for each in workers for name, count in each.total_ready.items() if count)
-        return exposure.follow(frozenset(ready), now)
+        return plugins.follow(frozenset(ready), now)
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change."""

@@ -25,12 +25,12 @@ from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin, compare_plugins
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.session.page_tools import page_spec
 from opentabs_py.session.plugin_log import PluginLog, log_changes
 from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.session.site_access import let_in
 from opentabs_py.session.staging import StagedPlugins, Stager
 from opentabs_py.session.standings import find_standings
+from opentabs_py.session.webmcp import page_spec
 
 logger = logging.getLogger(__name__)
 

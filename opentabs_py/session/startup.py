@@ -26,13 +26,13 @@ from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.errors import ConfigError, FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
-from opentabs_py.server.exposure import Ready, ReadyInPages, ReadyTools
 from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide, load
-from opentabs_py.server.page_tools import PageToolList
+from opentabs_py.server.page_tool_list import PageToolList
+from opentabs_py.server.ready_tools import Ready, ReadyInPages, ReadyTools
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
@@ -206,7 +206,7 @@ class SessionServer:
             await self._fleet.start(self.tasks)
         elif self._settings.webmcp:
             limit = self._settings.message_limit
-            self._page_tools = PageToolList(self.pages, self.registry, input_limit=limit)
+            self._page_tools = PageToolList(self.pages, self.registry, message_limit=limit)
             self._page_tools.refresh()
             self.tasks.start_soon(self._page_tools.run)
 
@@ -311,7 +311,7 @@ class SessionServer:
         registry = create_registry(
             self._settings, self.pages, tab_tools, clock=self._clock, status=status
         )
-        fleet.serve_remote_tools(self._fleet, registry, input_limit=self._settings.message_limit)
+        fleet.serve_remote_tools(self._fleet, registry, message_limit=self._settings.message_limit)
         return registry
 
     def _count_questions(self, stack: AsyncExitStack) -> None:

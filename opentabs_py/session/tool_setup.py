@@ -46,10 +46,10 @@ def create_registry(
     return ToolRegistry(
         pages,
         limits=settings.limits,
-        input_limit=settings.message_limit,
+        message_limit=settings.message_limit,
         strict_output=settings.strict_output,
         debug=settings.debug,
-        beside_pages=tab_tools,
+        built_in=tab_tools,
         status=status,
         gate=Gate(clock, settings.permissions, remember=_remember_permission),
     )

@@ -71,7 +71,7 @@ def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
 def a_tool(pages: Pages) -> RegisteredPageTool:
     reports = [each.page_tools for each in pages.bridges if each.page_tools is not None]
     [listed], _ = list_tools(reports, (), SchemaCache())
-    return RegisteredPageTool(pages, listed, input_limit=1000)
+    return RegisteredPageTool(pages, listed, message_limit=1000)
 
 
 def chosen(tool: RegisteredPageTool, client: str | None = None, **arguments: Any) -> int | None:

@@ -81,7 +81,7 @@ class Chain:
         self.bridge = bridge or FakeBridge(value={"sent": True})
         self.bridge.clock = alarms
         self.registry = ToolRegistry(
-            self.bridge.pages, limits=Limits(), input_limit=1_000_000, gate=self.gate
+            self.bridge.pages, limits=Limits(), message_limit=1_000_000, gate=self.gate
         )
         self.manifest = a_manifest(
             a_tool("send"), a_tool("read", annotations={"readOnlyHint": True})

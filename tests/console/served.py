@@ -57,7 +57,7 @@ class ServedConsole:
     ) -> None:
         self.clock = Clock()
         self.bridge = bridge or FakeBridge(value={"sent": True})
-        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), input_limit=1_000_000)
+        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), message_limit=1_000_000)
         manifest = a_manifest(a_tool("send", summary="Say it", group="Messages"))
         self.registry.set_plugins([manifest])
         self.plugins = PluginsOnDisk()

@@ -46,7 +46,7 @@ class Asking(Served):
         self.bridge = bridge or FakeBridge(value={"sent": True})
         self.gate = Gate(AlarmClock(), remember=self._remember)
         self.registry = ToolRegistry(
-            self.bridge.pages, limits=Limits(), input_limit=1_000_000, gate=self.gate
+            self.bridge.pages, limits=Limits(), message_limit=1_000_000, gate=self.gate
         )
         self.registry.set_plugins([a_manifest(a_tool("send"))], {"chat": "reviewed"})
         self.server = create_mcp_server(self.registry, version="1")

@@ -25,7 +25,7 @@ def double(number: int) -> int:
 
 
 def a_registry(*, python: bool, plugins: bool) -> ToolRegistry:
-    registry = ToolRegistry(FakeBridge().pages, limits=Limits(), input_limit=1000)
+    registry = ToolRegistry(FakeBridge().pages, limits=Limits(), message_limit=1000)
     if python:
         registry.set_tools(PythonTools([double], ToolHost(AlarmClock())).tools)
     if plugins:

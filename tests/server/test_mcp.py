@@ -32,7 +32,7 @@ STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 
 
 def a_client(bridge: FakeBridge, mode: str, *tools: Json) -> Client:
-    registry = ToolRegistry(bridge.pages, limits=Limits(), input_limit=1_000_000)
+    registry = ToolRegistry(bridge.pages, limits=Limits(), message_limit=1_000_000)
     registry.set_plugins([a_manifest(*(tools or [a_tool("send")]))])
     server = create_mcp_server(registry, version="1.2.3")
     return Client(server, mode="legacy" if mode == "legacy" else "auto")
@@ -204,7 +204,7 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
 
 async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
     """Send initialize, a call and a ping; return everything the server sends, in order."""
-    registry = ToolRegistry(bridge.pages, limits=Limits(), input_limit=1_000_000)
+    registry = ToolRegistry(bridge.pages, limits=Limits(), message_limit=1_000_000)
     registry.set_plugins([a_manifest(a_tool("send"))])
     server = create_mcp_server(registry, version="1.2.3")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}

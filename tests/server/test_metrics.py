@@ -51,8 +51,8 @@ class Exported:
         self.registry = ToolRegistry(
             self.bridge.pages,
             limits=Limits(),
-            input_limit=1000,
-            beside_pages=[LocalTabsList(self.bridge.pages)],
+            message_limit=1000,
+            built_in=[LocalTabsList(self.bridge.pages)],
         )
         self.registry.set_plugins([a_manifest(a_tool("send"))])
         self.exporter = Exporter()

@@ -51,7 +51,7 @@ class Observed:
         reports: Sequence[ProgressReport] = (),
     ) -> None:
         self.bridge = FakeBridge(value={} if value is None else value, error=error, reports=reports)
-        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(1.0, 2.0), input_limit=1000)
+        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(1.0, 2.0), message_limit=1000)
         self.registry.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
         self.records: list[CallRecord] = []
         self.end = self.registry.records.observe(self.records.append)
@@ -288,7 +288,7 @@ async def test_ending_an_observation_twice_is_harmless() -> None:
 
 async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_left() -> None:
     bridge = a_bridge()
-    registry = ToolRegistry(pages_of(bridge), limits=Limits(5.0, 9.0), input_limit=1000)
+    registry = ToolRegistry(pages_of(bridge), limits=Limits(5.0, 9.0), message_limit=1000)
     registry.set_plugins([a_manifest(a_tool("send"))])
     records: list[CallRecord] = []
     registry.records.observe(records.append)

@@ -34,10 +34,10 @@ SCHEMA = {
 
 
 def a_registry(
-    *manifests: PluginManifest, input_limit: int = 1_000_000
+    *manifests: PluginManifest, message_limit: int = 1_000_000
 ) -> tuple[ToolRegistry, FakeBridge]:
     bridge = FakeBridge(value={"sent": True})
-    registry = ToolRegistry(bridge.pages, limits=Limits(1.0, 2.0), input_limit=input_limit)
+    registry = ToolRegistry(bridge.pages, limits=Limits(1.0, 2.0), message_limit=message_limit)
     registry.set_plugins(manifests or [a_manifest(a_tool("send", input_schema=SCHEMA))])
     return registry, bridge
 
@@ -90,7 +90,7 @@ async def test_the_stack_of_an_error_is_that_of_the_plugins_source_and_is_logged
 
     error = ToolFailedError(ErrorDetail(code, "No.", stack="at adapter.js:1"))
     bridge = FakeBridge(error=error)
-    registry = ToolRegistry(bridge.pages, limits=Limits(1.0, 2.0), input_limit=1000)
+    registry = ToolRegistry(bridge.pages, limits=Limits(1.0, 2.0), message_limit=1000)
     registry.set_plugins([a_manifest(a_tool("send"))])
     registry.read_stack = read_stack
     with pytest.raises(ToolFailedError) as caught, caplog.at_level("DEBUG"):
@@ -246,7 +246,7 @@ async def test_a_single_instance_is_not_asked_for() -> None:
 
 async def test_arguments_over_the_limit_are_refused_and_those_at_it_accepted() -> None:
     size = len('{"text":"hi"}')
-    registry, bridge = a_registry(input_limit=size)
+    registry, bridge = a_registry(message_limit=size)
     assert await registry.call("chat_send", {"text": "hi"}) == {"sent": True}
     error = await refused(registry, "chat_send", {"text": "hi!"})
     assert error.detail.code == "INPUT_TOO_LARGE"
@@ -255,7 +255,7 @@ async def test_arguments_over_the_limit_are_refused_and_those_at_it_accepted() -
 
 
 async def test_the_limit_counts_characters_whatever_bytes_they_take() -> None:
-    registry, _bridge = a_registry(input_limit=len('{"text":"日本"}'))
+    registry, _bridge = a_registry(message_limit=len('{"text":"日本"}'))
     assert await registry.call("chat_send", {"text": "日本"}) == {"sent": True}
     error = await refused(registry, "chat_send", {"text": "日本語"})
     assert error.detail.code == "INPUT_TOO_LARGE"

@@ -30,7 +30,7 @@ class FakeFleet:
 
 def a_tool(limit: int) -> RemoteTool:
     fleet = cast("Fleet", FakeFleet())
-    return RemoteTool(fleet, Entry(LISTING, limits=None), input_limit=limit)
+    return RemoteTool(fleet, Entry(LISTING, limits=None), message_limit=limit)
 
 
 async def test_arguments_over_the_limit_are_sent_to_no_worker_and_those_at_it_are() -> None:

@@ -40,7 +40,7 @@ def add() -> int:
 def a_registry(bridge: Bridge) -> ToolRegistry:
     pages = pages_of(bridge)
     return ToolRegistry(
-        pages, limits=Limits(), input_limit=1_000, beside_pages=[LocalTabsList(pages)]
+        pages, limits=Limits(), message_limit=1_000, built_in=[LocalTabsList(pages)]
     )
 
 

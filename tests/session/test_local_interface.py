@@ -297,7 +297,7 @@ class WithBrowser:
         self.bridge = SignedOut()
         self.bridge.is_signed_in = True
         self.bridge.tabs.update([], anyio.current_time())
-        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), input_limit=1_000_000)
+        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), message_limit=1_000_000)
         self.registry.set_plugins([a_manifest(a_tool("send"))])
 
     @asynccontextmanager

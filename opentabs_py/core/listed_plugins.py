@@ -10,7 +10,7 @@ NO_PLUGINS: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class Exposure:
+class ListedPlugins:
     """Follows the tabs, without following every flicker of theirs.
 
     A plugin is listed once it is ready in a tab. From then on, a tab in which it is not ready yet
@@ -21,15 +21,15 @@ class Exposure:
         apart: Seconds between two changes of the list.
 
     Attributes:
-        shown: The plugins that are listed; another object whenever they change.
+        names: The plugins that are listed; another object whenever they change.
     """
 
     rest: float = 0.25
     apart: float = 1.0  # a client reads the whole list after each change
-    shown: frozenset[str] = NO_PLUGINS
+    names: frozenset[str] = NO_PLUGINS
     _wanted: frozenset[str] = NO_PLUGINS
     _wanted_since: float = -inf
-    _shown_since: float = -inf
+    _changed_at: float = -inf
 
     def step(self, tabs: Tabs | JoinedTabs, now: float) -> float:
         """Handle the state of the tabs; return when to do so again, if they do not change."""
@@ -42,12 +42,12 @@ class Exposure:
         """Handle which plugins work now; return when to do so again, if that does not change."""
         if wanted != self._wanted:
             self._wanted, self._wanted_since = wanted, now
-        if wanted == self.shown:
+        if wanted == self.names:
             return inf
-        due = max(self._wanted_since + self.rest, self._shown_since + self.apart)
+        due = max(self._wanted_since + self.rest, self._changed_at + self.apart)
         if now < due:
             return due
-        self.shown, self._shown_since = wanted, now
+        self.names, self._changed_at = wanted, now
         return inf
 
     def _find(self, tabs: Tabs | JoinedTabs) -> frozenset[str]:
@@ -55,4 +55,4 @@ class Exposure:
         ready = {name for name, state in states if state.readiness == "ready"}
         coming = {name for name, state in states if state.readiness == "pending"}
         coming.update(*(tab.plugins for tab in tabs.loading))
-        return frozenset(ready | (coming & self.shown))
+        return frozenset(ready | (coming & self.names))

@@ -8,10 +8,10 @@ import anyio
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import Tool
-from opentabs_py.core.exposure import Exposure
+from opentabs_py.core.listed_plugins import ListedPlugins
 
 
-class Listed(Protocol):
+class ListedTools(Protocol):
     """The tools that clients see in a list."""
 
     @property
@@ -27,8 +27,8 @@ class Listed(Protocol):
 class Ready(Protocol):
     """Where plugins are ready: in the tabs of browsers, or in the workers of a fleet."""
 
-    def follow(self, exposure: Exposure, now: float) -> float:
-        """Show an exposure what is ready; return when to do so again, if that does not change."""
+    def follow(self, plugins: ListedPlugins, now: float) -> float:
+        """Pass on which plugins are ready; return when to do so again, if that does not change."""
         ...
 
     def changed(self) -> anyio.Event:
@@ -46,9 +46,9 @@ class ReadyInPages:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
 
-    def follow(self, exposure: Exposure, now: float) -> float:
-        """Show an exposure what is ready; return when to do so again, if that does not change."""
-        return exposure.step(self._pages.tabs, now)
+    def follow(self, plugins: ListedPlugins, now: float) -> float:
+        """Pass on which plugins are ready; return when to do so again, if that does not change."""
+        return plugins.step(self._pages.tabs, now)
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change."""
@@ -61,23 +61,25 @@ class ReadyTools:
     Args:
         listed: All tools.
         ready: Where plugins are ready.
-        exposure: Decides which plugins are ready, and how often that may change.
+        plugins: Decides which plugins are ready, and how often that may change.
     """
 
-    def __init__(self, listed: Listed, ready: Ready, exposure: Exposure | None = None) -> None:
+    def __init__(
+        self, listed: ListedTools, ready: Ready, plugins: ListedPlugins | None = None
+    ) -> None:
         self._listed = listed
         self._ready = ready
-        self._exposure = exposure or Exposure()
+        self._plugins = plugins or ListedPlugins()
         self._listeners: Listeners[[]] = Listeners("changes of the ready tools")
         self._all: Sequence[Tool] = ()
-        self._shown: frozenset[str] = frozenset()
+        self._listed_plugins: frozenset[str] = frozenset()
         self._tools: Sequence[Tool] = ()
 
     @property
     def tools(self) -> Sequence[Tool]:
         """The tools, sorted by name; the same object until they change."""
-        if self._all is not self._listed.tools or self._shown is not self._exposure.shown:
-            self._all, self._shown = self._listed.tools, self._exposure.shown
+        if self._all is not self._listed.tools or self._listed_plugins is not self._plugins.names:
+            self._all, self._listed_plugins = self._listed.tools, self._plugins.names
             self._tools = [tool for tool in self._all if self._works(tool)]
         return self._tools
 
@@ -94,13 +96,13 @@ class ReadyTools:
     async def run(self) -> None:
         """Follow the tabs until cancelled."""
         while True:
-            changed, before = self._ready.changed(), self._exposure.shown
-            until = self._ready.follow(self._exposure, anyio.current_time())
-            if self._exposure.shown is not before:
+            changed, before = self._ready.changed(), self._plugins.names
+            until = self._ready.follow(self._plugins, anyio.current_time())
+            if self._plugins.names is not before:
                 self._listeners.notify()
             with anyio.CancelScope(deadline=until):
                 await changed.wait()
 
     def _works(self, tool: Tool) -> bool:
         listing = tool.listing
-        return not listing.needs_tab or listing.is_of_page or listing.owner in self._shown
+        return not listing.needs_tab or listing.is_of_page or listing.owner in self._listed_plugins

@@ -24,7 +24,7 @@ class PageToolList:
     Args:
         pages: The pages of all browsers.
         registry: Lists the tools.
-        input_limit: The largest input, in characters of JSON.
+        message_limit: The longest input, in characters of JSON.
         cadence: Decides how often the list changes.
     """
 
@@ -33,12 +33,12 @@ class PageToolList:
         pages: Pages,
         registry: ToolRegistry,
         *,
-        input_limit: int,
+        message_limit: int,
         cadence: Cadence | None = None,
     ) -> None:
         self._pages = pages
         self._registry = registry
-        self._input_limit = input_limit
+        self._message_limit = message_limit
         self._cadence = cadence or Cadence()
         self._schemas = SchemaCache()
         self._tools: dict[str, RegisteredPageTool] = {}
@@ -114,7 +114,7 @@ class PageToolList:
         known = self._tools.get(tool.name)
         if known is not None and known.tool == tool:
             return known  # with its compiled schema
-        return RegisteredPageTool(self._pages, tool, input_limit=self._input_limit)
+        return RegisteredPageTool(self._pages, tool, message_limit=self._message_limit)
 
     def _link_until(self, now: float) -> float | None:
         """Return until when an extension is waited for that has just disconnected."""

@@ -14,8 +14,8 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import Cadence, PageReports
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
-from opentabs_py.server.exposure import ReadyInPages, ReadyTools
-from opentabs_py.server.page_tools import PageToolList
+from opentabs_py.server.page_tool_list import PageToolList
+from opentabs_py.server.ready_tools import ReadyInPages, ReadyTools
 from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import (
     OTHER_PAGE,
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.anyio
 NEVER = 1000.0  # s
 
 
-class Listed:
+class ListedTools:
     """A bridge, and the list of its pages' tools."""
 
     def __init__(self, cadence: Cadence, gate: Gate | None = None) -> None:
@@ -42,8 +42,8 @@ class Listed:
             secret="s" * 64, origin="chrome-extension://x", version="1", page_tools=PageReports()
         )
         self.pages = pages = pages_of(self.bridge)
-        self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), input_limit=1000, gate=gate)
-        self.tools = PageToolList(pages, self.registry, input_limit=1000, cadence=cadence)
+        self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), message_limit=1000, gate=gate)
+        self.tools = PageToolList(pages, self.registry, message_limit=1000, cadence=cadence)
         self.changed = anyio.Event()
         self.registry.subscribe(self._note)
 
@@ -86,7 +86,7 @@ async def until_read(socket: FakeSocket) -> None:
 
 
 async def test_the_list_follows_the_page() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
         tasks.start_soon(listed.tools.run)
         socket = await greeted(connect, a_document(plugin="@page"))
@@ -99,7 +99,7 @@ async def test_the_list_follows_the_page() -> None:
 
 
 async def test_a_tool_that_its_page_registers_again_is_listed_as_it_is_now() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     properties = {"a": {"type": "integer"}}
     async with running(listed.bridge) as connect:
         socket = await greeted(connect, a_document(plugin="@page"))
@@ -112,7 +112,7 @@ async def test_a_tool_that_its_page_registers_again_is_listed_as_it_is_now() -> 
 
 
 async def test_the_tools_of_a_page_are_waited_for_until_it_has_loaded() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     found: list[tuple[int, list[str]]] = []
 
     async def wait() -> None:
@@ -136,7 +136,7 @@ async def test_the_tools_of_a_page_are_waited_for_until_it_has_loaded() -> None:
 
 
 async def test_of_two_tabs_with_the_same_page_none_is_chosen_for_a_test() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     documents = [
         a_document(documentId=document_id, tabId=tab, plugin="@page")
         for tab, document_id in ((TAB, PAGE), (9, OTHER_PAGE))
@@ -148,7 +148,7 @@ async def test_of_two_tabs_with_the_same_page_none_is_chosen_for_a_test() -> Non
 
 
 async def test_a_change_soon_after_another_waits() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=NEVER))
+    listed = ListedTools(Cadence(rest=0.0, apart=NEVER))
     async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document(plugin="@page"))
         socket.say(page_tools("add"))
@@ -165,7 +165,7 @@ async def test_a_change_soon_after_another_waits() -> None:
 
 
 async def test_tools_stay_while_the_extension_reconnects_and_go_if_it_does_not() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     listed.bridge.tabs.grace = NEVER
     async with running(listed.bridge) as connect, anyio.create_task_group() as tasks:
         tasks.start_soon(listed.tools.run)
@@ -186,7 +186,7 @@ async def test_tools_stay_while_the_extension_reconnects_and_go_if_it_does_not()
 
 
 async def test_a_page_s_tools_are_in_a_list_of_only_those_that_work() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     ready = ReadyTools(listed.registry, ReadyInPages(listed.pages))
     async with running(listed.bridge) as connect:
         socket = await greeted(connect, a_document(plugin="@page"))
@@ -197,7 +197,7 @@ async def test_a_page_s_tools_are_in_a_list_of_only_those_that_work() -> None:
 
 
 async def test_a_python_tool_keeps_its_name() -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
 
     @tool(name="page_chat_example_add")
     def add() -> str:
@@ -222,7 +222,7 @@ async def test_a_python_tool_keeps_its_name() -> None:
 async def test_the_user_is_asked_unless_the_page_says_that_its_tool_only_reads(
     read_only: bool, permission: str
 ) -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0), Gate(AlarmClock()))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0), Gate(AlarmClock()))
     async with running(listed.bridge) as connect:
         socket = await greeted(connect, a_document(plugin="@page"))
         socket.say(page_tools("add", read_only=read_only))
@@ -234,7 +234,7 @@ async def test_the_user_is_asked_unless_the_page_says_that_its_tool_only_reads(
 
 
 async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    listed = Listed(Cadence(rest=0.0, apart=0.0))
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     async with running(listed.bridge) as connect:
         socket = await greeted(connect, a_document(plugin="@page"))
         socket.say(page_tools("add", schema={"type": "array"}))

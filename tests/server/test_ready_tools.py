@@ -10,15 +10,15 @@ from mcp.server import Server
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.core.exposure import Exposure
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.listed_plugins import ListedPlugins
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.connections import ClientConnections
-from opentabs_py.server.exposure import ReadyInPages, ReadyTools
 from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.ready_tools import ReadyInPages, ReadyTools
 from opentabs_py.server.registry import ToolRegistry
 from tests.clients import hearing
 from tests.fakes import (
@@ -62,12 +62,12 @@ async def exposed() -> AsyncGenerator[Exposed]:
     bridge = a_bridge()
     pages = pages_of(bridge)
     registry = ToolRegistry(
-        pages, limits=Limits(), input_limit=1_000, beside_pages=[LocalTabsList(pages)]
+        pages, limits=Limits(), message_limit=1_000, built_in=[LocalTabsList(pages)]
     )
     manifests = [a_manifest(a_tool("send"), name=name) for name in ("chat", "mail")]
     registry.set_plugins(manifests)
     registry.set_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
-    ready = ReadyTools(registry, ReadyInPages(pages), Exposure(rest=0.0, apart=0.0))
+    ready = ReadyTools(registry, ReadyInPages(pages), ListedPlugins(rest=0.0, apart=0.0))
     server = create_mcp_server(registry, version="1", listed=ready)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         extension = await greeted(connect)
