@@ -19,7 +19,7 @@ from opentabs_py.calling.clock import MS, Clock, wall_clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import dispatch, protocol
-from opentabs_py.core.trace.recorder import CallRecording
+from opentabs_py.core.trace.recorder import CallRecorder
 
 # s; receipts may wait this long, so that they are batched and do not delay the next call
 RECEIPTS_AFTER = 0.05
@@ -66,12 +66,12 @@ class PageCalls:
             plugin=plugin,
             tool=tool,
             input=dict(call.arguments),
-            trace=call.recording is not None and call.recording.is_traced,
+            trace=call.recorder is not None and call.recorder.is_traced,
         )
         outcome = asyncio.get_running_loop().create_future()
         self._waiters[request.call_id] = _Waiter(call, plugin, document.document_id, outcome)
-        if call.recording is not None:
-            call.recording.dispatch(document, self.boot_id, instant(self._clock))
+        if call.recorder is not None:
+            call.recorder.dispatch(document, self.boot_id, instant(self._clock))
             if request.trace and self._connection is not None:
                 self._connection.ping()
         try:
@@ -165,12 +165,12 @@ class PageCalls:
         | protocol.ToolLost,
     ) -> None:
         """Handle a message about a call."""
-        recording = self._recording(message.params.call_id)
-        if recording is not None and recording.is_traced:
+        recorder = self._recorder(message.params.call_id)
+        if recorder is not None and recorder.is_traced:
             match message:
                 case protocol.ToolResult() | protocol.ToolErrored():
-                    self._stamp(recording, connection, message.params.stamps or {})
-                    recording.stamp("server.received", wall_clock())
+                    self._stamp(recorder, connection, message.params.stamps or {})
+                    recorder.stamp("server.received", wall_clock())
                 case _:
                     pass
         self.dispatch.receive(message, self._clock.now())
@@ -178,9 +178,9 @@ class PageCalls:
 
     def handle_stamps(self, connection: Connection, params: protocol.StampParams) -> None:
         """Record when a traced call passed the service worker."""
-        recording = self._recording(params.call_id)
-        if recording is not None:
-            self._stamp(recording, connection, params.stamps)
+        recorder = self._recorder(params.call_id)
+        if recorder is not None:
+            self._stamp(recorder, connection, params.stamps)
 
     def handle_log(self, params: protocol.LogParams) -> None:
         """Pass what a plugin logged to the observers of its calls in that page."""
@@ -189,19 +189,19 @@ class PageCalls:
                 waiter.call.notify_log(params.entries)
 
     def _stamp(
-        self, recording: CallRecording, connection: Connection, stamps: Mapping[str, float]
+        self, recorder: CallRecorder, connection: Connection, stamps: Mapping[str, float]
     ) -> None:
         for name, at in stamps.items():
-            recording.stamp(name, at / MS + connection.clock_offset)
+            recorder.stamp(name, at / MS + connection.clock_offset)
 
-    def _recording(self, call_id: str) -> CallRecording | None:
+    def _recorder(self, call_id: str) -> CallRecorder | None:
         waiter = self._waiters.get(call_id)
-        return None if waiter is None else waiter.call.recording
+        return None if waiter is None else waiter.call.recorder
 
     def _record_link(self) -> None:
         for waiter in self._waiters.values():
-            if waiter.call.recording is not None and waiter.call.recording.is_traced:
-                waiter.call.recording.record_link(self.boot_id, instant(self._clock))
+            if waiter.call.recorder is not None and waiter.call.recorder.is_traced:
+                waiter.call.recorder.record_link(self.boot_id, instant(self._clock))
 
     # --- between core and callers ---
 
@@ -213,8 +213,8 @@ class PageCalls:
             if waiter is None:
                 continue
             if isinstance(event, dispatch.Progressed):
-                if event.dropped and waiter.call.recording is not None:
-                    waiter.call.recording.record_dropped(event.dropped)
+                if event.dropped and waiter.call.recorder is not None:
+                    waiter.call.recorder.record_dropped(event.dropped)
                 waiter.call.notify_progress(event.reports)
             elif not waiter.outcome.done():  # cancelled, but not yet removed
                 waiter.outcome.set_result(event)
@@ -231,9 +231,9 @@ class PageCalls:
             return  # they are repeated, or obsolete, at the next hello
         for message in messages:
             if isinstance(message, protocol.ToolDispatch) and message.params.trace:
-                recording = self._recording(message.params.call_id)
-                if recording is not None:
-                    recording.stamp("server.sent", wall_clock())
+                recorder = self._recorder(message.params.call_id)
+                if recorder is not None:
+                    recorder.stamp("server.sent", wall_clock())
             self._connection.send(message)
 
     def _send_receipts(self) -> None:

@@ -52,8 +52,8 @@ class InPageTool(ABC):
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return the function that runs it in a tab; see `Tool.prepare`."""
-        if call.recording is not None:
-            call.recording.resolve(*self.shown_as)
+        if call.recorder is not None:
+            call.recorder.resolve(*self.shown_as)
         target, name, arguments = self.check(call.arguments, call.session_key)
         checked = replace(call, arguments=arguments)
         return partial(self._pages.call, target, name, checked)

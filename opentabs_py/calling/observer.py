@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from opentabs_py.calling.clock import Clock, wall_clock
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.trace.recorder import CallRecording, Instant
+from opentabs_py.core.trace.recorder import CallRecorder, Instant
 
 logger = logging.getLogger(__name__)
 
@@ -52,27 +52,27 @@ def progress_observers(
     return () if handle is None else (ProgressObserver(handle),)
 
 
-class Recorder(CallObserver):
+class RecorderObserver(CallObserver):
     """Records what a call does, and when.
 
     Args:
-        recording: The call's recording.
+        recorder: The call's recorder.
         clock: The clock of the call's timers.
     """
 
-    def __init__(self, recording: CallRecording, clock: Clock) -> None:
-        self._recording = recording
+    def __init__(self, recorder: CallRecorder, clock: Clock) -> None:
+        self._recorder = recorder
         self._clock = clock
 
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Record the batch."""
-        self._recording.record_progress(reports, instant(self._clock))
+        self._recorder.record_progress(reports, instant(self._clock))
 
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
         """Record the log entries."""
-        self._recording.record_logs(entries, instant(self._clock))
+        self._recorder.record_logs(entries, instant(self._clock))
 
 
 def instant(clock: Clock) -> Instant:
-    """Return the current time, for a recording."""
+    """Return the current time, for a recorder."""
     return Instant(wall=wall_clock(), steady=clock.now())

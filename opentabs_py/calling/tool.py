@@ -12,7 +12,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Answer, Question
-from opentabs_py.core.trace.recorder import CallRecording
+from opentabs_py.core.trace.recorder import CallRecorder
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser
     from mcp import types
@@ -243,7 +243,7 @@ class ToolCall:
         arguments: The caller's arguments, unchecked.
         limits: Its timers.
         observers: Are notified of what it does.
-        recording: Records when it passes each hop; None if no observer needs it.
+        recorder: Records when it passes each hop; None if no observer needs it.
         client: The MCP client that made it; None for a call from within this process.
         client_name: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None for a call
             from within this process.
@@ -255,7 +255,7 @@ class ToolCall:
     arguments: Mapping[str, Any]
     limits: Limits
     observers: tuple[CallObserver, ...] = ()
-    recording: CallRecording | None = None
+    recorder: CallRecorder | None = None
     client: CallClient | None = None
     client_name: str | None = None
     is_nested: bool = False

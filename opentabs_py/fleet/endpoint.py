@@ -156,8 +156,8 @@ class Fleet:
         while True:
             worker = await self._find_place(waiting, place, until)
             began = anyio.current_time()
-            if call.recording is not None:
-                call.recording.place(instant(self._clock))
+            if call.recorder is not None:
+                call.recorder.place(instant(self._clock))
             try:
                 answer = await self._requests.request(
                     worker, _call_request(tool, call), place.handle
@@ -180,11 +180,11 @@ class Fleet:
                 raise busy
 
     def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
-        if call.recording is None or not isinstance(answer, (Returned, Failed)):
+        if call.recorder is None or not isinstance(answer, (Returned, Failed)):
             return
         if answer.record is not None:
             with suppress(ValueError):  # a worker of a later version; the call has its value
-                call.recording.adopt(read_record(answer.record), instant(self._clock))
+                call.recorder.adopt(read_record(answer.record), instant(self._clock))
 
     async def call_in(self, worker: Announcement, tool: str, call: ToolCall) -> Any:
         """Call one of our own tools in a certain worker, whatever runs there.
@@ -364,8 +364,8 @@ def _call_request(tool: str, call: ToolCall) -> CallRequest:
         ceiling=call.limits.ceiling,
         client=call.session_key,
         client_name=call.client_name,
-        record=call.recording is not None,
-        trace=call.recording is not None and call.recording.is_traced,
+        record=call.recorder is not None,
+        trace=call.recorder is not None and call.recorder.is_traced,
         traceparent=traceparent(),
     )
 

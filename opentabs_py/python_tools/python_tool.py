@@ -111,8 +111,8 @@ class PythonTool:
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return what runs the function; see `Tool.prepare`."""
-        if call.recording is not None:
-            call.recording.resolve(self.listing.owner, self.listing.name)
+        if call.recorder is not None:
+            call.recorder.resolve(self.listing.owner, self.listing.name)
         positional, named = self._check(call.arguments)
         return partial(self._make, call, positional, named)
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.observer import Recorder, instant
+from opentabs_py.calling.observer import RecorderObserver, instant
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
-from opentabs_py.core.trace.recorder import CallRecording
+from opentabs_py.core.trace.recorder import CallRecorder
 
 
 class CallRecords:
@@ -101,7 +101,7 @@ class CallRecords:
         if not (is_traced or self._ended_untraced or on_record is not None):
             return await run(call)
         excerpts = next(reversed(self._excerpts.values()), None)
-        recording = CallRecording(
+        recorder = CallRecorder(
             call_id=call.call_id,
             name=name,
             limits=call.limits,
@@ -113,15 +113,15 @@ class CallRecords:
         )
         # Whoever wants to know of its start may look at it while it runs.
         is_watched = is_traced or bool(self._started)
-        recorders = (Recorder(recording, self._clock),) if is_watched else ()
-        call = replace(call, recording=recording, observers=(*recorders, *call.observers))
-        self._started.notify(lambda: recording.so_far(instant(self._clock)))
+        recorders = (RecorderObserver(recorder, self._clock),) if is_watched else ()
+        call = replace(call, recorder=recorder, observers=(*recorders, *call.observers))
+        self._started.notify(lambda: recorder.so_far(instant(self._clock)))
         try:
             value = await run(call)
         except BaseException as error:
-            self._notify_ended(recording.fail(error, instant(self._clock)), on_record)
+            self._notify_ended(recorder.fail(error, instant(self._clock)), on_record)
             raise
-        self._notify_ended(recording.succeed(value, instant(self._clock)), on_record)
+        self._notify_ended(recorder.succeed(value, instant(self._clock)), on_record)
         return value
 
     def _notify_ended(

@@ -176,8 +176,8 @@ class ToolRegistry(ServedTools):
             allowed_by, bound = permit.by, permits.bind(call, permit)
             if bound is not call:
                 call, make = bound, tool.prepare(bound)
-        if call.recording is not None:
-            call.recording.allow(allowed_by or "auto")
+        if call.recorder is not None:
+            call.recorder.allow(allowed_by or "auto")
         try:
             return await make()
         except ChainError as error:

@@ -36,8 +36,8 @@ class RemoteTool:
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Return the function that runs the tool in a worker; see `Tool.prepare`."""
         owner = self.listing.owner
-        if call.recording is not None:
-            call.recording.resolve(owner, self.listing.name)
+        if call.recorder is not None:
+            call.recorder.resolve(owner, self.listing.name)
         name, needs_tab = self.listing.name, self.listing.needs_tab
         check_size(name, call.arguments, limit=self._message_limit)
         wanted = Wanted(

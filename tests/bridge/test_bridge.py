@@ -16,7 +16,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs import Target
-from opentabs_py.core.trace.recorder import CallRecording
+from opentabs_py.core.trace.recorder import CallRecorder
 from opentabs_py.errors import CallError, CallTimeoutError, ChainError, ToolFailedError
 from tests.fakes import (
     OTHER_PAGE,
@@ -833,15 +833,15 @@ async def test_removing_the_extension_says_whether_it_went(
 YEAR_2096 = 4e12  # ms, where the browser's clock stands
 
 
-def a_recording(bridge: Bridge) -> CallRecording:
+def a_recorder(bridge: Bridge) -> CallRecorder:
     now = instant(bridge.clock)
-    return CallRecording(call_id="0" * 32, name="chat_send", limits=Limits(), now=now)
+    return CallRecorder(call_id="0" * 32, name="chat_send", limits=Limits(), now=now)
 
 
 async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
     bridge = a_bridge()
-    recording = a_recording(bridge)
-    call = replace(CALL, recording=recording)
+    recorder = a_recorder(bridge)
+    call = replace(CALL, recorder=recorder)
     begun = about_call("tool.stamps", "", stamps={"worker.down": YEAR_2096 + 3, "made.up": 4.0})
     del begun["params"]["documentId"]
     result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": YEAR_2096 + 5})
@@ -863,7 +863,7 @@ async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
             tasks.start_soon(answer)
             with anyio.fail_after(5):
                 await bridge.call(TARGET, "send", call)
-    stamps = recording.succeed(1, instant(bridge.clock)).stamps
+    stamps = recorder.succeed(1, instant(bridge.clock)).stamps
     assert list(stamps) == [
         "server.accepted",
         "server.sent",
@@ -877,7 +877,7 @@ async def test_a_recorded_call_gives_its_stamps_on_the_servers_clock() -> None:
 
 async def test_a_pong_corrects_what_a_late_hello_said_of_the_browsers_clock() -> None:
     bridge = a_bridge()
-    recording = a_recording(bridge)
+    recorder = a_recorder(bridge)
     result = about_call("tool.result", "", seq=0, value=1, stamps={"runtime.up": YEAR_2096})
     async with running(bridge) as connect:
         socket = connect()
@@ -886,29 +886,29 @@ async def test_a_pong_corrects_what_a_late_hello_said_of_the_browsers_clock() ->
         socket.say(said)
         ping = (await socket.hear("ping"))["params"]
         socket.say({"method": "pong", "params": {"time": YEAR_2096, "pingTime": ping["time"]}})
-        await call_and_answer(bridge, socket, replace(CALL, recording=recording), result)
-    stamps = recording.succeed(1, instant(bridge.clock)).stamps
+        await call_and_answer(bridge, socket, replace(CALL, recorder=recorder), result)
+    stamps = recorder.succeed(1, instant(bridge.clock)).stamps
     assert stamps["runtime.up"] == pytest.approx(stamps["server.sent"], abs=3600)
 
 
 async def test_an_answer_that_says_nothing_of_time_is_stamped_when_it_came() -> None:
     bridge = a_bridge()
-    recording = a_recording(bridge)
+    recorder = a_recorder(bridge)
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
-        await call_and_answer(bridge, socket, replace(CALL, recording=recording), RESULT)
-    assert "server.received" in recording.succeed(1, instant(bridge.clock)).stamps
+        await call_and_answer(bridge, socket, replace(CALL, recorder=recorder), RESULT)
+    assert "server.received" in recorder.succeed(1, instant(bridge.clock)).stamps
 
 
 async def test_a_recorded_call_knows_its_tab_and_how_many_reports_the_page_dropped() -> None:
     bridge = a_bridge()
-    recording = a_recording(bridge)
+    recorder = a_recorder(bridge)
     progress = about_call("tool.progress", "", reports=[{"seq": 9}])
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
-        call = replace(CALL, recording=recording)
+        call = replace(CALL, recorder=recorder)
         await call_and_answer(bridge, socket, call, progress, RESULT)
-    record = recording.succeed(1, instant(bridge.clock))
+    record = recorder.succeed(1, instant(bridge.clock))
     assert (record.tab_id, record.url) == (TAB, "https://chat.example/")
     assert record.dropped == 9
 
@@ -924,10 +924,10 @@ async def test_dropped_reports_of_a_call_that_nobody_records_are_harmless() -> N
 
 async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanwhile() -> None:
     bridge, caller = a_bridge(), Caller()
-    recording = a_recording(bridge)
+    recorder = a_recorder(bridge)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
-        tasks.start_soon(caller, bridge, replace(CALL, recording=recording))
+        tasks.start_soon(caller, bridge, replace(CALL, recorder=recorder))
         tasks.start_soon(Caller(), bridge, CALL)  # but nobody records
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
         socket.hang_up()
@@ -941,7 +941,7 @@ async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanw
         again.say(about_call("tool.result", call_id, seq=0, value=1))
         assert await caller.outcome() == 1
         tasks.cancel_scope.cancel()
-    record = recording.succeed(1, instant(bridge.clock))
+    record = recorder.succeed(1, instant(bridge.clock))
     assert [link.boot_id for link in record.links] == ["b", None, "another life"]
     assert record.worker_restarts == 1
 

@@ -13,7 +13,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import PageReports, SchemaCache, list_tools
 from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
 from opentabs_py.core.tab_numbers import numbers_of
-from opentabs_py.core.trace.recorder import CallRecording, Instant
+from opentabs_py.core.trace.recorder import CallRecorder, Instant
 from opentabs_py.errors import CallError, CallRefusedError, ChainError
 from tests.fakes import pages_of
 
@@ -145,7 +145,7 @@ async def test_a_client_s_calls_stay_in_the_browser_that_it_used_last() -> None:
 async def test_the_record_of_a_call_names_the_site_and_the_page_s_own_name_of_the_tool() -> None:
     tool = a_tool(pages_of(a_bridge(1)))
     at = Instant(wall=0.0, steady=0.0)
-    recording = CallRecording(call_id="c", name="page_shop_example_add", limits=Limits(), now=at)
-    tool.prepare(ToolCall({"a": 1}, Limits(), recording=recording))
-    record = recording.succeed(1, at)
+    recorder = CallRecorder(call_id="c", name="page_shop_example_add", limits=Limits(), now=at)
+    tool.prepare(ToolCall({"a": 1}, Limits(), recorder=recorder))
+    record = recorder.succeed(1, at)
     assert (record.plugin, record.tool) == ("page--shop-example", "add")

@@ -77,8 +77,8 @@ async def test_calls_are_traced_only_while_a_page_looks() -> None:
     served = ServedConsole()
 
     def is_traced() -> bool:
-        recording = served.bridge.received[-1].call.recording
-        return recording is not None and recording.is_traced
+        recorder = served.bridge.received[-1].call.recorder
+        return recorder is not None and recorder.is_traced
 
     async def send(_body: bytes) -> None:
         await served.registry.call("chat_send", {})

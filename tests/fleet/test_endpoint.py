@@ -29,7 +29,7 @@ from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.trace.recorder import CallRecording
+from opentabs_py.core.trace.recorder import CallRecorder
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import NatsLink
@@ -225,9 +225,9 @@ async def test_the_record_of_the_worker_is_taken_over_unless_it_cannot_be_read()
     tabs: list[int | None] = []
     for _ in answers:
         now = instant(SystemClock())
-        recording = CallRecording(call_id="1", name="chat_send", limits=Limits(), now=now)
-        await called(fleet, recording=recording)
-        tabs.append(recording.succeed(None, now).tab_id)
+        recorder = CallRecorder(call_id="1", name="chat_send", limits=Limits(), now=now)
+        await called(fleet, recorder=recorder)
+        tabs.append(recorder.succeed(None, now).tab_id)
     assert tabs == [7, None]
 
 

@@ -71,7 +71,7 @@ async def test_while_nobody_observes_no_call_is_traced() -> None:
     observed = Observed()
     observed.end()
     await observed.registry.call("chat_send", {})
-    assert observed.bridge.received[0].call.recording is None
+    assert observed.bridge.received[0].call.recorder is None
     assert observed.records == []
 
 
@@ -86,9 +86,9 @@ async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records(
     [record] = records
     assert (record.outcome, record.plugin, record.client) == ("succeeded", "chat", "opentabs call")
     assert (record.reports, record.progress) == (0, ())
-    recording = observed.bridge.received[0].call.recording
-    assert recording is not None
-    assert not recording.is_traced
+    recorder = observed.bridge.received[0].call.recorder
+    assert recorder is not None
+    assert not recorder.is_traced
 
 
 @pytest.mark.parametrize("traced", [False, True])
@@ -98,9 +98,9 @@ async def test_a_caller_may_ask_for_the_record_while_nobody_observes(traced: boo
     records: list[CallRecord] = []
     await observed.registry.call("chat_send", {}, on_record=records.append, traced=traced)
     assert [record.outcome for record in records] == ["succeeded"]
-    recording = observed.bridge.received[0].call.recording
-    assert recording is not None
-    assert recording.is_traced is traced
+    recorder = observed.bridge.received[0].call.recorder
+    assert recorder is not None
+    assert recorder.is_traced is traced
 
 
 async def test_both_kinds_of_observers_receive_the_record_of_a_traced_call() -> None:

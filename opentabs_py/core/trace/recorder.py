@@ -92,7 +92,7 @@ class _Ends(Generic[T]):
         return (*self._first, *(self._last or ()))
 
 
-class CallRecording:
+class CallRecorder:
     """Records what happens to one call, and returns its `CallRecord` at the end.
 
     Args:

@@ -26,7 +26,7 @@ from opentabs_py.core.trace.recorder import (
     KEPT,
     NAME_MAX,
     STACK_MAX,
-    CallRecording,
+    CallRecorder,
     Instant,
 )
 from opentabs_py.errors import (
@@ -59,15 +59,15 @@ def a_document(url: str = "https://chat.example/room", tab_id: int = 7) -> Docum
     )
 
 
-def taken(**more: Any) -> CallRecording:
-    return CallRecording(call_id=CALL, name="chat_send", limits=LIMITS, now=at(0), **more)
+def taken(**more: Any) -> CallRecorder:
+    return CallRecorder(call_id=CALL, name="chat_send", limits=LIMITS, now=at(0), **more)
 
 
-def sent(**more: Any) -> CallRecording:
-    recording = taken(**more)
-    recording.resolve("chat", "send")
-    recording.dispatch(a_document(), "boot 1", at(0.5))
-    return recording
+def sent(**more: Any) -> CallRecorder:
+    recorder = taken(**more)
+    recorder.resolve("chat", "send")
+    recorder.dispatch(a_document(), "boot 1", at(0.5))
+    return recorder
 
 
 def a_report(seq: int = 0, **more: Any) -> ProgressReport:
@@ -75,13 +75,13 @@ def a_report(seq: int = 0, **more: Any) -> ProgressReport:
 
 
 def test_a_record_contains_what_was_reported_of_the_call() -> None:
-    recording = sent()
-    recording.stamp("server.sent", at(0.6).wall)
-    recording.record_progress([a_report(progress=1.0, total=2.0, message="half")], at(1))
-    recording.record_logs([LogEntry(level="warning", message="slow", time=0)], at(1.5))
-    recording.record_dropped(3)
-    recording.record_dropped(1)
-    assert recording.succeed({"secret": 1}, at(2)) == CallRecord(
+    recorder = sent()
+    recorder.stamp("server.sent", at(0.6).wall)
+    recorder.record_progress([a_report(progress=1.0, total=2.0, message="half")], at(1))
+    recorder.record_logs([LogEntry(level="warning", message="slow", time=0)], at(1.5))
+    recorder.record_dropped(3)
+    recorder.record_dropped(1)
+    assert recorder.succeed({"secret": 1}, at(2)) == CallRecord(
         call_id=CALL,
         name="chat_send",
         plugin="chat",
@@ -152,10 +152,10 @@ def test_a_bug_of_the_server_is_named_and_not_quoted() -> None:
 
 
 def test_progress_restarts_the_idle_timer_but_not_the_ceiling() -> None:
-    recording = sent()
-    recording.record_progress([a_report()], at(2))
-    recording.record_logs([LogEntry(level="info", message="no sign of life", time=0)], at(2.5))
-    assert recording.succeed(None, at(3)).left == Limits(idle=1.0, ceiling=7.5)
+    recorder = sent()
+    recorder.record_progress([a_report()], at(2))
+    recorder.record_logs([LogEntry(level="info", message="no sign of life", time=0)], at(2.5))
+    assert recorder.succeed(None, at(3)).left == Limits(idle=1.0, ceiling=7.5)
 
 
 def test_less_than_nothing_is_never_left_of_a_timer() -> None:
@@ -163,18 +163,18 @@ def test_less_than_nothing_is_never_left_of_a_timer() -> None:
 
 
 def test_a_clock_that_is_set_back_makes_nothing_happen_before_the_call() -> None:
-    recording = sent()
-    recording.record_progress([a_report()], at(-5))
-    record = recording.succeed(None, at(-4))
+    recorder = sent()
+    recorder.record_progress([a_report()], at(-5))
+    record = recorder.succeed(None, at(-4))
     assert (record.seconds, record.progress[0].at) == (0.0, 0.0)
 
 
 def test_a_call_sent_again_after_the_workers_death_keeps_when_it_left_first() -> None:
-    recording = sent()
+    recorder = sent()
     for second in (1, 2):
         for name in ("server.sent", "worker.down", "runtime.down", "worker.up"):
-            recording.stamp(name, at(second).wall)
-    stamps = recording.succeed(None, at(3)).stamps
+            recorder.stamp(name, at(second).wall)
+    stamps = recorder.succeed(None, at(3)).stamps
     assert (stamps["server.sent"], stamps["worker.down"]) == (at(1).wall, at(1).wall)
     assert (stamps["runtime.down"], stamps["worker.up"]) == (at(2).wall, at(2).wall)
 
@@ -202,17 +202,17 @@ def test_an_argument_that_json_lacks_is_recorded_as_its_repr() -> None:
 
 
 def test_a_stamp_with_an_unknown_name_is_ignored() -> None:
-    recording = sent()
-    recording.stamp("page.made.this.up", 1.0)
-    assert list(recording.succeed(None, at(1)).stamps) == ["server.accepted"]
+    recorder = sent()
+    recorder.stamp("page.made.this.up", 1.0)
+    assert list(recorder.succeed(None, at(1)).stamps) == ["server.accepted"]
 
 
 def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
-    recording = sent()
-    recording.stamp("worker.down", at(0.6).wall)
-    recording.dispatch(a_document("https://chat.example/next", 8), None, at(1))
-    recording.record_link("boot 2", at(2))
-    record = recording.succeed(None, at(3))
+    recorder = sent()
+    recorder.stamp("worker.down", at(0.6).wall)
+    recorder.dispatch(a_document("https://chat.example/next", 8), None, at(1))
+    recorder.record_link("boot 2", at(2))
+    record = recorder.succeed(None, at(3))
     assert (record.call_id, record.tab_id, record.attempts) == (CALL, 8, 2)
     assert list(record.stamps) == ["server.accepted"]
     assert record.links == (LinkMark(1.0), LinkMark(2.0, "boot 2"))
@@ -228,19 +228,19 @@ def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
     ],
 )
 def test_of_a_url_what_may_be_secret_is_left_out(url: str, kept: str) -> None:
-    recording = taken()
-    recording.dispatch(a_document(url), "boot", at(0))
-    assert recording.succeed(None, at(1)).url == kept
+    recorder = taken()
+    recorder.dispatch(a_document(url), "boot", at(0))
+    assert recorder.succeed(None, at(1)).url == kept
 
 
 def test_of_very_many_reports_and_logs_the_first_and_the_last_are_kept() -> None:
-    recording, many = sent(), 3 * KEPT
-    recording.record_progress([a_report(seq) for seq in range(many)], at(1))
+    recorder, many = sent(), 3 * KEPT
+    recorder.record_progress([a_report(seq) for seq in range(many)], at(1))
     entries = [LogEntry(level="info", message=str(n), time=0) for n in range(many)]
-    recording.record_logs(entries, at(1))
+    recorder.record_logs(entries, at(1))
     for _ in range(many):
-        recording.record_link(None, at(1))
-    record = recording.succeed(None, at(2))
+        recorder.record_link(None, at(1))
+    record = recorder.succeed(None, at(2))
     numbers = [*range(KEPT), *range(many - KEPT, many)]
     assert (record.reports, record.log_count) == (many, many)
     assert [mark.seq for mark in record.progress] == numbers
@@ -250,17 +250,17 @@ def test_of_very_many_reports_and_logs_the_first_and_the_last_are_kept() -> None
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan")])
 def test_a_number_that_json_has_not_is_left_out(number: float) -> None:
-    recording = sent()
-    recording.record_progress([a_report(progress=number, total=number)], at(1))
-    (mark,) = recording.succeed(None, at(1)).progress
+    recorder = sent()
+    recorder.record_progress([a_report(progress=number, total=number)], at(1))
+    (mark,) = recorder.succeed(None, at(1)).progress
     assert (mark.progress, mark.total) == (None, None)
 
 
 def test_texts_are_cut_to_a_bound_and_can_be_written() -> None:
     long = "x" * 99_999 + "\ud800"
-    recording = CallRecording(call_id=CALL, name=long, limits=LIMITS, now=at(0))
-    recording.record_progress([a_report(message=long)], at(1))
-    record = recording.fail(ToolFailedError(ErrorDetail(long, "\ud800" + long)), at(1))
+    recorder = CallRecorder(call_id=CALL, name=long, limits=LIMITS, now=at(0))
+    recorder.record_progress([a_report(message=long)], at(1))
+    record = recorder.fail(ToolFailedError(ErrorDetail(long, "\ud800" + long)), at(1))
     assert record.error is not None
     assert len(record.name) == len(record.error.code) == NAME_MAX
     assert len(record.error.message) == len(record.progress[0].message or "") == MESSAGE_MAX
@@ -311,23 +311,23 @@ def test_a_chain_error_that_is_not_a_loss_is_a_failure() -> None:
 
 
 def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
-    recording = sent()
-    recording.stamp("server.sent", at(0.6).wall)
-    so_far = recording.so_far(at(1.5))
+    recorder = sent()
+    recorder.stamp("server.sent", at(0.6).wall)
+    so_far = recorder.so_far(at(1.5))
 
-    recording.stamp("worker.down", at(1.6).wall)
-    recording.record_progress([a_report()], at(1.7))
+    recorder.stamp("worker.down", at(1.6).wall)
+    recorder.record_progress([a_report()], at(1.7))
 
     assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
     assert so_far.left == Limits(1.0, 9.0)
-    assert recording.so_far(at(2)).reached == "page"
+    assert recorder.so_far(at(2)).reached == "page"
 
 
 def test_a_record_says_who_made_the_call_and_who_allowed_it() -> None:
-    recording = taken(client="claude-code 2.1.0")
-    assert recording.so_far(at(1)).allowed is None
-    recording.allow("asked: once")
-    record = recording.succeed({}, at(2))
+    recorder = taken(client="claude-code 2.1.0")
+    assert recorder.so_far(at(1)).allowed is None
+    recorder.allow("asked: once")
+    record = recorder.succeed({}, at(2))
     assert (record.client, record.allowed) == ("claude-code 2.1.0", "asked: once")
     assert read_record(record.to_json()) == record
 
@@ -348,10 +348,10 @@ def test_a_worker_s_permission_is_kept_unless_the_endpoint_has_its_own() -> None
 
 
 def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
-    theirs = CallRecording(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
+    theirs = CallRecorder(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
     theirs.resolve("chat", "send")
     theirs.record_dropped(3)
-    ours = CallRecording(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
+    ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
     ours.place(Instant(11.0, 2.0))
     sent = read_record(theirs.succeed(1, Instant(51.0, 2.0)).to_json())
     ours.adopt(sent, Instant(13.0, 4.0))
