@@ -194,4 +194,4 @@ async def mcp_url(server: Process) -> str:
     with anyio.fail_after(PATIENT):
         while "MCP at " not in said or not said.endswith("\n"):
             said += (await server.stderr.receive()).decode()
-    return said.split("MCP at ")[1].strip()
+    return said.partition("MCP at ")[2].split()[0]

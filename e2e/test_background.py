@@ -17,6 +17,7 @@ import anyio
 import anyio.to_thread
 import psutil
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 
 from e2e.chain import PROBE
 from e2e.on_disk import write_plugin
@@ -311,7 +312,7 @@ async def test_ctrl_c_cancels_the_call_in_its_page(server: OpenTabs, site: str) 
         [*OPENTABS, "call", "probe_run", steps], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as call:
         assert call.stderr is not None
-        assert b"on it" in await call.stderr.receive()
+        await BufferedByteReceiveStream(call.stderr).receive_until(b"on it", 10_000)
         call.send_signal(signal.SIGINT)
         with anyio.fail_after(PATIENT):
             assert await call.wait() == 130
