@@ -138,53 +138,21 @@ class SessionServer:
             ConfigError: The port is not available, or a setting names a plugin that does not
                 exist.
         """
-        settings, options = self._settings, self._options
+        settings = self._settings
         listener = bind(settings.host, settings.port)
         stack.callback(listener.close)
         port = listener.getsockname()[1]
         address = f"http://{settings.url_host}:{port}"
         self.mcp_url = f"{address}/mcp"
-        self.guide_url = f"{address}{GUIDE}" if options.by_hand else None
+        self.guide_url = f"{address}{GUIDE}" if self._options.by_hand else None
         directory = stack.enter_context(temporary_dir())
         launches = [browser.launch for browser in self.browsers if browser.launch is not None]
         for launch in launches:
             stack.push_async_callback(launch.close)  # if the following fails
-        setup = BrowserSetup(
-            settings,
-            options,
-            version=self._version,
-            clock=self._clock,
-            seams=self._seams,
-            sites=self.plugin_set.sites,
-            port=port,
-            guide_url=self.guide_url,
-        )
-        setup.set_up(self.browsers, directory)
+        setup = self._set_up_browsers(directory, port)
         while_launching()
-        self.extension_dir = setup.extensions[0].path
-        self.pages = Pages(
-            [browser.bridge for browser in self.browsers],
-            clock=self._clock,
-            join=partial(self._join, setup) if options.in_place else None,
-            equal=options.equal,
-        )
-        bridges = self.pages.bridges
-        stack.push(self._history)
-        self.own_tabs = OwnTabs(self.pages, keep=settings.keep_tabs)
-        self.registry = await self._create_registry(stack)
-        self._count_questions(stack)
-        await self._record_calls(stack)
         # While the browsers start. What connects before that waits in the listener's queue.
-        if self._fleet is None:
-            names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", settings.url_host))
-            own_pages = [f"http://{name}:{port}/*" for name in names]
-            await self.plugin_set.serve(
-                bridges, self.registry, setup.extensions, own_pages=own_pages
-            )
-        if self._python is not None:
-            add_python_tools(self.registry, self._python)
-            stack.callback(self._close_python)
-
+        await self._create_tools(stack, setup, port)
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
         self._playgrounds = Playgrounds(self.tasks)
@@ -197,6 +165,45 @@ class SessionServer:
         else:
             stack.push_async_callback(self.own_tabs.close_all)
             stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
+
+    def _set_up_browsers(self, directory: Path, port: int) -> BrowserSetup:
+        """Give each browser its extension and its link, and let those that are launched start."""
+        setup = BrowserSetup(
+            self._settings,
+            self._options,
+            version=self._version,
+            clock=self._clock,
+            seams=self._seams,
+            sites=self.plugin_set.sites,
+            port=port,
+            guide_url=self.guide_url,
+        )
+        setup.set_up(self.browsers, directory)
+        self.extension_dir = setup.extensions[0].path
+        self.pages = Pages(
+            [browser.bridge for browser in self.browsers],
+            clock=self._clock,
+            join=partial(self._join, setup) if self._options.in_place else None,
+            equal=self._options.equal,
+        )
+        return setup
+
+    async def _create_tools(self, stack: AsyncExitStack, setup: BrowserSetup, port: int) -> None:
+        """Create the registry, and fill it with the tools of plugins and of Python."""
+        stack.push(self._history)
+        self.own_tabs = OwnTabs(self.pages, keep=self._settings.keep_tabs)
+        self.registry = await self._create_registry(stack)
+        self._count_questions(stack)
+        await self._record_calls(stack)
+        if self._fleet is None:
+            names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", self._settings.url_host))
+            own_pages = [f"http://{name}:{port}/*" for name in names]
+            await self.plugin_set.serve(
+                self.pages.bridges, self.registry, setup.extensions, own_pages=own_pages
+            )
+        if self._python is not None:
+            add_python_tools(self.registry, self._python)
+            stack.callback(self._close_python)
 
     async def _start_tasks(self) -> None:
         """Start what runs as long as the session, before anything connects."""
