@@ -278,7 +278,8 @@ class Counter(Module):
         return errors[0]
 
     def _count(self, stream: ToolStream, n: int) -> None:
-        self.go_on.wait(30)
+        if not self.go_on.wait(30):
+            return  # the test has ended, and what is logged now would appear in another
         self.go_on.clear()
         for number in range(n):
             stream.update(f"Update {number + 1} of {n}")
