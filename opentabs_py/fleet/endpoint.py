@@ -160,7 +160,10 @@ class Fleet:
                 call.recorder.place(instant(self._clock))
             try:
                 answer = await self._requests.request(
-                    worker, _call_request(tool, call), place.handle
+                    worker,
+                    _call_request(tool, call),
+                    place.handle,
+                    cancellation=call.cancellation,
                 )
             except NotDeliveredError:
                 answer = Busy()
@@ -194,7 +197,10 @@ class Fleet:
         """
         try:
             answer = await self._requests.request(
-                worker, _call_request(tool, call), PlaceInQueue(call).handle
+                worker,
+                _call_request(tool, call),
+                PlaceInQueue(call).handle,
+                cancellation=call.cancellation,
             )
         except NotDeliveredError:
             raise failures.worker_lost(worker.name) from None

@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio
 
+from opentabs_py.calling.tool import Cancellation
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
@@ -148,6 +149,8 @@ class WorkerRequests:
         worker: Announcement,
         message: ToWorker,
         handle: Callable[[ToEndpoint], None] = lambda _: None,
+        *,
+        cancellation: Cancellation | None = None,
     ) -> ToEndpoint:
         """Send a request to a worker, and return its last answer; if cancelled, cancel it there.
 
@@ -155,6 +158,7 @@ class WorkerRequests:
             worker: The worker.
             message: What to request.
             handle: Called with each answer before the last; must not block or raise.
+            cancellation: Why it is cancelled, if it is.
 
         Raises:
             NotDeliveredError: The worker is gone and did not receive it.
@@ -174,7 +178,8 @@ class WorkerRequests:
         except asyncio.CancelledError:
             if request_id in self._open:  # it stays open until the worker has heard of it
                 request.handle = lambda _: None
-                channel.send(encode(Cancel()))
+                reason = (cancellation or Cancellation()).reason
+                channel.send(encode(Cancel(reason=reason)))
             raise
 
     def _use(self, worker: Announcement) -> "_Worker":

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import anyio
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Tool
+from opentabs_py.calling.tool import CallClient, Cancellation, Tool
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
 
@@ -33,6 +33,7 @@ class SessionTools(Protocol):
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
         client_name: str | None = None,
+        cancellation: Cancellation | None = None,
         on_record: Callable[[CallRecord], None] | None = None,
         traced: bool = True,
     ) -> Any:

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from pydantic_core import PydanticSerializationError
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import Followed
+from opentabs_py.calling.tool import Cancellation, Followed
 from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
@@ -228,8 +228,8 @@ class FleetWorker:
                 if request.client is not None and request.tool == TABS_OPEN:
                     self._clients.setdefault(call.endpoint, set()).add(request.client)
                 self._tasks.start_soon(self._run, call_id, call, request)
-            case Cancel():
-                call.scope.cancel()
+            case Cancel(reason=reason):
+                call.cancel(reason)
             case ToolsRequest(owner=owner):
                 self._settle(call_id, call, self._announcer.describe(owner))
             case LeaveRequest(client=client):
@@ -253,6 +253,7 @@ class FleetWorker:
                         observers=(_Reporter(call.channel),),
                         client=client,
                         client_name=request.client_name,
+                        cancellation=call.cancellation,
                         on_record=records.append if request.record or request.trace else None,
                         traced=request.trace,
                     )
@@ -292,7 +293,7 @@ class FleetWorker:
             return
         call.channel.close()
         if call.runs:
-            call.scope.cancel()
+            call.cancel("what called it is gone")
         self._ended[call_id] = None
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
@@ -352,7 +353,8 @@ class _Call:
         channel: Carries the answers.
         runs: Whether a tool runs for it.
         is_answered: Whether its last message has been sent.
-        scope: Cancels it.
+        scope: Its tool runs in this scope.
+        cancellation: Why it is cancelled, if it is.
     """
 
     endpoint: str
@@ -360,6 +362,12 @@ class _Call:
     runs: bool = False
     is_answered: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    cancellation: Cancellation = field(default_factory=Cancellation)
+
+    def cancel(self, reason: str) -> None:
+        """Cancel its tool, which receives the reason."""
+        self.cancellation.reason = reason
+        self.scope.cancel()
 
 
 class _Reporter(CallObserver):

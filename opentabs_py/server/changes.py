@@ -10,8 +10,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent, ToolsListChanged
 
+from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import StreamSource
-from opentabs_py.server.ending import Ending
 from opentabs_py.server.workarounds import narrow
 
 Subscribe = Callable[[Callable[[], None]], Callable[[], None]]
@@ -24,16 +24,21 @@ class ChangeNotifier:
     Args:
         subscribe: Subscribes to the tool list; None if it never changes.
         streams: The streams served as resources; None if no tool has any.
-        ending: Ends the clients' subscriptions with their results when the server stops.
+        on_stop: Notified when the server stops, which ends the clients' subscriptions with their
+            results.
     """
 
     def __init__(
-        self, subscribe: Subscribe | None, streams: StreamSource | None, ending: Ending
+        self,
+        subscribe: Subscribe | None,
+        streams: StreamSource | None,
+        on_stop: Listeners[[]] | None,
     ) -> None:
         self._subscribe = subscribe
         self._streams = streams
-        self._ending = ending
         self._handler = ListenHandler(self)
+        if on_stop is not None:
+            on_stop.subscribe(self._handler.close)
 
     async def listen(
         self, ctx: ServerRequestContext[Any], params: types.SubscriptionsListenRequestParams
@@ -44,8 +49,7 @@ class ChangeNotifier:
             tools_change=self._subscribe is not None,
             has_streams=self._streams is not None,
         )
-        with self._ending.on_stop(self._handler.close):
-            return await self._handler(ctx, params)
+        return await self._handler(ctx, params)
 
     async def notify(self, session: ServerSession, subscribed: AbstractSet[str]) -> None:
         """Notify a client of the initialize era of each change, until cancelled.

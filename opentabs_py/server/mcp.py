@@ -10,8 +10,8 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from opentabs_py.calling.tool import StreamSource, Tool, new_call_id
-from opentabs_py.core import failures
+from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.tool import StreamSource
 from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import CallError
@@ -21,7 +21,6 @@ from opentabs_py.server.changes import ChangeNotifier
 from opentabs_py.server.clients import noticing_timeouts
 from opentabs_py.server.connections import ClientConnection, ClientConnections, lifespan
 from opentabs_py.server.elicitation import ConsentAskedError, Retries, find_asker
-from opentabs_py.server.ending import Ending
 from opentabs_py.server.long_results import LongResults
 from opentabs_py.server.progress_sender import ProgressSender
 from opentabs_py.server.ready_tools import ListedTools
@@ -55,7 +54,7 @@ def create_mcp_server(
     pace: Pace | None = None,
     streams: StreamSource | None = None,
     late_progress: bool = True,
-    ending: Ending | None = None,
+    on_stop: Listeners[[]] | None = None,
     output_schemas: bool = True,
     listed: ListedTools | None = None,
     long_results: LongResults | None = None,
@@ -71,7 +70,7 @@ def create_mcp_server(
         pace: How often clients receive progress.
         streams: The streams of Python tools; None if no tool has any.
         late_progress: Keep sending streams to clients of the initialize era after the response.
-        ending: Answers the running calls when the server stops.
+        on_stop: Notified when the server stops, which ends the clients' subscriptions.
         output_schemas: Include the schemas of results in `tools/list`.
         listed: The tools in `tools/list`; by default, all. The others can be called too.
         long_results: Cuts and keeps long results; None to send them as they are.
@@ -79,15 +78,13 @@ def create_mcp_server(
         now: The clock, in seconds, for noticing clients' timeouts.
     """
     shown = listed or registry
-    ending = ending or Ending()
-    changes = ChangeNotifier(None if as_gateway else shown.subscribe, streams, ending)
+    changes = ChangeNotifier(None if as_gateway else shown.subscribe, streams, on_stop)
     handlers = _Handlers(
         registry,
         tools=ToolList(shown, output_schemas=output_schemas and long_results is None),
         as_gateway=as_gateway,
         pace=pace or Pace(),
         late_progress=late_progress,
-        ending=ending,
         changes=changes,
         long_results=long_results,
         now=now,
@@ -133,7 +130,6 @@ class _Handlers:
     as_gateway: bool
     pace: Pace
     late_progress: bool
-    ending: Ending
     changes: ChangeNotifier
     long_results: LongResults | None
     now: Callable[[], float]
@@ -170,9 +166,7 @@ class _Handlers:
         name: str,
         arguments: dict[str, Any],
     ) -> _CallResult:
-        """Call a tool, until it or the server ends."""
-        if self.ending.has_begun:
-            return to_error_result(failures.server_stopped(name, has_begun=False))
+        """Call a tool, and send its progress meanwhile."""
         tool = self.registry.get(name)
         reporter = ProgressSender(
             ctx,
@@ -182,35 +176,17 @@ class _Handlers:
             late=self.late_progress,
             find_asker=partial(find_asker, ctx, params, connection, self.retries),
         )
-        call_id = new_call_id()
-        stopped = failures.server_stopped(name, has_begun=True)
-        end = partial(self.registry.running.end, call_id, stopped, reason="the server stopped")
-        with self.ending.on_stop(end):
-            return await self._run(
-                tool or name, arguments, reporter, find_slot(ctx.request), call_id
-            )
-
-    async def _run(
-        self,
-        tool: Tool | str,
-        arguments: dict[str, Any],
-        reporter: ProgressSender,
-        slot: Prepared | None,
-        call_id: str,
-    ) -> _CallResult:
-        """Run a tool, and send its progress meanwhile."""
         result: _CallResult | None = None
         async with anyio.create_task_group() as tasks:
             reporter.start(tasks)
             try:
-                call = self.registry.call(
-                    tool, arguments, observers=[reporter], client=reporter, call_id=call_id
-                )
                 result = await result_of(
-                    call,
-                    tool if isinstance(tool, str) else tool.listing.name,
+                    self.registry.call(
+                        tool or name, arguments, observers=[reporter], client=reporter
+                    ),
+                    name if tool is None else tool.listing.name,
                     with_stack=self.registry.debug,
-                    slot=slot,
+                    slot=find_slot(ctx.request),
                     long_results=self.long_results,
                     session_key=reporter.session_key,
                 )

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
-from opentabs_py.server.ending import Ending
 from opentabs_py.server.ready_tools import ListedTools
 from opentabs_py.server.registry import ToolRegistry
 
@@ -58,7 +58,7 @@ class McpSide:
         self._on_client_gone = on_client_gone
         self._long_results: LongResults | None = None  # of all servers together, when loaded
         self._loaded: Mapping[str, ASGIApp] = {}
-        self._ending = Ending()
+        self._on_stop: Listeners[[]] = Listeners("the stop of the server")
         self._running = anyio.CancelScope(shield=True)
         self._is_wanted, self._is_loaded = anyio.Event(), anyio.Event()
 
@@ -87,8 +87,8 @@ class McpSide:
                 await anyio.sleep_forever()
 
     def stop(self) -> None:
-        """Answer the running calls with an error, and end the subscriptions."""
-        self._ending.begin()
+        """End the clients' subscriptions."""
+        self._on_stop.notify()
 
     def close(self) -> None:
         """Stop serving; pending requests remain unanswered."""
@@ -113,7 +113,7 @@ class McpSide:
             pace=self._settings.pace,
             streams=self._streams,
             late_progress=self._settings.late_progress,
-            ending=self._ending,
+            on_stop=self._on_stop,
             output_schemas=self._settings.output_schemas,
             listed=self._listed,
             long_results=self._long_results,

@@ -27,8 +27,6 @@ from opentabs_py.server.served_tools import ServedTools
 
 logger = logging.getLogger(__name__)
 
-_CALLER_ENDED = "the tool that called it no longer waits for it"
-
 
 class ToolRegistry(ServedTools):
     """The tools of a server, whose calls it runs.
@@ -94,6 +92,7 @@ class ToolRegistry(ServedTools):
         client: CallClient | None = None,
         client_name: str | None = None,
         call_id: str | None = None,
+        cancellation: Cancellation | None = None,
         on_record: Callable[[CallRecord], None] | None = None,
         traced: bool = True,
         allowed_by: str | None = None,
@@ -109,6 +108,7 @@ class ToolRegistry(ServedTools):
             client: The MCP client that makes the call.
             client_name: Who makes the call; by default, the client's name.
             call_id: The call's id, which no running call may have; a new one by default.
+            cancellation: Why the call is cancelled, if it is; read then.
             on_record: Called with its record when it has ended, before this returns.
             traced: Whether that record should say when the call passed each hop.
             allowed_by: The user who makes the call, so that no prompt is needed.
@@ -134,7 +134,7 @@ class ToolRegistry(ServedTools):
             client=client,
             client_name=client_name or (None if client is None else client.name),
             is_nested=is_nested,
-            cancellation=Cancellation(_CALLER_ENDED) if is_nested else Cancellation(),
+            cancellation=cancellation or Cancellation(),
             call_id=call_id or new_call_id(),
         )
         run = partial(self._run, found, name, allowed_by)
@@ -150,7 +150,7 @@ class ToolRegistry(ServedTools):
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
         make = partial(self._make, tool, call, allowed_by, tool.prepare(call))
         try:
-            value = await self.running.run(call, make)
+            value = await self.running.run(name, call, make)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._note_stack(tool.listing, error)

@@ -11,11 +11,12 @@ from opentabs_py.errors import CallError
 
 
 class _Running:
-    """A running call, and the error that ended it, if its caller did not."""
+    """A running call of a tool, and the error that ended it, if its caller did not."""
 
-    __slots__ = ("cancellation", "error", "scope")
+    __slots__ = ("cancellation", "error", "scope", "tool")
 
-    def __init__(self, cancellation: Cancellation) -> None:
+    def __init__(self, tool: str, cancellation: Cancellation) -> None:
+        self.tool = tool
         self.cancellation = cancellation
         self.scope = anyio.CancelScope()
         self.error: CallError | None = None
@@ -26,6 +27,7 @@ class RunningCalls:
 
     def __init__(self) -> None:
         self._calls: dict[str, _Running] = {}
+        self._is_stopped = False
 
     def __len__(self) -> int:
         """Return how many there are."""
@@ -66,13 +68,27 @@ class RunningCalls:
             running.scope.cancel()
         return True
 
-    async def run(self, call: ToolCall, make: Callable[[], Awaitable[Any]]) -> Any:
+    def stop(self) -> None:
+        """End all running calls, and refuse later ones, because the server stops."""
+        self._is_stopped = True
+        for call_id, running in self._calls.items():
+            error = failures.server_stopped(running.tool, has_begun=True)
+            self.end(call_id, error, reason="the server stopped")
+
+    async def run(self, tool: str, call: ToolCall, make: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call and return its value.
+
+        Args:
+            tool: The tool's name.
+            call: The call.
+            make: Makes it.
 
         Raises:
             CallError: What ended it, or what `make` raised.
         """
-        running = self._calls[call.call_id] = _Running(call.cancellation)
+        if self._is_stopped:
+            raise failures.server_stopped(tool, has_begun=False)
+        running = self._calls[call.call_id] = _Running(tool, call.cancellation)
         value = None
         try:
             with running.scope:

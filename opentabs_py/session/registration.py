@@ -43,7 +43,8 @@ async def registered(
     local_token = secrets.token_hex(32)
     app = LocalInterface(session, settings.pace, stop).app(local_token)
     token = settings.token
-    async with serve_http(app, listener):
+    # Its calls end with those of all clients, before the session is left.
+    async with serve_http(app, listener, on_stop=session.registry.running.stop):
         claim.publish(
             ServerState(
                 name=claim.name,

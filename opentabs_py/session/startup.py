@@ -160,11 +160,9 @@ class SessionServer:
         stop = await self._serve(stack, listener)
         for launch in launches:
             stack.push_async_callback(launch.close)  # before what the pages need
-        if launches:
-            stack.callback(stop)  # while the browsers close
-        else:
+        if not launches:
             stack.push_async_callback(self.own_tabs.close_all)
-            stack.callback(self.mcp_side.stop)  # before calls notice that their tabs are closed
+        stack.callback(stop)  # before calls notice that browsers or tabs are closed
 
     def _set_up_browsers(self, directory: Path, port: int) -> BrowserSetup:
         """Give each browser its extension and its link, and let those that are launched start."""
@@ -392,6 +390,7 @@ class SessionServer:
         )
 
         def stop() -> None:
+            self.registry.running.stop()
             self.mcp_side.stop()
             self.console.watch.stop()
             self._playgrounds.stop()

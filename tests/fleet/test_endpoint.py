@@ -62,7 +62,7 @@ class BusyRequests:
         self.count = 0
         self._announce = announce
 
-    async def request(self, *_: Any) -> ToEndpoint:
+    async def request(self, *_: Any, **_options: Any) -> ToEndpoint:
         await anyio.lowlevel.checkpoint()
         self.count += 1
         self._announce()
@@ -72,7 +72,7 @@ class BusyRequests:
 class ReturningAsks:
     """A worker answers every request with null."""
 
-    async def request(self, *_: Any) -> ToEndpoint:
+    async def request(self, *_: Any, **_options: Any) -> ToEndpoint:
         return Returned()
 
 
@@ -141,7 +141,9 @@ class Workers:
         self.held: list[str] = []
         self._answers = [*answers]
 
-    async def request(self, worker: Announcement, message: ToWorker, *_: Any) -> ToEndpoint:
+    async def request(
+        self, worker: Announcement, message: ToWorker, *_: Any, **_options: Any
+    ) -> ToEndpoint:
         self.requested.append((worker.name, message))
         await anyio.lowlevel.checkpoint()
         if not self._answers:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
+from opentabs_py.calling.tool import Cancellation
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.fleet.channel import PIECE, Packet
 from opentabs_py.core.fleet.messages import (
@@ -400,6 +401,25 @@ async def test_a_call_that_has_ended_does_not_run_again() -> None:
             _, last = pair.wire.published[-1]
             assert Packet.decode(last).unknown
     assert len(pair.session.calls) == 1
+
+
+async def test_a_cancelled_call_s_tool_receives_the_reason() -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            cancellation = Cancellation("the server stopped")
+            scope = anyio.CancelScope()
+
+            async def call() -> None:
+                with scope:
+                    await pair.requests.request(pair.announced, a_call(), cancellation=cancellation)
+
+            tasks.start_soon(call)
+            await pair.session.called.wait()
+            [(_, options)] = pair.session.calls
+            assert options["cancellation"].reason == "the client cancelled it"
+            scope.cancel()
+            await pair.session.cancelled.wait()
+            assert options["cancellation"].reason == "the server stopped"
 
 
 async def test_a_call_that_its_endpoint_no_longer_knows_is_cancelled() -> None:

@@ -10,7 +10,6 @@ from mcp import types
 from mcp.client import Client
 
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.server.ending import Ending
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.session.session import Server
 from tests.fakes import FakeBridge
@@ -90,11 +89,11 @@ async def test_a_stream_of_changes_ends_as_the_specification_asks_when_the_serve
 async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -> None:
     bridge = FakeBridge()
     bridge.hangs = True
-    served, ending = Served(bridge), Ending()
+    served = Served(bridge)
     records: list[CallRecord] = []
     served.registry.records.observe(records.append)
     results: list[types.CallToolResult] = []
-    server = create_mcp_server(served.registry, version="1", ending=ending)
+    server = create_mcp_server(served.registry, version="1")
     with anyio.fail_after(PATIENT):
         async with Client(server) as client, anyio.create_task_group() as tasks:
 
@@ -103,7 +102,7 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
 
             tasks.start_soon(call)
             await bridge.called.wait()
-            ending.begin()
+            served.registry.running.stop()
     [record], [result] = records, results
     assert record.outcome == "lost"
     assert record.error is not None
@@ -113,9 +112,9 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
 
 
 async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
-    served, ending = Served(), Ending()
-    ending.begin()
-    async with Client(create_mcp_server(served.registry, version="1", ending=ending)) as client:
+    served = Served()
+    served.registry.running.stop()
+    async with Client(create_mcp_server(served.registry, version="1")) as client:
         result = await client.call_tool("chat_send", {})
     assert "so chat_send did not run" in str(result.content[0])
     assert served.bridge.received == []

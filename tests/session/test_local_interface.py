@@ -189,6 +189,25 @@ async def test_a_call_is_cancelled_when_its_command_goes_away() -> None:
             await tools.cancelled.wait()
 
 
+async def test_a_call_that_a_stop_ends_is_answered_and_recorded_as_that() -> None:
+    tools = Tools()
+    records: list[CallRecord] = []
+    events: list[Document] = []
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks, serving(tools.hang) as server:
+            server.session.observe(records.append)
+
+            async def call() -> None:
+                events.extend(await server.call("hang"))
+
+            tasks.start_soon(call)
+            await tools.began.wait()
+    assert events[-1]["failed"] == "chain"
+    assert events[-1]["outcome"]["error"]["code"] == "SERVER_STOPPED"
+    [record] = records
+    assert (record.outcome, record.error and record.error.code) == ("lost", "SERVER_STOPPED")
+
+
 @pytest.mark.parametrize("timer", [0, -1, "1"])
 async def test_a_request_that_is_not_valid_is_refused(timer: object) -> None:
     async with serving(Tools().greet) as server:

@@ -133,9 +133,10 @@ class CallRequest(Model):
 
 
 class Cancel(Model):
-    """The caller no longer waits."""
+    """The caller no longer waits, for this reason, which its tool receives."""
 
     type: Literal["cancel"] = "cancel"
+    reason: str
 
 
 class ToolJson(Model):

@@ -54,7 +54,7 @@ def test_an_announcement_arrives_as_it_was() -> None:
         (b"[]", "^Input should be an object$"),
         (b'{"type": "call"}', "^call.tool: Field required$"),
         (b'{"type": "nothing"}', "does not match any of the expected tags"),
-        (encode(Cancel())[:-1] + b', "more": 1}', "Extra inputs"),
+        (encode(Cancel(reason="why"))[:-1] + b', "more": 1}', "Extra inputs"),
     ],
 )
 def test_anything_else_is_refused_with_the_member(data: bytes, why: str) -> None:
