@@ -13,7 +13,7 @@ import anyio
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Cancellation, StreamUpdate, ToolCall
+from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.text import quantity
@@ -26,7 +26,6 @@ from opentabs_py.python_tools.timers import RunningTimers
 
 logger = logging.getLogger(__name__)
 
-_CALLER_ENDED: Final = "the tool that called it no longer waits for it"
 WAITING: Final = 10_000  # reports waiting for the event loop; beyond that, the oldest are dropped
 
 
@@ -42,7 +41,6 @@ class ToolCaller(Protocol):
         observers: Sequence[CallObserver] = (),
         client: CallClient | None = None,
         client_name: str | None = None,
-        cancellation: Cancellation | None = None,
         is_nested: bool = False,
     ) -> Any:
         """Call a tool and return its value."""
@@ -153,7 +151,6 @@ class ToolRun:
             observers=observers,
             client=self.client,
             client_name=self._call.client_name,
-            cancellation=Cancellation(_CALLER_ENDED),
             is_nested=True,
         )
 

@@ -28,6 +28,9 @@ from opentabs_py.server.served_tools import ServedTools
 logger = logging.getLogger(__name__)
 
 
+_CALLER_ENDED = "the tool that called it no longer waits for it"
+
+
 class ToolRegistry(ServedTools):
     """The tools of a server, whose calls it runs.
 
@@ -134,7 +137,8 @@ class ToolRegistry(ServedTools):
             client=client,
             client_name=client_name or (None if client is None else client.name),
             is_nested=is_nested,
-            cancellation=cancellation or Cancellation(),
+            cancellation=cancellation
+            or (Cancellation(_CALLER_ENDED) if is_nested else Cancellation()),
             call_id=call_id or new_call_id(),
         )
         run = partial(self._run, found, name, allowed_by)
