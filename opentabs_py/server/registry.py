@@ -27,7 +27,6 @@ from opentabs_py.server.served_tools import ServedTools
 
 logger = logging.getLogger(__name__)
 
-
 _CALLER_ENDED = "the tool that called it no longer waits for it"
 
 
