@@ -92,7 +92,7 @@ async def test_a_browser_that_connects_again_is_the_same() -> None:
         await connect("a" * 32)
         first = await connect("b" * 32)
         await connect("b" * 32)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await first.hear_the_end()
         assert first.closed is not None
         assert first.closed[1] == "replaced by a newer connection"

@@ -9,7 +9,7 @@ from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import ChainError
 from opentabs_py.session.hands import find_targets
 from tests.fakes import TAB, FakeSocket, Json, a_bridge, a_document, greeted, pages_of, running
-from tests.waiting import until_all_wait
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ async def answer(extension: FakeSocket, **said: Json) -> None:
 )
 async def test_the_extension_is_asked_and_may_not_know(said: Json, known: list[str]) -> None:
     bridge = a_bridge()
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         async with running(bridge) as connect, anyio.create_task_group() as tasks:
             extension = await greeted(connect)
             tasks.start_soon(lambda: answer(extension, **said))
@@ -42,7 +42,7 @@ async def test_the_extension_is_asked_and_may_not_know(said: Json, known: list[s
 async def test_tabs_are_numbered_among_those_of_all_browsers() -> None:
     first = a_bridge()
     second = Bridge(secret="t" * 64, origin="chrome-extension://x", version="1", number=1)
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         async with (
             running(first),
             running(second) as connect,
@@ -104,7 +104,7 @@ async def test_an_extension_that_does_not_come_back_is_not_waited_for_longer() -
         while bridge.connected:
             await bridge.changed().wait()
         for wait in (pages.wait_linked, bridge.wait_linked):
-            with pytest.raises(ChainError), anyio.fail_after(5):
+            with pytest.raises(ChainError), anyio.fail_after(PATIENT):
                 await wait()
 
 
@@ -136,7 +136,7 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_dropped(
         socket = await greeted(connect)
         sync = await socket.hear("plugins.sync")
         socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await bridge.tab_requests.query("chat")
         query = await socket.hear("tabs.query")
         socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": [a_document()]}})
