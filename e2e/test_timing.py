@@ -1,7 +1,7 @@
 """The timing rules, through the real hops, with the limits scaled down by configuration.
 
-`test_realtime.py` tests them at their real length, and `tests/core/test_dispatch.py` with time
-passed in.
+`test_realtime.py` tests them at their real length, and `tests/core/test_dispatch_timers.py` with
+time passed in.
 """
 
 from typing import Any
