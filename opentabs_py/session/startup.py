@@ -160,9 +160,11 @@ class SessionServer:
         stop = await self._serve(stack, listener)
         for launch in launches:
             stack.push_async_callback(launch.close)  # before what the pages need
-        if not launches:
-            stack.push_async_callback(self.own_tabs.close_all)
-        stack.callback(stop)  # before calls notice that browsers or tabs are closed
+        if launches:
+            stack.callback(stop)  # while the browsers close
+        else:
+            stack.push_async_callback(self.own_tabs.close_all)  # while extensions are connected
+            stack.callback(self._end_requests)  # before calls notice that their tabs are closed
 
     def _set_up_browsers(self, directory: Path, port: int) -> BrowserSetup:
         """Give each browser its extension and its link, and let those that are launched start."""
@@ -389,13 +391,16 @@ class SessionServer:
             for_extension=API,
         )
 
-        def stop() -> None:
-            self.registry.running.stop()
-            self.mcp_side.stop()
-            self.console.watch.stop()
-            self._playgrounds.stop()
+        return await stack.enter_async_context(
+            serve_http(app, listener, on_stop=self._end_requests)
+        )
 
-        return await stack.enter_async_context(serve_http(app, listener, on_stop=stop))
+    def _end_requests(self) -> None:
+        """End all that clients and pages wait for."""
+        self.registry.running.stop()
+        self.mcp_side.stop()
+        self.console.watch.stop()
+        self._playgrounds.stop()
 
     def _create_mcp_side(self, ready: ReadyTools | None) -> McpSide:
         return McpSide(
