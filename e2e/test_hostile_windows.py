@@ -15,6 +15,7 @@ import pytest
 
 from e2e.chain import Tab, wait_for_document
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.protocol import LogParams
 from opentabs_py.session.session import OpenTabs
 
 OWN = f"() => {{ {(Path(__file__).parent / 'hostile_opener.js').read_text()} }}"
@@ -139,12 +140,16 @@ async def test_a_document_that_the_opener_writes_itself_is_not_a_page_of_a_plugi
     await page.close()
 
 
-async def test_document_open_neither_cuts_the_channel_nor_opens_it(tab: Tab) -> None:
+async def test_document_open_neither_cuts_the_channel_nor_opens_it(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await tab.page.evaluate(OWN)
     logged: list[str] = []
-    tab.tabs.internals.bridge.on_log = lambda params: logged.extend(
-        e.message for e in params.entries
-    )
+
+    def note(params: LogParams) -> None:
+        logged.extend(entry.message for entry in params.entries)
+
+    monkeypatch.setattr(tab.tabs.internals.bridge, "on_log", note)
     steps = [{"wait": 300}, *STEPS, {"log": "still heard"}]
     async with anyio.create_task_group() as group:
         running = await tab.start(group, steps, "through")
