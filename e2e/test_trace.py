@@ -91,7 +91,8 @@ async def test_a_tools_error_is_recorded_as_an_answer(tab: Tab, records: list[Ca
 async def test_a_silent_tool_that_times_out_is_recorded_as_reached_and_not_answering(
     tab: Tab, records: list[CallRecord]
 ) -> None:
-    await tab.fail("run", {"steps": HANG}, limits=Limits(idle=0.5, ceiling=20.0))
+    # In which it has reached the page, however busy the machine is.
+    await tab.fail("run", {"steps": HANG}, limits=Limits(idle=1.5, ceiling=20.0))
     (record,) = records
     assert (record.outcome, record.timer, record.reached) == ("timed_out", "idle", "page")
     *before, tool = record.waterfall().spans
