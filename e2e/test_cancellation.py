@@ -171,8 +171,8 @@ async def test_a_client_that_times_out_cancels(tab: Tab, client: Client) -> None
         reports.append(progress)
 
     with pytest.raises(MCPError, match="timed out"):
-        await client.call_tool(
-            "probe_run", arguments, read_timeout_seconds=0.5, progress_callback=note
+        await client.call_tool(  # which has begun by then, however busy the machine is
+            "probe_run", arguments, read_timeout_seconds=2, progress_callback=note
         )
 
     assert await reason(tab, "timed-out") == WHY
