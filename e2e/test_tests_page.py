@@ -487,7 +487,8 @@ async def test_a_change_builds_the_plugin_and_runs_again_what_ran_last(
         await until_ran(plugin, 7)
         await ended(shown)
 
-        await shown.page.get_by_label("Run on change").uncheck()
+        async with shown.page.expect_response("**/switch"):
+            await shown.page.get_by_label("Run on change").uncheck()
         change(tool, "Good morning, ", "Hello, ")
         await shown.page.get_by_role("button", name="Run failed (1)").click()
         await expect(shown.row("test_one, passed")).to_be_visible(timeout=PATIENT)
