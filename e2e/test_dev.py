@@ -63,8 +63,7 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
                 assert await value_of(client, "greet") == {"text": "hello Ada"}
 
                 change(hello, "Hello, ", "Good morning, ")
-                await wait_for(shown, "src/tools/hello.js changed")
-                await wait_for(shown, "Reloaded chat")
+                await wait_for(shown, "Reloaded chat")  # from here on, it watches
                 assert await greeting(client) == "Good morning, Ada!"
 
                 change(project / "tools.py", "hello ", "hi ")
@@ -72,6 +71,7 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
                 assert await value_of(client, "greet") == {"text": "hi Ada"}
 
                 change(hello, "export const", "export cnst")
+                await wait_for(shown, "src/tools/hello.js changed")
                 await wait_for(shown, "dist/ is unchanged")
                 change(project / "tools.py", "def greet", "deff greet")
                 await wait_for(shown, "still there")
