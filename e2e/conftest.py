@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from mcp.client import Client
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 from e2e.apart import Apart, launch_apart
-from e2e.chain import PROBE, Tab, wait_for_document
+from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
 from e2e.desktop import missing_programs, screen
 from e2e.quiet import Quiet, Turns
 from opentabs_py.config.settings import load_settings
@@ -95,7 +95,11 @@ TURNS: "pytest.StashKey[Turns]" = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C reach the programs that tests start, and let worker processes take turns."""
+    """Let Ctrl-C reach the programs that tests start, and let worker processes take turns.
+
+    Also let Playwright's `expect` wait as long as all other waits.
+    """
+    expect.set_options(timeout=PATIENT * 1000)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Commands must find neither the user's running servers, settings and reviews nor those of

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, expect
 
-from e2e.console import PATIENT, chromium
+from e2e.console import chromium
 from e2e.documents import run as run_command
 from e2e.kit.runs import HAS_FFMPEG, RUN_WITHIN, KitRun, command, environment, run
 from e2e.report_page import OpenReport, open_report, prepare_suite
@@ -55,10 +55,8 @@ def states(report: Report) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 async def browser() -> AsyncGenerator[Browser]:
-    expect.set_options(timeout=PATIENT)
     async with chromium(load_settings(port=0)) as running:
         yield running
-    expect.set_options(timeout=5_000)
 
 
 @pytest.fixture(scope="module")

@@ -154,10 +154,8 @@ def environment(plugin: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 async def browser() -> AsyncGenerator[Browser]:
-    expect.set_options(timeout=PATIENT)
     async with chromium(load_settings(port=0)) as running:
         yield running
-    expect.set_options(timeout=5_000)
 
 
 async def ended(shown: Shown) -> None:
