@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from e2e.bench.server import TOOL
-from opentabs_py.server.stdio import READ_WITHIN
 
 SERVER = [sys.executable, "-m", "e2e.bench.server", "ours", "stdio"]
 REPORTS = 5
@@ -90,7 +89,9 @@ def test_a_result_is_not_written_before_the_progress_is_read(
 
 
 def test_a_client_that_reads_nothing_for_long_still_gets_the_result() -> None:
-    with calling(open_pipe) as wire:
-        time.sleep(READ_WITHIN + LONG)
+    with calling(open_socket_pair) as wire:
+        with socket.socket(fileno=os.dup(wire)) as unread:  # which can be looked at as it is
+            while b'"id":1' not in unread.recv(65536, socket.MSG_PEEK):
+                time.sleep(LONG)
 
         assert [message.get("id") for message in read(wire)] == [*[None] * REPORTS, 1]
