@@ -123,6 +123,11 @@ def write_lacking(directory: Path, *settings: str) -> Path:
     return write_plugin(directory / "lacking", settings=needed)
 
 
+def says_server_stopped(text: str) -> bool:
+    """Return whether a browser logs that the server has stopped: it refuses, or breaks off."""
+    return "ERR_CONNECTION_REFUSED" in text or "ERR_CONNECTION_RESET" in text
+
+
 @asynccontextmanager
 async def chromium(settings: Settings) -> AsyncGenerator[Browser]:
     """A browser without the extension."""
@@ -163,7 +168,7 @@ async def live_page(
     said: list[str] = []
 
     def note(text: str) -> None:
-        if "ERR_CONNECTION_REFUSED" not in text:  # a server that has stopped
+        if not says_server_stopped(text):
             said.append(text)
 
     page.on("console", lambda message: note(message.text))

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from playwright.async_api import Page, expect
 
-from e2e.console import chromium
+from e2e.console import chromium, says_server_stopped
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
@@ -47,7 +47,7 @@ async def reader(settings: Settings) -> AsyncGenerator[Page]:
         said: list[str] = []
 
         def note(text: str) -> None:
-            if "net::ERR_CONNECTION_REFUSED" not in text:  # a server that has stopped
+            if not says_server_stopped(text):
                 said.append(text)
 
         page.on("console", lambda message: note(message.text))
