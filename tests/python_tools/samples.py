@@ -189,6 +189,17 @@ async def yields_then_hangs(note: str) -> AsyncGenerator[str]:
         closed.append(note)
 
 
+@tool(idle=3600)
+async def yields_then_waits(note: str, progress: Progress) -> AsyncGenerator[str]:
+    """Report, yield, and then wait until the caller gives up."""
+    try:
+        progress.report("begun")
+        yield "first"
+        await asyncio.sleep(3600)
+    finally:
+        closed.append(note)
+
+
 closed: list[str] = []
 
 
@@ -224,7 +235,7 @@ class Counter(Module):
     """Counts during the call and afterwards."""
 
     def __init__(self) -> None:  # without super().__init__(), as people write it
-        self.go_on = threading.Event()
+        self.held: list[threading.Event] = []  # each lets one thread count
 
     @skill
     def count_to(self, n: int) -> str:
@@ -241,13 +252,15 @@ class Counter(Module):
         """Count once the call has returned and the test requests it."""
         stream = self.start_tool("count_later")
         self.tool_update("count_later", "Begun")
-        threading.Thread(target=self._count, args=(stream, n), daemon=True).start()
+        self.held.append(go_on := threading.Event())
+        threading.Thread(target=self._count, args=(stream, n, go_on), daemon=True).start()
         return "Begun."
 
     @skill
     def release(self) -> str:
         """Let the counting begin."""
-        self.go_on.set()
+        while self.held:
+            self.held.pop().set()
         return "Released."
 
     @skill
@@ -277,10 +290,9 @@ class Counter(Module):
         self.tool_update("from_a_thread", "Nobody hears this.")
         return errors[0]
 
-    def _count(self, stream: ToolStream, n: int) -> None:
-        if not self.go_on.wait(30):
+    def _count(self, stream: ToolStream, n: int, go_on: threading.Event) -> None:
+        if not go_on.wait(30):
             return  # the test has ended, and what is logged now would appear in another
-        self.go_on.clear()
         for number in range(n):
             stream.update(f"Update {number + 1} of {n}")
         stream.stop()
