@@ -66,8 +66,17 @@ export function makeNode() {
   return Object.assign(new EventTarget(), { localName: "opentabs" });
 }
 
-/** Classes of one realm that are not JavaScript's own; a page may patch them. */
-function realmClasses() {
+/**
+ * Classes of one realm that are not JavaScript's own; a page may patch them.
+ * @param {{now: number}} clock
+ */
+function realmClasses(clock) {
+  class Performance {
+    timeOrigin = 0;
+    now() {
+      return clock.now;
+    }
+  }
   return {
     EventTarget: ownCopy(EventTarget, ["addEventListener", "removeEventListener", "dispatchEvent"]),
     Event: ownCopy(Event, ["defaultPrevented", "preventDefault", "stopImmediatePropagation"]),
@@ -76,7 +85,7 @@ function realmClasses() {
     AbortController,
     DOMException,
     Performance,
-    performance,
+    performance: new Performance(),
   };
 }
 
@@ -86,7 +95,8 @@ function realmClasses() {
  * @param {EventTarget} [node]
  */
 export function makePage(node) {
-  const classes = realmClasses();
+  const clock = { now: 1_000_000 };
+  const classes = realmClasses(clock);
   const document = new classes.EventTarget();
   document.readyState = "complete";
   /** @type {{run: () => void, ms: number}[]} */
@@ -95,7 +105,6 @@ export function makePage(node) {
   const warnings = [];
   /** @type {unknown[][]} */
   const notes = [];
-  const clock = { now: 1_000_000 };
   const context = vm.createContext({
     document,
     ...classes,
@@ -114,7 +123,7 @@ export function makePage(node) {
   });
   if (node !== undefined) {
     const inner = { documentElement: { lastChild: node } };
-    const frame = vm.createContext({ document: inner, ...realmClasses() });
+    const frame = vm.createContext({ document: inner, ...realmClasses(clock) });
     context[0] = vm.runInContext("globalThis", frame);
   }
   return {
