@@ -1,7 +1,7 @@
 """The client: progress in order and on time, extensible deadlines, and messages."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,6 +19,8 @@ from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
+SKIPPED = 15.0  # s; half of what the server allows
+
 
 @pytest.fixture(params=["auto", "legacy"])
 def mode(request: pytest.FixtureRequest) -> str:
@@ -31,12 +33,26 @@ async def a_client(*tools: Any, mode: str, **options: Any) -> AsyncGenerator[Cli
         yield it
 
 
-async def reports(progress: Progress, times: int, every: float = 0.0) -> str:
-    """Report, at intervals."""
+async def reports(progress: Progress, times: int) -> str:
+    """Report several times."""
     for number in range(times):
         progress.report(str(number), progress=number + 1)
-        await asyncio.sleep(every)
+        await anyio.lowlevel.checkpoint()
     return "done"
+
+
+@pytest.fixture
+async def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let so many seconds pass at once, for all timers of the event loop."""
+    loop = asyncio.get_running_loop()
+    real, skipped = loop.time, 0.0
+
+    def skip(seconds: float) -> None:
+        nonlocal skipped
+        skipped += seconds
+
+    monkeypatch.setattr(loop, "time", lambda: real() + skipped)
+    return skip
 
 
 async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns(mode: str) -> None:
@@ -58,21 +74,31 @@ async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns
     assert seen == [str(number) for number in range(20)]
 
 
-async def test_progress_moves_the_idle_deadline(mode: str) -> None:
-    async with a_client(reports, mode=mode, idle=0.4) as client:
-        result = await client.call_tool("reports", {"times": 6, "every": 0.15})
+async def test_progress_moves_the_idle_deadline(mode: str, skip: Callable[[float], None]) -> None:
+    arrived = anyio.Event()
+
+    async def works(progress: Progress) -> None:
+        nonlocal arrived
+        for number in range(3):
+            skip(SKIPPED)
+            progress.report(str(number))
+            await arrived.wait()
+            arrived = anyio.Event()
+
+    async with a_client(works, mode=mode, idle=2 * SKIPPED - 5) as client:
+        result = await client.call_tool("works", on_progress=lambda *_: arrived.set())
     assert not result.is_error
 
 
 @pytest.mark.parametrize(
     ("deadlines", "which"),
     [
-        ({"idle": 0.2}, "idle"),
-        ({"idle": 5.0, "ceiling": 0.3}, "ceiling"),
+        ({"idle": SKIPPED}, "idle"),
+        ({"idle": 2 * SKIPPED, "ceiling": SKIPPED}, "ceiling"),
     ],
 )
 async def test_a_deadline_ends_the_call_and_the_tool_with_it(
-    mode: str, deadlines: Any, which: str
+    mode: str, deadlines: Any, which: str, skip: Callable[[float], None]
 ) -> None:
     stopped = anyio.Event()
 
@@ -85,7 +111,7 @@ async def test_a_deadline_ends_the_call_and_the_tool_with_it(
 
     async with a_client(hangs, mode=mode) as client:
         with pytest.raises(CallTimeoutError, match="The client gave up on hangs") as caught:
-            await client.call_tool("hangs", **deadlines)
+            await client.call_tool("hangs", **deadlines, on_progress=lambda *_: skip(SKIPPED))
         with anyio.fail_after(PATIENT):
             await stopped.wait()
     assert caught.value.timer == which
