@@ -13,6 +13,7 @@ import pytest
 from opentabs_py.browser.chromium import Chromium, playwright_download
 from opentabs_py.browser.install import install_chromium, run
 from opentabs_py.errors import BrowserError
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are shell scripts")
 
@@ -242,12 +243,25 @@ def test_a_reporter_that_raises_ends_the_installer(tmp_path: Path, environ: dict
         os.kill(int(pid_file.read_text()), 0)
 
 
-def test_a_command_over_its_limit_is_ended_with_its_children(tmp_path: Path) -> None:
+def test_a_command_over_its_limit_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = threading.Event()
+
+    class LateTimer(threading.Timer):
+        """Begins when the command has begun, however long that takes."""
+
+        def run(self) -> None:
+            begun.wait(PATIENT)
+            super().run()
+
+    monkeypatch.setattr(threading, "Timer", LateTimer)
     pid_file = tmp_path / "pid"
     (tmp_path / "bin").mkdir()
-    stuck = add_program(tmp_path, "stuck", f"echo $$ > '{pid_file}'; /bin/sleep 600 & wait")
+    script = f"echo $$ > '{pid_file}'; echo begun; /bin/sleep 600 & wait"
+    stuck = add_program(tmp_path, "stuck", script)
 
-    failure = run([str(stuck)], {}, limit=0.3, on_line=lambda _: None)
+    failure = run([str(stuck)], {}, limit=0.3, on_line=lambda _: begun.set())
 
     assert failure == "took longer than 0.3 s"
     with pytest.raises(ProcessLookupError):
