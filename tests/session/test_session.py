@@ -155,7 +155,7 @@ async def test_a_start_that_fails_leaves_no_driver_behind(tmp_path: Path) -> Non
     with pytest.raises(BrowserError, match="which does not exist"):
         async with OpenTabs(settings=nowhere):
             raise AssertionError("it started")
-    assert children() == before
+    assert children() <= before  # those of other tests may end meanwhile
 
 
 def test_without_a_fleet_and_without_metrics_nothing_of_them_is_loaded() -> None:
