@@ -1,8 +1,10 @@
 """Fixtures for all unit tests."""
 
+import asyncio
 import os
 import signal
 import tempfile
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -26,3 +28,17 @@ def pytest_configure(config: pytest.Config) -> None:
 def anyio_backend() -> str:
     """The backend that the package uses in production."""
     return "asyncio"
+
+
+@pytest.fixture
+async def skip_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Let so many seconds pass at once, for all timers of the event loop."""
+    loop = asyncio.get_running_loop()
+    real, skipped = loop.time, 0.0
+
+    def skip_time(seconds: float) -> None:
+        nonlocal skipped
+        skipped += seconds
+
+    monkeypatch.setattr(loop, "time", lambda: real() + skipped)
+    return skip_time

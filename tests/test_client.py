@@ -1,6 +1,5 @@
 """The client: progress in order and on time, extensible deadlines, and messages."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -41,20 +40,6 @@ async def reports(progress: Progress, times: int) -> str:
     return "done"
 
 
-@pytest.fixture
-async def skip(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
-    """Let so many seconds pass at once, for all timers of the event loop."""
-    loop = asyncio.get_running_loop()
-    real, skipped = loop.time, 0.0
-
-    def skip(seconds: float) -> None:
-        nonlocal skipped
-        skipped += seconds
-
-    monkeypatch.setattr(loop, "time", lambda: real() + skipped)
-    return skip
-
-
 async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns(mode: str) -> None:
     seen: list[str] = []
     running = 0
@@ -74,13 +59,15 @@ async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns
     assert seen == [str(number) for number in range(20)]
 
 
-async def test_progress_moves_the_idle_deadline(mode: str, skip: Callable[[float], None]) -> None:
+async def test_progress_moves_the_idle_deadline(
+    mode: str, skip_time: Callable[[float], None]
+) -> None:
     arrived = anyio.Event()
 
     async def works(progress: Progress) -> None:
         nonlocal arrived
         for number in range(3):
-            skip(SKIPPED)
+            skip_time(SKIPPED)
             progress.report(str(number))
             await arrived.wait()
             arrived = anyio.Event()
@@ -98,7 +85,7 @@ async def test_progress_moves_the_idle_deadline(mode: str, skip: Callable[[float
     ],
 )
 async def test_a_deadline_ends_the_call_and_the_tool_with_it(
-    mode: str, deadlines: Any, which: str, skip: Callable[[float], None]
+    mode: str, deadlines: Any, which: str, skip_time: Callable[[float], None]
 ) -> None:
     stopped = anyio.Event()
 
@@ -111,7 +98,7 @@ async def test_a_deadline_ends_the_call_and_the_tool_with_it(
 
     async with a_client(hangs, mode=mode) as client:
         with pytest.raises(CallTimeoutError, match="The client gave up on hangs") as caught:
-            await client.call_tool("hangs", **deadlines, on_progress=lambda *_: skip(SKIPPED))
+            await client.call_tool("hangs", **deadlines, on_progress=lambda *_: skip_time(SKIPPED))
         with anyio.fail_after(PATIENT):
             await stopped.wait()
     assert caught.value.timer == which

@@ -1,5 +1,7 @@
 """What is sent to an extension for its icon: how many calls run, and how many wait for a person."""
 
+from collections.abc import Callable
+
 import anyio
 import pytest
 
@@ -8,6 +10,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs import Target
 from tests.fakes import FakeSocket, Json, a_bridge, a_document, about_call, greeted, running
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -38,26 +41,40 @@ async def test_the_extension_hears_of_a_call_that_runs_and_of_its_end() -> None:
         assert await numbers(socket) == (0, 0)
 
 
-async def test_changes_within_a_quarter_of_a_second_are_one_message() -> None:
+@pytest.fixture
+def is_patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is sent before the test has let time pass."""
+    monkeypatch.setattr("opentabs_py.bridge.activity.LOOK_AGAIN", PATIENT)
+
+
+@pytest.mark.usefixtures("is_patient")
+async def test_changes_within_a_quarter_of_a_second_are_one_message(
+    skip_time: Callable[[float], None],
+) -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:
         socket = await greeted(connect)
         bridge.activity.set_waiting(1)
-        await anyio.lowlevel.checkpoint()
+        await until_all_wait()
         for count in range(2, 100):
             bridge.activity.set_waiting(count)
             await anyio.lowlevel.checkpoint()
+        skip_time(PATIENT)
         assert await numbers(socket) == (0, 99)
         assert len(activities(socket)) == 1
 
 
-async def test_what_comes_and_goes_in_between_is_not_sent() -> None:
+@pytest.mark.usefixtures("is_patient")
+async def test_what_comes_and_goes_in_between_is_not_sent(
+    skip_time: Callable[[float], None],
+) -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:
         socket = await greeted(connect)
         with bridge.activity.running():
-            await anyio.lowlevel.checkpoint()
+            await until_all_wait()
         bridge.activity.set_waiting(2)
+        skip_time(PATIENT)
         assert await numbers(socket) == (0, 2)
         assert len(activities(socket)) == 1
 

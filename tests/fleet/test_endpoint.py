@@ -91,13 +91,17 @@ def a_fleet(quotas: Quotas) -> Fleet:
     return Fleet(link, SystemClock(), labels={}, quotas=quotas, most=1000)
 
 
-async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever() -> None:
-    fleet = a_fleet(Quotas(waits=0.05))
+async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever(
+    skip_time: Callable[[float], None],
+) -> None:
+    fleet = a_fleet(Quotas(waits=PATIENT))
     calls = 0
 
     def announce() -> None:
         nonlocal calls
         calls += 1
+        if calls == 3:  # for which it was asked twice
+            skip_time(PATIENT)
         free: Announcement = worker("a", calls=calls)
         fleet.directory.handle(encode(free), anyio.current_time())
 
@@ -105,7 +109,7 @@ async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever()
     requests = BusyRequests(announce)
     fleet._requests = cast("Any", requests)
     [owner] = worker("a").served
-    with anyio.fail_after(5), pytest.raises(ChainError) as caught:
+    with anyio.fail_after(2 * PATIENT), pytest.raises(ChainError) as caught:
         await fleet.call("chat_send", Wanted(owner), ToolCall({}, Limits()))
     assert caught.value.detail.code == "FLEET_BUSY"
     assert requests.count > 1
