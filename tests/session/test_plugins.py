@@ -287,7 +287,7 @@ async def test_who_added_a_plugin_can_be_cancelled_while_another_reload_waits(
             tasks.start_soon(plugins.reload)
             await waiting.wait()
             adding.cancel()
-            with anyio.move_on_after(2):
+            with anyio.move_on_after(PATIENT / 2):
                 await ended.wait()
             is_over = ended.is_set()
             go_on.set()
