@@ -39,6 +39,12 @@ from tests.waiting import PATIENT
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(autouse=True)
+def _only_changes_are_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is published that a test does not cause."""
+    monkeypatch.setattr("opentabs_py.fleet.announcer.ANNOUNCE_EVERY", PATIENT)
+
+
 class Strange(Model):
     """A request that workers do not know."""
 
@@ -241,7 +247,6 @@ async def test_a_worker_takes_no_more_calls_than_it_may_run_at_once() -> None:
 async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.fleet.announcer.ANNOUNCE_EVERY", PATIENT)
     monkeypatch.setattr("opentabs_py.fleet.announcer.ANNOUNCE_AFTER", 0)
     with anyio.fail_after(PATIENT):
         async with a_pair(max_calls=1) as pair, anyio.create_task_group() as tasks:
