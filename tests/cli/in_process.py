@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -16,9 +17,13 @@ def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
     out, err = io.StringIO(), io.StringIO()
     with pytest.MonkeyPatch.context() as patch, chdir(cwd):
         patch.setattr("sys.argv", ["opentabs", *arguments])
+        patch.setattr("sys.path", [*sys.path])
         patch.setenv("PWD", os.fspath(cwd))
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
             cli._run()
+    for name, module in [*sys.modules.items()]:
+        if Path(getattr(module, "__file__", None) or "").is_relative_to(cwd.resolve()):
+            del sys.modules[name]  # the user's tools, which would end with the program
     code = ended.value.code
     assert isinstance(code, int | None)
     return CompletedProcess(arguments, code or 0, out.getvalue(), err.getvalue())
