@@ -117,7 +117,9 @@ def delete_plugin(directory: Path) -> None:
 
 
 def change(file: Path, old: str, new: str) -> None:
-    """Replace a text in a file; it must be there."""
+    """Replace a text in a file; it must be there. Who watches the file sees no half of it."""
     text = file.read_text()
     assert old in text
-    file.write_text(text.replace(old, new))
+    aside = file.with_name(f".{file.name}")
+    aside.write_text(text.replace(old, new))
+    aside.replace(file)
