@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 KEPT_CALLS: Final = 1_000  # ended calls that may still get late updates
 READ_AGAIN: Final = 20.0  # s; how long one request for a stream's updates waits
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None] | None]
+ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None] | None]
 OnMessage = Callable[[str], Awaitable[None] | None]
 
 
@@ -38,7 +38,7 @@ OnMessage = Callable[[str], Awaitable[None] | None]
 class _Call:
     idle_scope: anyio.CancelScope
     idle: float
-    on_progress: OnProgress | None
+    progress_callback: ProgressCallback | None
     waiting: deque[types.ProgressNotification] = field(
         default_factory=deque[types.ProgressNotification]
     )
@@ -53,7 +53,7 @@ class Client:
     """A connection to an MCP server, of either era.
 
         async with Client("http://127.0.0.1:8377/mcp", on_message=print) as client:
-            result = await client.call_tool("export", {"query": "x"}, on_progress=show)
+            result = await client.call_tool("export", {"query": "x"}, progress_callback=show)
 
     Args:
         server: A URL, a `StdioServerParameters`, a transport, or an MCP server in this process.
@@ -117,7 +117,7 @@ class Client:
         name: str,
         arguments: Mapping[str, Any] | None = None,
         *,
-        on_progress: OnProgress | None = None,
+        progress_callback: ProgressCallback | None = None,
         idle: float | None = None,
         ceiling: float | None = None,
     ) -> types.CallToolResult:
@@ -126,8 +126,8 @@ class Client:
         Args:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
-            on_progress: Called with progress, total and message of each report, one at a time,
-                the last before this returns.
+            progress_callback: Called with progress, total and message of each report, as the SDK
+                does, one at a time, the last before this returns.
             idle: Overrides the client's.
             ceiling: Overrides the client's.
 
@@ -143,7 +143,7 @@ class Client:
         total_scope, idle_scope = anyio.CancelScope(), anyio.CancelScope()
         now = anyio.current_time()
         total_scope.deadline, idle_scope.deadline = now + total, now + idle
-        call = self._calls[token] = _Call(idle_scope, idle, on_progress)
+        call = self._calls[token] = _Call(idle_scope, idle, progress_callback)
         self._forget_an_ended_call()
         try:
             with total_scope, idle_scope:
@@ -254,8 +254,8 @@ class Client:
 
     async def _pass_on(self, call: _Call, message: types.ProgressNotification) -> None:
         params = message.params
-        if call.on_progress is not None and not call.is_over:
-            await _notify(call.on_progress, params.progress, params.total, params.message)
+        if call.progress_callback is not None and not call.is_over:
+            await _notify(call.progress_callback, params.progress, params.total, params.message)
         name: Any = cast(Mapping[str, Any], params.meta or {}).get("tool_name")
         if not isinstance(name, str):
             return

@@ -55,7 +55,7 @@ async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns
         running -= 1
 
     async with a_client(reports, mode=mode) as client:
-        await client.call_tool("reports", {"times": 20}, on_progress=slowly)
+        await client.call_tool("reports", {"times": 20}, progress_callback=slowly)
     assert seen == [str(number) for number in range(20)]
 
 
@@ -73,7 +73,7 @@ async def test_progress_moves_the_idle_deadline(
             arrived = anyio.Event()
 
     async with a_client(works, mode=mode, idle=2 * SKIPPED - 5) as client:
-        result = await client.call_tool("works", on_progress=lambda *_: arrived.set())
+        result = await client.call_tool("works", progress_callback=lambda *_: arrived.set())
     assert not result.is_error
 
 
@@ -98,7 +98,9 @@ async def test_a_deadline_ends_the_call_and_the_tool_with_it(
 
     async with a_client(hangs, mode=mode) as client:
         with pytest.raises(CallTimeoutError, match="The client gave up on hangs") as caught:
-            await client.call_tool("hangs", **deadlines, on_progress=lambda *_: skip_time(SKIPPED))
+            await client.call_tool(
+                "hangs", **deadlines, progress_callback=lambda *_: skip_time(SKIPPED)
+            )
         with anyio.fail_after(PATIENT):
             await stopped.wait()
     assert caught.value.timer == which
@@ -119,7 +121,7 @@ async def test_a_long_call_gets_its_progress_however_many_have_ended_since_it_be
     async with a_client(long, reports, mode=mode) as client, anyio.create_task_group() as tasks:
 
         async def call() -> None:
-            await client.call_tool("long", on_progress=lambda *said: seen.append(said[2]))
+            await client.call_tool("long", progress_callback=lambda *said: seen.append(said[2]))
 
         tasks.start_soon(call)
         with anyio.fail_after(PATIENT):
@@ -152,7 +154,7 @@ async def test_a_callback_that_fails_does_not_end_the_call(
         raise ValueError("broken")
 
     async with a_client(reports, mode=mode) as client:
-        result = await client.call_tool("reports", {"times": 1}, on_progress=fails)
+        result = await client.call_tool("reports", {"times": 1}, progress_callback=fails)
     assert not result.is_error
     assert "A listener of an MCP call failed" in caplog.text
 

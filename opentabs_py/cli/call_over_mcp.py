@@ -16,7 +16,7 @@ async def call_over_mcp(
     url: str,
     tool: str,
     arguments: dict[str, Any],
-    on_progress: Callable[[float, float | None, str | None], None],
+    progress_callback: Callable[[float, float | None, str | None], None],
 ) -> tuple[dict[str, Any], str | None]:
     """Call a tool through a real MCP client over Streamable HTTP.
 
@@ -39,7 +39,7 @@ async def call_over_mcp(
     async def note(progress: float, total: float | None, message: str | None) -> None:
         at = round(time.perf_counter() - began, 4)
         reports.append({"progress": progress, "total": total, "message": message, "at": at})
-        on_progress(progress, total, message)
+        progress_callback(progress, total, message)
 
     # The client limits messages to 1 MiB by default; tools may return more.
     try:

@@ -104,7 +104,7 @@ async def test_a_client_that_gives_up_closes_the_generator(which: str, http: str
         assert way.client is not None
         with anyio.CancelScope() as scope:
             await way.client.call_tool(
-                "yields_then_waits", {"note": note}, on_progress=lambda *_: scope.cancel()
+                "yields_then_waits", {"note": note}, progress_callback=lambda *_: scope.cancel()
             )
         with anyio.fail_after(PATIENT):
             while (await way.call("was_closed", {"note": note})).text != "true":

@@ -66,7 +66,7 @@ class Way:
         with anyio.fail_after(PATIENT):
             if self.client is not None:
                 result = await self.client.call_tool(
-                    name, arguments, on_progress=lambda *each: progress.append(each)
+                    name, arguments, progress_callback=lambda *each: progress.append(each)
                 )
                 return Outcome(result, progress)
             assert self.server is not None
