@@ -97,7 +97,6 @@ async def test_a_call_that_is_cancelled_closes_its_generator(is_async: bool) -> 
     "which", ["stdio 2026", "stdio initialize", "HTTP 2026", "HTTP initialize"]
 )
 async def test_a_client_that_gives_up_closes_the_generator(which: str, http: str) -> None:
-
     note = f"given up {which}"
     target: Any = ways.STDIO if which.startswith("stdio") else http
     async with ways.connected(which, target) as way:
