@@ -293,7 +293,7 @@ class FleetWorker:
             return
         call.channel.close()
         if call.runs:
-            call.cancel("what called it is gone")
+            call.cancel("its caller is gone")
         self._ended[call_id] = None
         if len(self._ended) > REMEMBERED:
             self._ended.popitem(last=False)
