@@ -76,16 +76,17 @@ def _tag(branches: list[_Branch], here: Path) -> Path | None:
 
 def _is_forbidden(branch: _Branch, path: Path) -> bool:
     """Return whether an alternative allows no value at a path."""
-    for error in branch:
-        match error.kind:
-            case ValidationErrorKind.FalseSchema() if _path(error) == path:
-                return True
-            case ValidationErrorKind.AdditionalProperties(names):
-                if path and path[:-1] == _path(error) and path[-1] in names:
-                    return True
-            case _:
-                pass
-    return False
+    return any(_forbids(error, path) for error in branch)
+
+
+def _forbids(error: ValidationError, path: Path) -> bool:
+    match error.kind:
+        case ValidationErrorKind.FalseSchema():
+            return _path(error) == path
+        case ValidationErrorKind.AdditionalProperties(names):
+            return bool(path) and path[:-1] == _path(error) and path[-1] in names
+        case _:
+            return False
 
 
 def _expected(branch: _Branch, path: Path) -> list[str]:

@@ -21,14 +21,12 @@ def broken_rule(error: ValidationError, schema: JsonObject) -> str:
         error: What is wrong with a value.
         schema: The whole schema.
     """
-    match error.kind:
-        case ValidationErrorKind.Pattern(pattern) if len(pattern) > _READABLE:
-            quoted = f' does not match "{pattern}"'
-            name = _format_at(error.schema_path, schema)
-            if name is not None and not _is_of_format(error.instance, name):
-                return error.message.removesuffix(quoted) + f' is not a valid "{name}"'
-        case _:
-            pass
+    kind = error.kind
+    if isinstance(kind, ValidationErrorKind.Pattern) and len(kind.pattern) > _READABLE:
+        name = _format_at(error.schema_path, schema)
+        if name is not None and not _is_of_format(error.instance, name):
+            quoted = f' does not match "{kind.pattern}"'
+            return error.message.removesuffix(quoted) + f' is not a valid "{name}"'
     return error.message
 
 
