@@ -24,7 +24,7 @@ _EVENT_MAX: Final = 512 * 1024  # bytes; the SDK's client refuses events over 1 
 # A JSON-RPC response as the SDK writes it, alone or in an event. Requests to the client have an id
 # too, but a method follows it.
 _ANSWER: Final = re.compile(
-    rb'(?:event: message\r\ndata: )?\{"jsonrpc":"2\.0","id":(?:-?\d+|"(?:[^"\\]|\\.)*+"|null),'
+    rb'(?:event: message\r\ndata: )?\{"jsonrpc":"2\.0","id":(?:-?\d+|"(?>(?:[^"\\]|\\.)*)"|null),'
     rb'"(?:result|error)":'
 )
 

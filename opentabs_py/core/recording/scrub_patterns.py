@@ -58,9 +58,10 @@ def values_of(names: set[str]) -> "Sequence[re.Pattern[str]]":
     quote = r"""(?:"|'|\\"|\\'|%22|%27|%5C%22|%5C%27)"""
     space = r"(?:\s|%20|\+)"
     colon = rf"{space}*(?::|%3A){space}*"
-    text = rf"(?P<quote>{quote})(?:(?!(?P=quote))(?:\\.|%5C%?.|[^\\]))*+(?P=quote)"
+    # Atomic: Python before 3.11.5 matches possessive repetitions of groups wrongly (gh-106052).
+    text = rf"(?P<quote>{quote})(?>(?:(?!(?P=quote))(?:\\.|%5C%?.|[^\\]))*)(?P=quote)"
     # It ends at the object's next name, or its end, so brackets need not be counted.
-    items = rf"(?:\[|%5B)(?:{space}|[\[\],]|%5[BD]|%2C|[\w.-]|{text}(?!{colon}))*+"
+    items = rf"(?:\[|%5B)(?>(?:{space}|[\[\],]|%5[BD]|%2C|[\w.-]|{text}(?!{colon}))*)"
     named = rf"{quote}(?:name|key){quote}{colon}{quote}{name}{quote}"
     valued = rf"{quote}value{quote}{colon}{quote}"
     between = rf"{space}*(?:,|%2C)(?:(?!%7[BD])[^{{}}]){{0,500}}?"  # the object's other members
