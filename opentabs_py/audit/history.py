@@ -137,7 +137,8 @@ def _reading(path: Path) -> Generator[sqlite3.Connection | None]:
         return
     try:
         # Not `mode=ro`: to read what was written last, SQLite may have to create a file beside it.
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", WAIT, uri=True)) as db:
+        uri = f"{path.absolute().as_uri()}?mode=rw"
+        with closing(sqlite3.connect(uri, timeout=WAIT, uri=True)) as db:
             db.execute("PRAGMA query_only = TRUE")
             [found] = db.execute("PRAGMA user_version").fetchone()
             if found > FORMAT:

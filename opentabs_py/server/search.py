@@ -4,6 +4,7 @@ import re
 import sqlite3
 from collections.abc import Iterable
 from typing import Final
+from weakref import finalize
 
 from opentabs_py.calling.tool import Listing
 
@@ -37,7 +38,8 @@ class ToolSearch:
 
     def __init__(self, listings: Iterable[Listing]) -> None:
         self._listings = {listing.name: listing for listing in listings}
-        self._index = sqlite3.connect(":memory:")
+        self._index = sqlite3.connect(":memory:", check_same_thread=False)
+        finalize(self, self._index.close)  # once no server needs it any longer, in any thread
         self._index.execute(
             f"CREATE VIRTUAL TABLE tools USING fts5"
             f"(key UNINDEXED, {', '.join(_WEIGHTS)}, tokenize = 'porter unicode61')"
