@@ -727,6 +727,7 @@ async def test_all_of_it_works_with_the_keyboard_alone(page: Page) -> None:
     await page.get_by_role("link", name="Calls").focus()
     await press("Enter")
     calls = page.get_by_role("listbox", name="Calls")
+    await expect(calls.get_by_role("option").first).to_contain_text("forms_version")
     await calls.focus()
     await press("ArrowDown")
     details = page.get_by_role("complementary", name="The chosen call")
