@@ -167,7 +167,7 @@ class SessionServer:
             stack.callback(self._end_requests)  # before calls notice that their tabs are closed
 
     def _set_up_browsers(self, directory: Path, port: int) -> BrowserSetup:
-        """Give each browser its extension and its link, and let those that are launched start."""
+        """Create the extension of each browser and the link to it, and start the launches."""
         setup = BrowserSetup(
             self._settings,
             self._options,
