@@ -8,25 +8,93 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
 
 from opentabs_py import __version__
-from opentabs_py.calling.clock import Clock
-from opentabs_py.calling.tool import Tool
+from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.clock import AlarmClock, Clock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.listed_plugins import ListedPlugins
 from opentabs_py.core.tabs import ready_by_plugin
+from opentabs_py.errors import ConfigError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.session import SessionTools
+from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.remote_tab_tools import RemoteTabsClose, RemoteTabsList, RemoteTabsOpen
 from opentabs_py.server.remote_tools import RemoteTool
+from opentabs_py.session.tool_setup import create_registry
 
 if TYPE_CHECKING:
     from opentabs_py.session.startup import SessionServer
+
+
+class FleetPages:
+    """The page tools of a fleet's workers, which an endpoint serves.
+
+    Args:
+        fleet: The workers.
+        pages: Those of the session itself, of which there are none.
+        settings: The session's settings.
+        clock: The clock of the calls' timers.
+    """
+
+    def __init__(self, fleet: Fleet, pages: Pages, settings: Settings, clock: AlarmClock) -> None:
+        self._fleet = fleet
+        self._pages = pages
+        self._settings = settings
+        self._clock = clock
+        self._tasks: TaskGroup  # set by `start`
+
+    @property
+    def ready(self) -> "ReadyInFleet":
+        """Where plugins are ready."""
+        return ReadyInFleet(self._fleet)
+
+    @property
+    def page_tools(self) -> PageToolList:
+        """The tools that pages register themselves.
+
+        Raises:
+            ConfigError: Always; workers do not announce them.
+        """
+        raise ConfigError("An endpoint of a fleet does not serve the tools that pages register.")
+
+    async def serve(self) -> ToolRegistry:
+        """Return the registry, with the tools of the workers, which come and go, in it."""
+        fleet, limit = self._fleet, self._settings.message_limit
+        registry = create_registry(
+            self._settings,
+            self._pages,
+            [RemoteTabsList(fleet), RemoteTabsOpen(fleet), RemoteTabsClose(fleet)],
+            clock=self._clock,
+            status=fleet.status,
+        )
+
+        def list_tools() -> None:
+            registry.set_remote(
+                RemoteTool(fleet, entry, message_limit=limit) for entry in fleet.catalog.entries
+            )
+
+        fleet.catalog.subscribe(list_tools)
+        list_tools()
+        return registry
+
+    async def start(self, tasks: TaskGroup) -> None:
+        """Start to listen to the workers."""
+        self._tasks = tasks
+        await self._fleet.start(tasks)
+
+    def handle_client_gone(self, client: str) -> None:
+        """Handle the end of an MCP client, whose tabs the workers close."""
+        self._tasks.start_soon(self._fleet.handle_client_gone, client)
+
+    async def close_tabs(self) -> None:
+        """Do nothing: workers close the tabs of an endpoint that is gone."""
 
 
 async def join_fleet(
@@ -48,29 +116,6 @@ async def join_fleet(
     )
     stack.push_async_callback(fleet.close)
     return fleet
-
-
-def tab_tools(fleet: Fleet) -> Sequence[Tool]:
-    """Return the tools about tabs of an endpoint."""
-    return [RemoteTabsList(fleet), RemoteTabsOpen(fleet), RemoteTabsClose(fleet)]
-
-
-def serve_remote_tools(fleet: Fleet, registry: ToolRegistry, *, message_limit: int) -> None:
-    """Serve the tools of the workers, as they come and go.
-
-    Args:
-        fleet: The workers.
-        registry: Where to serve them.
-        message_limit: The longest input, in characters of JSON.
-    """
-
-    def serve() -> None:
-        registry.set_remote(
-            RemoteTool(fleet, entry, message_limit=message_limit) for entry in fleet.catalog.entries
-        )
-
-    fleet.catalog.subscribe(serve)
-    serve()
 
 
 def default_name() -> str:

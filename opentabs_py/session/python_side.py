@@ -52,27 +52,42 @@ class PythonSide:
             self._observers = Observers(self._pass_reports)
         return self._observers
 
-    def observe(self, registry: ToolRegistry) -> None:
-        """Pass the reports of a registry's plugin tools to the progress handlers as well."""
+    def serve(self, registry: ToolRegistry) -> None:
+        """Serve the tools, and pass the reports of the others to the progress handlers as well.
+
+        Raises:
+            ConfigError: Two tools have the same name.
+        """
         self._registry = registry
+        if self.tools is not None:
+            _add_tools(registry, self.tools)
         self._pass_reports()
 
     def _pass_reports(self) -> None:
         if self._observers and self._registry is not None:
             self._registry.on_page_report = self._observers.notify_page_report
 
-    def load_again(self, given: Sequence[Any]) -> PythonTools:
-        """Return other tools that share the state of the present ones.
+    def replace(self, given: Sequence[Any], registry: ToolRegistry) -> None:
+        """Serve other tools, which share the state of the present ones; running calls continue.
 
         Raises:
-            ConfigError: There are none at present, or something cannot be served.
+            ConfigError: There are none at present, or something cannot be served; the old tools
+                are still served.
         """
         if self.tools is None:
             raise ConfigError(
                 "This session was created without Python tools, so none can be replaced. Create it "
                 "with tools=[...]."
             )
-        return self._load(given, host=self.tools.host)
+        new = self._load(given, host=self.tools.host)
+        _add_tools(registry, new)
+        self.tools.stop_modules()
+        self.tools = new
+
+    def close(self) -> None:
+        """End all streams, and stop the handlers."""
+        if self.tools is not None:
+            self.tools.close()
 
     def _load(self, given: Sequence[Any], *, host: ToolHost | None = None) -> PythonTools:
         from opentabs_py.python_tools.collection import PythonTools
@@ -88,13 +103,19 @@ class PythonSide:
     async def without_pages(self) -> AsyncGenerator[ToolRegistry]:
         """Provide a registry of these tools alone, for a call outside of the session's context."""
         from opentabs_py.bridge.pages import Pages
-        from opentabs_py.session.tool_setup import add_python_tools, create_registry
+        from opentabs_py.session.tool_setup import create_registry
 
         no_pages = Pages([], clock=self._clock)
         registry = create_registry(self._settings(), no_pages, (), clock=self._clock)
         if self.tools is not None:
-            add_python_tools(registry, self.tools)
+            _add_tools(registry, self.tools)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._clock.run)
             yield registry
             tasks.cancel_scope.cancel()
+
+
+def _add_tools(registry: ToolRegistry, python: PythonTools) -> None:
+    """Serve Python tools, which may call all other tools."""
+    python.host.caller = registry
+    registry.set_tools(python.tools)

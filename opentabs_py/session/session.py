@@ -486,9 +486,7 @@ class OpenTabs:
         Raises:
             ConfigError: Something cannot be served; the old tools are still there.
         """
-        python = self._python.load_again(tools)
-        self._server.replace_python(python)
-        self._python.tools = python
+        self._python.replace(tools, self.registry)
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
@@ -520,7 +518,7 @@ class OpenTabs:
             version=__version__,
             directories=self._directories,
             read_settings=self._read_settings,
-            python=self._python.tools,
+            python=self._python,
             clock=self._clock,
             trace=self._trace,
             seams=self._seams,
@@ -529,7 +527,6 @@ class OpenTabs:
         )
         await server.start(stack, while_launching=self._while_launching)
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
-        self._python.observe(self.registry)
         for browser in self._browsers:
             await browser.start(server.tasks, self.extension_dir)
         self._is_open = True

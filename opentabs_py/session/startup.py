@@ -12,11 +12,9 @@ from anyio.abc import TaskGroup
 from starlette.routing import BaseRoute
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.scratch import temporary_dir
 from opentabs_py.calling.clock import AlarmClock, wall_clock
-from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import audit_file, cache_dir, data_dir
 from opentabs_py.config.settings import Settings
@@ -24,28 +22,28 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
-from opentabs_py.errors import ConfigError, FleetError
+from opentabs_py.errors import FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
 from opentabs_py.server.http import create_app, serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp_side import McpSide, load
+from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.page_tool_list import PageToolList
-from opentabs_py.server.ready_tools import Ready, ReadyInPages, ReadyTools
+from opentabs_py.server.ready_tools import ReadyTools
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
+from opentabs_py.session.page_side import LocalPages, PageSide
 from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
+from opentabs_py.session.python_side import PythonSide
 from opentabs_py.session.seams import Seams
-from opentabs_py.session.tool_setup import add_python_tools, create_registry, create_tab_tools
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
     from opentabs_py.fleet.endpoint import Fleet
-    from opentabs_py.python_tools.collection import PythonTools
 
 
 class SessionServer:
@@ -68,7 +66,6 @@ class SessionServer:
         browsers: The browsers; those into which the user loads the extension are added as they
             connect.
         plugin_set: The plugins found in the directories.
-        own_tabs: The tabs that clients have opened for themselves, if they are in our browsers.
         pages: The pages of all browsers, in which tools run.
         registry: All tools that are served.
         mcp_side: The servers that MCP clients talk to.
@@ -87,6 +84,7 @@ class SessionServer:
     extension_dir: Path
     console: Console
     tasks: TaskGroup
+    _page_side: PageSide
     _playgrounds: Playgrounds
 
     def __init__(
@@ -97,7 +95,7 @@ class SessionServer:
         version: str,
         directories: Sequence[Path],
         read_settings: Callable[[], Settings] | None,
-        python: "PythonTools | None",
+        python: PythonSide,
         clock: AlarmClock,
         trace: Path | None,
         seams: Seams,
@@ -114,10 +112,8 @@ class SessionServer:
         self._fleet_options = fleet
         self.browsers = browsers
         self._fleet: Fleet | None = None
-        self._page_tools: PageToolList | None = None
         self._history = ExitStack()
         self._keeps_history = False
-        self._forget_in_hands: Callable[[str], None] = lambda _client: None
         self.plugin_set = PluginSet(
             directories,
             settings,
@@ -152,7 +148,8 @@ class SessionServer:
         setup = self._set_up_browsers(directory, port)
         while_launching()
         # While the browsers start. What connects before that waits in the listener's queue.
-        await self._create_tools(stack, setup, port)
+        self._page_side = await self._create_page_side(stack, setup, port)
+        await self._create_tools(stack)
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
         self._playgrounds = Playgrounds(self.tasks)
@@ -163,7 +160,7 @@ class SessionServer:
         if launches:
             stack.callback(stop)  # while the browsers close
         else:
-            stack.push_async_callback(self.own_tabs.close_all)  # while extensions are connected
+            stack.push_async_callback(self._page_side.close_tabs)  # while extensions are connected
             stack.callback(self._end_requests)  # before calls notice that their tabs are closed
 
     def _set_up_browsers(self, directory: Path, port: int) -> BrowserSetup:
@@ -188,34 +185,42 @@ class SessionServer:
         )
         return setup
 
-    async def _create_tools(self, stack: AsyncExitStack, setup: BrowserSetup, port: int) -> None:
-        """Create the registry, and fill it with the tools of plugins and of Python."""
+    async def _create_page_side(
+        self, stack: AsyncExitStack, setup: BrowserSetup, port: int
+    ) -> PageSide:
+        """Return where page tools run: in the browsers, or in the workers of a fleet."""
+        if self._fleet_options is not None:
+            # It needs packages that are installed for fleets only.
+            from opentabs_py.session.fleet import FleetPages, join_fleet
+
+            self._fleet = await join_fleet(stack, self._fleet_options, self._settings, self._clock)
+            return FleetPages(self._fleet, self.pages, self._settings, self._clock)
+        names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", self._settings.url_host))
+        return LocalPages(
+            self.browsers,
+            self.pages,
+            self.plugin_set,
+            self._settings,
+            self._clock,
+            extensions=setup.extensions,
+            own_pages=[f"http://{name}:{port}/*" for name in names],
+            drive=self._seams.drive,
+        )
+
+    async def _create_tools(self, stack: AsyncExitStack) -> None:
+        """Create the registry, and fill it with the tools of pages and of Python."""
         stack.push(self._history)
-        self.own_tabs = OwnTabs(self.pages, keep=self._settings.keep_tabs)
-        self.registry = await self._create_registry(stack)
+        self.registry = await self._page_side.serve()
         self._count_questions(stack)
         await self._record_calls(stack)
-        if self._fleet is None:
-            names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", self._settings.url_host))
-            own_pages = [f"http://{name}:{port}/*" for name in names]
-            await self.plugin_set.serve(
-                self.pages.bridges, self.registry, setup.extensions, own_pages=own_pages
-            )
-        if self._python is not None:
-            add_python_tools(self.registry, self._python)
-            stack.callback(self._close_python)
+        self._python.serve(self.registry)
+        stack.callback(self._python.close)
 
     async def _start_tasks(self) -> None:
         """Start what runs as long as the session, before anything connects."""
         for bridge in self.pages.bridges:
             await self.tasks.start(bridge.calls.run)
-        if self._fleet is not None:
-            await self._fleet.start(self.tasks)
-        elif self._settings.webmcp:
-            limit = self._settings.message_limit
-            self._page_tools = PageToolList(self.pages, self.registry, message_limit=limit)
-            self._page_tools.refresh()
-            self.tasks.start_soon(self._page_tools.run)
+        await self._page_side.start(self.tasks)
 
     @property
     def bridge(self) -> Bridge:
@@ -226,11 +231,6 @@ class SessionServer:
     def launches_browser(self) -> bool:
         """Whether the session has a browser of its own, even if that was closed."""
         return self.browsers[0].launch is not None
-
-    @property
-    def is_endpoint(self) -> bool:
-        """Whether the tools of a fleet's workers are served."""
-        return self._fleet is not None
 
     @property
     def fleet(self) -> "Fleet":
@@ -248,78 +248,20 @@ class SessionServer:
         """The tools that pages register themselves.
 
         Raises:
-            ConfigError: The setting `webmcp` names no pages.
+            ConfigError: They are not served.
         """
-        if self._page_tools is None:
-            raise ConfigError(
-                "The tools that pages register are not served. Name the pages: serve --webmcp "
-                'PATTERN, or webmcp = ["PATTERN"] in the settings.'
-            )
-        return self._page_tools
-
-    def replace_python(self, python: "PythonTools") -> None:
-        """Serve other Python tools from now on; running calls of the old ones continue.
-
-        Raises:
-            ConfigError: Two tools have the same name; the old ones are still served.
-        """
-        add_python_tools(self.registry, python)
-        if self._python is not None:
-            self._python.stop_modules()
-        self._python = python
-
-    def _close_python(self) -> None:
-        if self._python is not None:
-            self._python.close()
+        return self._page_side.page_tools
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
         self.registry.gate.forget(client)
-        self._forget_in_hands(client)
-        if self._fleet is None:
-            self.own_tabs.handle_client_gone(client)
-        else:
-            self.tasks.start_soon(self._fleet.handle_client_gone, client)
+        self._page_side.handle_client_gone(client)
 
     def keep_history(self) -> None:
         """Remember calls and logs from now on, for the console."""
         if not self._keeps_history:
             self._keeps_history = True
             self._history.enter_context(self.console.watch.watching())
-
-    async def _tab_tools(self) -> Sequence[Tool]:
-        """Return the tools about tabs; with hands, also those that use pages."""
-        if not self._settings.hands:
-            return create_tab_tools(self.pages, self.own_tabs)
-        # It needs Playwright, which a session without a browser does not load, and the MCP SDK,
-        # which a thread may be loading now.
-        await load("opentabs_py.session.hands")
-        from opentabs_py.session.hands import create_hands
-
-        hands, tools = create_hands(
-            self.browsers, self.pages, self._settings, self._clock, self._seams.drive
-        )
-        self._forget_in_hands = hands.pages.forget_client
-        return [*create_tab_tools(self.pages, self.own_tabs, hands.list_tabs), *tools]
-
-    async def _create_registry(self, stack: AsyncExitStack) -> ToolRegistry:
-        """Return the registry; in an endpoint, with the tools of the fleet's workers."""
-        if self._fleet_options is None:
-            tab_tools = await self._tab_tools()
-            return create_registry(self._settings, self.pages, tab_tools, clock=self._clock)
-        # It needs packages that are installed for fleets only.
-        from opentabs_py.session import fleet
-
-        self._fleet = await fleet.join_fleet(
-            stack, self._fleet_options, self._settings, self._clock
-        )
-        tab_tools = fleet.tab_tools(self._fleet)
-        status = self._fleet.status
-        registry = create_registry(
-            self._settings, self.pages, tab_tools, clock=self._clock, status=status
-        )
-        fleet.serve_remote_tools(self._fleet, registry, message_limit=self._settings.message_limit)
-        return registry
 
     def _count_questions(self, stack: AsyncExitStack) -> None:
         """Let every extension show how many calls wait for the user."""
@@ -338,13 +280,6 @@ class SessionServer:
         if self._settings.audit:
             context = audited(self.registry, self._settings, self.plugin_set)
             await stack.enter_async_context(context)
-
-    def _ready(self) -> Ready:
-        if self._fleet is None:
-            return ReadyInPages(self.pages)
-        from opentabs_py.session.fleet import ReadyInFleet
-
-        return ReadyInFleet(self._fleet)
 
     def _join(self, setup: BrowserSetup, name: str, index: int) -> Bridge:
         """Add a browser into which the user has loaded the extension."""
@@ -366,7 +301,7 @@ class SessionServer:
         settings = self._settings
         ready = None
         if settings.expose == "ready":
-            ready = ReadyTools(self.registry, self._ready())
+            ready = ReadyTools(self.registry, self._page_side.ready)
             self.tasks.start_soon(ready.run)
         self.mcp_side = self._create_mcp_side(ready)
         self.tasks.start_soon(self.mcp_side.run)
@@ -407,7 +342,7 @@ class SessionServer:
             self.registry,
             self._settings,
             version=self._version,
-            streams=None if self._python is None else self._python.streams,
+            streams=None if self._python.tools is None else self._python.tools.streams,
             listed=ready,
             on_client_gone=self.handle_client_gone,
         )

@@ -1,7 +1,6 @@
-"""Create the registry of a session, and the tools that every session has."""
+"""Create the registry of a session, and the tools about its tabs."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import anyio.to_thread
 
@@ -22,14 +21,11 @@ from opentabs_py.server.local_tab_tools import (
 )
 from opentabs_py.server.registry import ToolRegistry
 
-if TYPE_CHECKING:
-    from opentabs_py.python_tools.collection import PythonTools
-
 
 def create_registry(
     settings: Settings,
     pages: Pages,
-    tab_tools: Sequence[Tool],
+    built_in: Sequence[Tool],
     *,
     clock: AlarmClock,
     status: Callable[[str], PluginStatus] | None = None,
@@ -39,7 +35,7 @@ def create_registry(
     Args:
         settings: The settings.
         pages: Where plugin tools run.
-        tab_tools: The tools about tabs.
+        built_in: Tools of our own, such as those about tabs.
         clock: The clock on which questions to the user expire.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
     """
@@ -49,7 +45,7 @@ def create_registry(
         message_limit=settings.message_limit,
         strict_output=settings.strict_output,
         debug=settings.debug,
-        built_in=tab_tools,
+        built_in=built_in,
         status=status,
         gate=Gate(clock, settings.permissions, remember=_remember_permission),
     )
@@ -74,13 +70,3 @@ def create_tab_tools(
         LocalTabsOpen(pages, own_tabs),
         LocalTabsClose(own_tabs),
     ]
-
-
-def add_python_tools(registry: ToolRegistry, python: "PythonTools") -> None:
-    """Serve Python tools as well, which may call all other tools.
-
-    Raises:
-        ConfigError: Two tools have the same name.
-    """
-    python.host.caller = registry
-    registry.set_tools(python.tools)
