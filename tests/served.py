@@ -13,8 +13,9 @@ from mcp.shared.message import SessionMessage
 
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
+from opentabs_py.server.app import create_app
 from opentabs_py.server.endpoints import run_endpoints
-from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry

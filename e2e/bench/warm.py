@@ -25,8 +25,9 @@ from e2e.chain import PROBE
 from opentabs_py.bridge.link import Socket
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.server.app import create_app
 from opentabs_py.server.endpoints import run_endpoints
-from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.results import to_result
 from opentabs_py.session.session import OpenTabs

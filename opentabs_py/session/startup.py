@@ -24,9 +24,10 @@ from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.errors import FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
+from opentabs_py.server.app import create_app
 from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
-from opentabs_py.server.http import create_app, serve_http
+from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.page_tool_list import PageToolList

@@ -16,7 +16,7 @@ from opentabs_py.core.consent import Standing
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
-from opentabs_py.server.http import create_app
+from opentabs_py.server.app import create_app
 from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import FakeBridge, a_manifest, a_tool
 
