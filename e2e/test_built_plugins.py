@@ -119,7 +119,7 @@ async def test_a_plugin_whose_patterns_chrome_refuses_keeps_nobody_else_out(
         await tabs.open(f"{site}/built")
         value = await tabs.call("acme_two_whoami")
 
-        problems = [problem.plugin for problem in tabs.internals.bridge.plugin_problems]
+        problems = [problem.plugin for problem in tabs.internals.bridge.plugin_sync.problems]
 
     assert value["plugin"] == "acme-two"
     assert problems == ["acme-one"]

@@ -276,7 +276,7 @@ async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprot
 ) -> None:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:
-        specs = tabs.internals.bridge._sync.plugins
+        specs = tabs.internals.bridge.plugin_sync.plugins
         await tabs.internals.bridge.sync_plugins([])
         await tabs.internals.bridge.wait_connected()
         await tabs.open(f"{site}/early")

@@ -319,7 +319,7 @@ async def test_a_site_that_the_browser_did_not_know_of_at_its_start_is_served_to
 
         assert await version(tabs) == "2"
         assert await page.evaluate("notes.at(-1)") == "came 2"
-        assert tabs.internals.bridge.plugin_problems == []
+        assert tabs.internals.bridge.plugin_sync.problems == []
 
 
 async def test_a_call_under_way_ends_before_a_new_site_is_let_in(tmp_path: Path, site: str) -> None:

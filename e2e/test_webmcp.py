@@ -612,6 +612,6 @@ async def test_nothing_of_it_is_there_unless_it_is_turned_on(shop: str) -> None:
     async with OpenTabs(settings=settings, args=["--enable-features=WebMCP"]) as tabs:
         page = await tabs.open(shop)
         assert await page.evaluate("document.modelContext.registerTool.name") == "registerTool"
-        assert tabs.internals.bridge.plugin_specs == []
+        assert tabs.internals.bridge.plugin_sync.plugins == []
         assert not tabs.internals.bridge.tabs.documents
         assert offered(tabs) == {}

@@ -19,7 +19,6 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.browsers import renumbered
 from opentabs_py.core.limits import MESSAGE_LIMIT
-from opentabs_py.core.match_patterns import serves
 from opentabs_py.core.page_tools import PageReports
 from opentabs_py.core.placement import Placement, RequestTabs
 from opentabs_py.core.tab_numbers import numbers_of
@@ -55,6 +54,7 @@ class Bridge:
         browser_id: Identifies the browser's profile, as its extension says; None before that.
         tabs: The state of its tabs.
         tab_requests: Asks the extension to open, close or report tabs.
+        plugin_sync: The plugins that the extension must have, and whether it has them.
         page_tools: What its pages have registered themselves; None if that is not served.
         bring_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
@@ -92,13 +92,13 @@ class Bridge:
         self._wrap_socket = wrap_socket
         self._secret = secret
         self._version = version
-        self._sync = PluginSync(self._notify)
+        self.plugin_sync = PluginSync(self._notify)
         self._connection: Connection | None = None
         self._changed = anyio.Event()
         self.tab_requests = TabRequests(
             self.tabs,
             self._numbers,
-            self._sync,
+            self.plugin_sync,
             connection=lambda: self._connection,
             wait_linked=self.wait_linked,
         )
@@ -148,7 +148,7 @@ class Bridge:
 
     async def wait_connected(self) -> None:
         """Wait until an extension has said hello and has all plugins."""
-        while self._connection is None or not self._sync.is_done:
+        while self._connection is None or not self.plugin_sync.is_done:
             await self._changed.wait()
 
     async def wait_linked(self) -> None:
@@ -171,34 +171,9 @@ class Bridge:
                     return document
             await self._changed.wait()
 
-    @property
-    def plugins(self) -> list[str]:
-        """The names of the plugins that the extension receives."""
-        return [plugin.name for plugin in self._sync.plugins]
-
-    def serves(self, url: str) -> bool:
-        """Return whether any plugin works in a page."""
-        return any(
-            serves(url, plugin.matches, plugin.exclude_matches) for plugin in self._sync.plugins
-        )
-
-    @property
-    def plugin_specs(self) -> Sequence[protocol.PluginSpec]:
-        """The plugins that the extension receives."""
-        return self._sync.plugins
-
-    @property
-    def plugin_problems(self) -> Sequence[protocol.PluginProblem]:
-        """The plugins that the extension could not inject, and where."""
-        return self._sync.problems
-
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of connection, tabs or plugins."""
         return self._changed
-
-    def set_plugins(self, plugins: Sequence[protocol.PluginSpec]) -> None:
-        """Send the list of plugins to the extension at its next hello."""
-        self._sync.plugins = plugins
 
     async def sync_plugins(
         self, plugins: Sequence[protocol.PluginSpec], *, reloads: bool = False
@@ -211,18 +186,18 @@ class Bridge:
             plugins: The list.
             reloads: Whether the extension reloads itself when it receives the list.
         """
-        self._sync.plugins = plugins
+        self.plugin_sync.plugins = plugins
         if self._connection is None:
             return
         before = self.calls.boot_id
-        self._sync.send(self._connection)
+        self.plugin_sync.send(self._connection)
         if reloads:
             with anyio.move_on_after(RELOAD_WITHIN):
                 while self.calls.boot_id == before:
                     await self._changed.wait()
                 await self.wait_connected()
         else:
-            await self._sync.wait()
+            await self.plugin_sync.wait()
 
     def hold_calls(self, seconds: float) -> None:
         """Send the browser no new call for some seconds, or until `release_calls`."""
@@ -327,7 +302,7 @@ class Bridge:
             server_version=self._version, time=wall_clock() * MS, message_limit=self.message_limit
         )
         connection.send(protocol.Response(id=hello.id, result=result.model_dump()))
-        self._sync.send(connection)
+        self.plugin_sync.send(connection)
         for tab_id in self.tabs.owners.reconnected(self._numbers, params.tab_ids):
             self.tab_requests.close(tab_id)
         self.tabs.connection_changed(connected=True, now=now)

@@ -119,12 +119,12 @@ class Pages:
     @property
     def plugins(self) -> list[str]:
         """The names of the plugins that the pages receive."""
-        return self.bridges[0].plugins
+        return [plugin.name for plugin in self.bridges[0].plugin_sync.plugins]
 
     @property
     def plugin_problems(self) -> Sequence[protocol.PluginProblem]:
         """The plugins that could not be injected, and where."""
-        return [problem for bridge in self.bridges for problem in bridge.plugin_problems]
+        return [problem for bridge in self.bridges for problem in bridge.plugin_sync.problems]
 
     async def call(self, target: Target, tool: str, call: ToolCall) -> Any:
         """Run a plugin's tool in a page and return its JSON value; see `Bridge.call`.
@@ -199,7 +199,7 @@ class Pages:
             self._views[0] = Browser(name, bridge.tabs, bridge.number)
         else:
             bridge = self._join(name, len(self.bridges))
-            bridge.set_plugins(self.bridges[0].plugin_specs)
+            bridge.plugin_sync.plugins = self.bridges[0].plugin_sync.plugins
             self._add(bridge)
         self._by_id[hello.browser_id] = bridge
         return bridge

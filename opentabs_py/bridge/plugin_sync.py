@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from opentabs_py.bridge.link import Connection
 from opentabs_py.core import protocol
+from opentabs_py.core.match_patterns import serves
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,10 @@ class PluginSync:
         self.problems: Sequence[protocol.PluginProblem] = ()
         self._on_change = on_change
         self._answer: asyncio.Future[protocol.SyncResult | None] | None = None
+
+    def serves(self, url: str) -> bool:
+        """Return whether any plugin works in a page."""
+        return any(serves(url, plugin.matches, plugin.exclude_matches) for plugin in self.plugins)
 
     @property
     def is_done(self) -> bool:

@@ -31,7 +31,7 @@ async def test_a_new_list_of_plugins_is_waited_for_until_it_is_in_the_pages() ->
                 result = {"injected": 0, "problems": [problem]}
                 socket.say({"id": hello_sync["id"], "result": result})
                 await until_all_wait()
-                assert not bridge.plugin_problems
+                assert not bridge.plugin_sync.problems
                 order.append("answered")
                 socket.say({"id": asked["id"], "result": {"injected": 1, "problems": []}})
     assert order == ["answered", "synced"]
@@ -50,7 +50,7 @@ async def test_a_new_list_of_plugins_does_not_wait_for_a_link_that_is_lost(
                 tasks.start_soon(bridge.sync_plugins, [a_spec("chat")])
                 await socket.hear("plugins.sync")
                 socket.hang_up()
-        assert bridge.plugins == ["chat"]
+        assert [each.name for each in bridge.plugin_sync.plugins] == ["chat"]
         assert not caplog.records
         again = await greeted(connect)
         asked = await again.hear("plugins.sync")
@@ -128,4 +128,4 @@ async def test_waiting_for_the_extension_ends_when_it_has_all_plugins() -> None:
         socket.say({"id": sync["id"], "result": {"injected": 0, "problems": [problem]}})
         with anyio.fail_after(PATIENT):
             await bridge.wait_connected()
-        assert [problem.plugin for problem in bridge.plugin_problems] == ["chat"]
+        assert [problem.plugin for problem in bridge.plugin_sync.problems] == ["chat"]

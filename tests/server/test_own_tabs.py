@@ -120,7 +120,7 @@ async def own_tabs(*documents: Json, keep: bool = False) -> AsyncGenerator[Own]:
         tools, clock = create_tab_tools(pages, opener), AlarmClock()
         registry = create_registry(load_settings(port=0), pages, tools, clock=clock)
         registry.set_plugins([a_manifest(a_tool("send"))])
-        bridge._sync.plugins = [CHAT]
+        bridge.plugin_sync.plugins = [CHAT]
         yield Own(bridge, extension, opener, registry)
 
 
@@ -416,10 +416,10 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
 
 def test_a_page_is_served_if_a_plugin_matches_and_does_not_exclude_it() -> None:
     bridge = a_bridge()
-    bridge._sync.plugins = [CHAT]
-    assert bridge.serves(URL)
-    assert not bridge.serves("https://chat.example/out/x")
-    assert not bridge.serves("https://mail.example/")
+    bridge.plugin_sync.plugins = [CHAT]
+    assert bridge.plugin_sync.serves(URL)
+    assert not bridge.plugin_sync.serves("https://chat.example/out/x")
+    assert not bridge.plugin_sync.serves("https://mail.example/")
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
