@@ -37,7 +37,7 @@ class Activity:
         self._waiting = count
         self._notify()
 
-    async def report(self, connection: Connection) -> None:
+    async def send(self, connection: Connection) -> None:
         """Send the numbers whenever they have changed, until cancelled.
 
         An extension that has just said hello takes them for 0.
@@ -52,5 +52,5 @@ class Activity:
             await anyio.sleep(LOOK_AGAIN)
 
     def _notify(self) -> None:
-        self._changed.set()  # wakes every connection's report, of which an old one may be ending
+        self._changed.set()  # wakes every connection's `send`, of which an old one may be ending
         self._changed.clear()

@@ -19,7 +19,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.browsers import renumbered
 from opentabs_py.core.limits import MESSAGE_LIMIT
-from opentabs_py.core.page_tools import PageReports
+from opentabs_py.core.page_tools import PageRegistrations
 from opentabs_py.core.placement import Placement, RequestTabs
 from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.tabs import Tabs, Target, Wait
@@ -72,7 +72,7 @@ class Bridge:
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
         name: str = "default",
         number: int = 0,
-        page_tools: PageReports | None = None,
+        page_tools: PageRegistrations | None = None,
     ) -> None:
         self.name = name
         self.number = number
@@ -276,9 +276,9 @@ class Bridge:
             if self._connection is connection:  # a replaced connection no longer counts
                 self._handle(connection, message)
 
-    async def report(self, connection: Connection) -> None:
+    async def send_activity(self, connection: Connection) -> None:
         """Send what the extension shows on its icon, until cancelled."""
-        await self.activity.report(connection)
+        await self.activity.send(connection)
 
     def handle_disconnected(self, connection: Connection) -> None:
         """Handle the end of a connection."""

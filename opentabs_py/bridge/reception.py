@@ -16,14 +16,14 @@ logger = logging.getLogger(__name__)
 HELLO_WITHIN: Final = 10.0  # s; the extension sends it as soon as the socket is open
 
 
-class Host(Protocol):
-    """A browser's side of the server, which its extension talks to."""
+class ConnectionHandler(Protocol):
+    """Handles the connection of one browser's extension."""
 
     async def read(self, connection: Connection, hello: protocol.Hello) -> None:
         """Handle what the extension sends, from its hello on, until the connection ends."""
         ...
 
-    async def report(self, connection: Connection) -> None:
+    async def send_activity(self, connection: Connection) -> None:
         """Send what the extension shows, from its hello on, until cancelled."""
         ...
 
@@ -44,17 +44,20 @@ def equal(given: str, secret: str) -> bool:
 
 
 async def serve_connection(
-    socket: Socket, find_host: Callable[[protocol.HelloParams], Host], *, message_limit: int
+    socket: Socket,
+    find_handler: Callable[[protocol.HelloParams], ConnectionHandler],
+    *,
+    message_limit: int,
 ) -> None:
     """Serve one accepted connection until it ends.
 
     Args:
         socket: The connection.
-        find_host: Returns the browser that a hello comes from.
+        find_handler: Returns what handles the connection of the browser that a hello comes from.
         message_limit: The longest message in either direction, in characters.
     """
     connection = Connection(socket, message_limit=message_limit)
-    host: Host | None = None
+    handler: ConnectionHandler | None = None
 
     async def keep_alive() -> None:
         await connection.keep_alive()
@@ -67,17 +70,17 @@ async def serve_connection(
             try:
                 hello = await _receive_hello(connection)
                 if hello is not None:
-                    host = find_host(hello.params)
+                    handler = find_handler(hello.params)
                     tasks.start_soon(keep_alive)  # both after `read` has answered
-                    tasks.start_soon(host.report, connection)
-                    await host.read(connection, hello)
+                    tasks.start_soon(handler.send_activity, connection)
+                    await handler.read(connection, hello)
             except SocketClosedError:
                 logger.debug("The extension's connection ended")
             tasks.cancel_scope.cancel()
     finally:
         connection.abandon_requests()
-        if host is not None:
-            host.handle_disconnected(connection)
+        if handler is not None:
+            handler.handle_disconnected(connection)
 
 
 async def _receive_hello(connection: Connection) -> protocol.Hello | None:

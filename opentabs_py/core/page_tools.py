@@ -23,9 +23,9 @@ from opentabs_py.core.protocol import (
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.text import quantity, shorten
 
-# What one page may report, and how large, `extension/content/page_tools.js` limits.
+# What one page may register, and how large, `extension/content/page_tools.js` limits.
 MOST: Final = 500  # tools of all pages
-MOST_UNSEEN: Final = 100  # reports of documents that are not known yet
+MOST_UNSEEN: Final = 100  # lists of documents that are not known yet
 LONGEST_TITLE: Final = 80
 LONGEST_DESCRIPTION: Final = 1000
 LONGEST_NOTE: Final = 300  # a string within a schema
@@ -99,7 +99,7 @@ class SiteTool:
 
 
 @dataclass(slots=True)
-class PageReports:
+class PageRegistrations:
     """What the pages of one browser have registered.
 
     Attributes:
@@ -108,16 +108,16 @@ class PageReports:
 
     version: int = 0
     _documents: dict[str, DocumentState] = field(default_factory=dict[str, DocumentState])
-    _reports: dict[str, PageToolsParams] = field(default_factory=dict[str, PageToolsParams])
+    _lists: dict[str, PageToolsParams] = field(default_factory=dict[str, PageToolsParams])
 
-    def add(self, report: PageToolsParams) -> bool:
+    def add(self, page: PageToolsParams) -> bool:
         """Handle a page's list of its tools; return whether it says something new."""
-        if self._reports.get(report.document_id) == report:
+        if self._lists.get(page.document_id) == page:
             return False
-        self._reports[report.document_id] = report
-        unseen = [each for each in self._reports if each not in self._documents]
+        self._lists[page.document_id] = page
+        unseen = [each for each in self._lists if each not in self._documents]
         for document_id in unseen[:-MOST_UNSEEN]:
-            del self._reports[document_id]
+            del self._lists[document_id]
         self.version += 1
         return True
 
@@ -137,8 +137,8 @@ class PageReports:
         self._documents = kept | now
         gone = before.keys() - self._documents.keys()
         for document_id in gone:
-            self._reports.pop(document_id, None)
-        came = (self._documents.keys() - before.keys()) & self._reports.keys()
+            self._lists.pop(document_id, None)
+        came = (self._documents.keys() - before.keys()) & self._lists.keys()
         moved = any(before[each].url != now[each].url for each in before.keys() & now.keys())
         if gone or came or moved:
             self.version += 1
@@ -146,16 +146,16 @@ class PageReports:
     def tools(self) -> Iterable[tuple[DocumentState, RegisteredTool]]:
         """Yield every tool of every page."""
         for document_id, document in self._documents.items():
-            report = self._reports.get(document_id)
-            for tool in report.tools if report is not None else ():
+            page = self._lists.get(document_id)
+            for tool in page.tools if page is not None else ():
                 yield document, tool
 
     def left_out(self) -> Iterable[tuple[DocumentState, int]]:
         """Yield every page that has tools over the limits, and how many."""
         for document_id, document in self._documents.items():
-            report = self._reports.get(document_id)
-            if report is not None and report.left_out:
-                yield document, report.left_out
+            page = self._lists.get(document_id)
+            if page is not None and page.left_out:
+                yield document, page.left_out
 
     def places(self, tool: SiteTool) -> list[tuple[DocumentState, RegisteredTool]]:
         """Return the pages that have a tool now, with their own registration of it."""
@@ -167,8 +167,8 @@ class PageReports:
 
     def of_document(self, document_id: str) -> Sequence[RegisteredTool] | None:
         """Return the tools of a document; None while it has not said which it has."""
-        report = self._reports.get(document_id)
-        return None if report is None else report.tools
+        page = self._lists.get(document_id)
+        return None if page is None else page.tools
 
 
 @dataclass(slots=True)
@@ -190,19 +190,19 @@ class SchemaCache:
 
 
 def list_tools(
-    reports: Iterable[PageReports], taken: Collection[str], schemas: SchemaCache
+    browsers: Iterable[PageRegistrations], taken: Collection[str], schemas: SchemaCache
 ) -> tuple[list[SiteTool], dict[str, str]]:
     """Return the tools of all pages as they are listed, and why others are not, by what they are.
 
     Args:
-        reports: What the pages of each browser have registered.
+        browsers: What the pages of each have registered.
         taken: The names of other tools, which always keep them.
         schemas: Checks the tools' schemas.
     """
     namings: dict[str, tuple[Naming, PageSite, RegisteredTool, JsonObject]] = {}
     refused: dict[str, str] = {}
-    for report in reports:
-        for document, tool in report.tools():
+    for registrations in browsers:
+        for document, tool in registrations.tools():
             site = site_of(document.url)
             if site is None:
                 continue
@@ -219,7 +219,7 @@ def list_tools(
                 continue
             naming = Naming(site.host, tool.name, identity)
             namings.setdefault(identity, (naming, site, tool, schema))
-        for document, count in report.left_out():
+        for document, count in registrations.left_out():
             if (site := site_of(document.url)) is not None:
                 refused[f"{site.origin}, {quantity(count, 'tool')}"] = OVER_LIMITS
     names = name_tools([naming for naming, *_ in namings.values()], taken)

@@ -9,7 +9,13 @@ import anyio
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.core.page_tool_names import site_of
-from opentabs_py.core.page_tools import Cadence, PageReports, SchemaCache, SiteTool, list_tools
+from opentabs_py.core.page_tools import (
+    Cadence,
+    PageRegistrations,
+    SchemaCache,
+    SiteTool,
+    list_tools,
+)
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
 from opentabs_py.core.tabs import Wait
@@ -63,8 +69,8 @@ class PageToolList:
         """List the tools that the pages have now."""
         began = anyio.current_time()
         self._listed = self._versions()
-        reports = self._reports() if self._is_there(began) else []
-        tools, refused = list_tools(reports, self._registry.own_names, self._schemas)
+        registrations = self._registrations() if self._is_there(began) else []
+        tools, refused = list_tools(registrations, self._registry.own_names, self._schemas)
         self._tools = {tool.name: self._create(tool) for tool in tools}
         self._registry.set_registered([*self._tools.values()])
         for what, why in refused.items():
@@ -98,9 +104,9 @@ class PageToolList:
 
     def _documents(self) -> list[tuple[DocumentState, Sequence[RegisteredTool] | None]]:
         return [
-            (document, reports.of_document(document.document_id))
+            (document, registrations.of_document(document.document_id))
             for bridge in self._pages.bridges
-            if (reports := bridge.page_tools) is not None
+            if (registrations := bridge.page_tools) is not None
             for document in bridge.tabs.documents
             if PAGE in document.plugins
         ]
@@ -128,7 +134,7 @@ class PageToolList:
 
     def _versions(self) -> object:
         is_there = self._is_there(anyio.current_time())
-        return is_there, [reports.version for reports in self._reports()]
+        return is_there, [registrations.version for registrations in self._registrations()]
 
-    def _reports(self) -> list[PageReports]:
+    def _registrations(self) -> list[PageRegistrations]:
         return [each.page_tools for each in self._pages.bridges if each.page_tools is not None]

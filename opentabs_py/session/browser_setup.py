@@ -13,7 +13,7 @@ from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import Settings
-from opentabs_py.core.page_tools import PageReports
+from opentabs_py.core.page_tools import PageRegistrations
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.webmcp import browser_features
@@ -119,7 +119,7 @@ class BrowserSetup:
 
     def _link(self, extension: StagedExtension, name: str, index: int) -> Bridge:
         bridge = Bridge(
-            page_tools=PageReports() if self._settings.webmcp else None,
+            page_tools=PageRegistrations() if self._settings.webmcp else None,
             secret=extension.secret,
             origin=extension.origin,
             version=self._version,

@@ -10,7 +10,7 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.page_tools import PageReports, SchemaCache, list_tools
+from opentabs_py.core.page_tools import PageRegistrations, SchemaCache, list_tools
 from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
 from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.trace.recorder import CallRecorder, Instant
@@ -35,7 +35,7 @@ ADD = RegisteredTool.model_validate(
 
 def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
     """Return the link to a browser with these tabs, each with the tool."""
-    reports = PageReports()
+    reports = PageRegistrations()
     bridge = Bridge(
         secret="s" * 64,
         origin="chrome-extension://x",

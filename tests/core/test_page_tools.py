@@ -8,7 +8,7 @@ import pytest
 from opentabs_py.core import page_tools
 from opentabs_py.core.page_tools import (
     Cadence,
-    PageReports,
+    PageRegistrations,
     SchemaCache,
     SiteTool,
     list_tools,
@@ -59,27 +59,27 @@ def a_tool(name: str = "add", number: int = 1, **more: Any) -> RegisteredTool:
     return RegisteredTool(**{**about, **more})
 
 
-def a_report(*tools: RegisteredTool, number: int = 1) -> PageToolsParams:
+def a_list_of(*tools: RegisteredTool, number: int = 1) -> PageToolsParams:
     return PageToolsParams(document_id=f"{number:032x}", tools=[*tools])
 
 
-def reports_of(*pages: tuple[DocumentState, RegisteredTool]) -> PageReports:
-    reports = PageReports()
-    reports.update([document for document, _ in pages], [])
+def registrations_of(*pages: tuple[DocumentState, RegisteredTool]) -> PageRegistrations:
+    registrations = PageRegistrations()
+    registrations.update([document for document, _ in pages], [])
     for document, tool in pages:
-        reports.add(PageToolsParams(document_id=document.document_id, tools=[tool]))
-    return reports
+        registrations.add(PageToolsParams(document_id=document.document_id, tools=[tool]))
+    return registrations
 
 
-def listed(*reports: PageReports, taken: set[str] | None = None) -> list[SiteTool]:
-    tools, refused = list_tools(reports, taken or set(), SchemaCache())
+def listed(*registrations: PageRegistrations, taken: set[str] | None = None) -> list[SiteTool]:
+    tools, refused = list_tools(registrations, taken or set(), SchemaCache())
     assert not refused
     return tools
 
 
 def refusal(schema: dict[str, Any]) -> str:
-    reports = reports_of((a_document(), a_tool(input_schema=schema)))
-    tools, refused = list_tools([reports], set(), SchemaCache())
+    registrations = registrations_of((a_document(), a_tool(input_schema=schema)))
+    tools, refused = list_tools([registrations], set(), SchemaCache())
     assert tools == []
     [why] = refused.values()
     return why
@@ -89,77 +89,81 @@ def refusal(schema: dict[str, Any]) -> str:
 
 
 def test_pages_that_have_tools_over_the_limits_are_named_with_how_many() -> None:
-    reports = reports_of((a_document(), a_tool()), (a_document(2, OTHER), a_tool("sub")))
-    reports.add(a_report(a_tool()).model_copy(update={"left_out": 7}))
-    reports.add(PageToolsParams(document_id=f"{9:032x}", tools=[], left_out=1))  # not yet known
-    tools, refused = list_tools([reports], set(), SchemaCache())
+    registrations = registrations_of(
+        (a_document(), a_tool()), (a_document(2, OTHER), a_tool("sub"))
+    )
+    registrations.add(a_list_of(a_tool()).model_copy(update={"left_out": 7}))
+    registrations.add(
+        PageToolsParams(document_id=f"{9:032x}", tools=[], left_out=1)
+    )  # not yet known
+    tools, refused = list_tools([registrations], set(), SchemaCache())
     assert len(tools) == 2
     assert list(refused) == ["https://shop.example, 7 tools"]
 
 
-def test_a_report_counts_once_its_document_is_known() -> None:
-    reports = PageReports()
-    assert reports.add(a_report(a_tool()))
-    assert listed(reports) == []
-    before = reports.version
-    reports.update([a_document()], [])
-    assert [tool.name for tool in listed(reports)] == ["page_shop_example_add"]
-    assert reports.version > before
+def test_a_list_counts_once_its_document_is_known() -> None:
+    registrations = PageRegistrations()
+    assert registrations.add(a_list_of(a_tool()))
+    assert listed(registrations) == []
+    before = registrations.version
+    registrations.update([a_document()], [])
+    assert [tool.name for tool in listed(registrations)] == ["page_shop_example_add"]
+    assert registrations.version > before
 
 
-def test_the_same_report_again_changes_nothing() -> None:
-    reports = reports_of((a_document(), a_tool()))
-    before = reports.version
-    assert not reports.add(a_report(a_tool()))
-    reports.update([a_document()], [])
-    assert reports.version == before
+def test_the_same_list_again_changes_nothing() -> None:
+    registrations = registrations_of((a_document(), a_tool()))
+    before = registrations.version
+    assert not registrations.add(a_list_of(a_tool()))
+    registrations.update([a_document()], [])
+    assert registrations.version == before
 
 
 def test_the_tools_of_a_document_go_with_it() -> None:
-    reports = reports_of((a_document(), a_tool()))
-    before = reports.version
-    reports.update([], [])
-    assert (listed(reports), reports.version > before) == ([], True)
-    reports.update([a_document()], [])
-    assert listed(reports) == []
+    registrations = registrations_of((a_document(), a_tool()))
+    before = registrations.version
+    registrations.update([], [])
+    assert (listed(registrations), registrations.version > before) == ([], True)
+    registrations.update([a_document()], [])
+    assert listed(registrations) == []
 
 
 def test_a_document_that_may_be_reconnecting_keeps_its_tools() -> None:
-    reports = reports_of((a_document(), a_tool()))
+    registrations = registrations_of((a_document(), a_tool()))
     loading = LoadingTab(tab_id=1, url=SHOP, plugins=["@page"])
-    reports.update([], [loading])
-    assert len(listed(reports)) == 1
-    reports.update([a_document(2, tab_id=1)], [loading])
-    assert listed(reports) == []
+    registrations.update([], [loading])
+    assert len(listed(registrations)) == 1
+    registrations.update([a_document(2, tab_id=1)], [loading])
+    assert listed(registrations) == []
 
 
 def test_a_document_outside_the_patterns_has_no_tools() -> None:
-    reports = reports_of((a_document(), a_tool()))
-    reports.update([a_document(plugins={"chat": PluginState(readiness="ready")})], [])
-    assert listed(reports) == []
+    registrations = registrations_of((a_document(), a_tool()))
+    registrations.update([a_document(plugins={"chat": PluginState(readiness="ready")})], [])
+    assert listed(registrations) == []
 
 
 def test_a_new_url_of_a_document_is_a_change() -> None:
-    reports = reports_of((a_document(), a_tool()))
-    before = reports.version
-    reports.update([a_document(url=f"{SHOP}cart")], [])
-    assert reports.version > before
+    registrations = registrations_of((a_document(), a_tool()))
+    before = registrations.version
+    registrations.update([a_document(url=f"{SHOP}cart")], [])
+    assert registrations.version > before
 
 
-def test_reports_of_unknown_documents_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lists_of_unknown_documents_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_tools, "MOST_UNSEEN", 2)
-    reports = PageReports()
+    registrations = PageRegistrations()
     for number in (1, 2, 3):
-        reports.add(a_report(a_tool(), number=number))
-    reports.update([a_document(number) for number in (1, 2, 3)], [])
-    assert [document.tab_id for document, _ in reports.tools()] == [2, 3]
+        registrations.add(a_list_of(a_tool(), number=number))
+    registrations.update([a_document(number) for number in (1, 2, 3)], [])
+    assert [document.tab_id for document, _ in registrations.tools()] == [2, 3]
 
 
-def test_a_document_without_tools_is_not_one_that_has_not_reported() -> None:
-    reports = PageReports()
-    reports.add(a_report())
-    assert reports.of_document(a_document(1).document_id) == []
-    assert reports.of_document(a_document(2).document_id) is None
+def test_a_document_without_tools_is_not_one_that_has_sent_no_list() -> None:
+    registrations = PageRegistrations()
+    registrations.add(a_list_of())
+    assert registrations.of_document(a_document(1).document_id) == []
+    assert registrations.of_document(a_document(2).document_id) is None
 
 
 # --- the list ---
@@ -168,56 +172,63 @@ def test_a_document_without_tools_is_not_one_that_has_not_reported() -> None:
 def test_the_same_tool_in_two_tabs_is_one_with_two_places() -> None:
     first = (a_document(1), a_tool(number=1))
     second = (a_document(2, f"{SHOP}x"), a_tool(number=5, description="other words"))
-    reports = reports_of(first, second)
-    [tool] = listed(reports)
-    assert reports.places(tool) == [first, second]
-    assert [wire_name(registered) for _, registered in reports.places(tool)] == ["1 add", "5 add"]
+    registrations = registrations_of(first, second)
+    [tool] = listed(registrations)
+    assert registrations.places(tool) == [first, second]
+    assert [wire_name(registered) for _, registered in registrations.places(tool)] == [
+        "1 add",
+        "5 add",
+    ]
 
 
 @pytest.mark.parametrize(
     "more", [{"input_schema": {"properties": {}}}, {"read_only": True}, {"consequential": True}]
 )
 def test_a_tool_with_another_schema_or_other_hints_is_another(more: dict[str, Any]) -> None:
-    reports = reports_of((a_document(1), a_tool()), (a_document(2), a_tool(**more)))
-    first, second = listed(reports)
+    registrations = registrations_of((a_document(1), a_tool()), (a_document(2), a_tool(**more)))
+    first, second = listed(registrations)
     assert first.name != second.name
-    assert [document.tab_id for document, _ in reports.places(second)] == [2]
+    assert [document.tab_id for document, _ in registrations.places(second)] == [2]
 
 
 def test_tools_of_two_origins_are_never_one() -> None:
-    reports = reports_of((a_document(1), a_tool()), (a_document(2, OTHER), a_tool()))
-    assert [tool.name for tool in listed(reports)] == [
+    registrations = registrations_of((a_document(1), a_tool()), (a_document(2, OTHER), a_tool()))
+    assert [tool.name for tool in listed(registrations)] == [
         "page_shop_example_add",
         "page_other_example_add",
     ]
-    assert [document.tab_id for document, _ in reports.places(listed(reports)[0])] == [1]
+    assert [document.tab_id for document, _ in registrations.places(listed(registrations)[0])] == [
+        1
+    ]
 
 
 def test_a_suffixed_name_works_before_it_is_needed() -> None:
-    reports = reports_of((a_document(1), a_tool("add-x")))
-    [alone] = listed(reports)
-    both = reports_of((a_document(1), a_tool("add-x")), (a_document(2), a_tool("add_x")))
+    registrations = registrations_of((a_document(1), a_tool("add-x")))
+    [alone] = listed(registrations)
+    both = registrations_of((a_document(1), a_tool("add-x")), (a_document(2), a_tool("add_x")))
     assert alone.other_names == (listed(both)[0].name,)
     assert listed(both)[0].other_names == ()
 
 
 def test_a_name_that_is_taken_stays_that_tool_s() -> None:
-    reports = reports_of((a_document(), a_tool()))
-    [tool] = listed(reports, taken={"page_shop_example_add"})
+    registrations = registrations_of((a_document(), a_tool()))
+    [tool] = listed(registrations, taken={"page_shop_example_add"})
     assert tool.name.startswith("page_shop_example_add_")
 
 
 def test_a_page_of_no_site_has_no_tools() -> None:
-    reports = reports_of((a_document(url="file:///x"), a_tool()))
-    reports.add(a_report(a_tool()).model_copy(update={"left_out": 7}))
-    assert listed(reports) == []
+    registrations = registrations_of((a_document(url="file:///x"), a_tool()))
+    registrations.add(a_list_of(a_tool()).model_copy(update={"left_out": 7}))
+    assert listed(registrations) == []
 
 
 def test_more_tools_than_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page_tools, "MOST", 1)
     first = (a_document(1), a_tool("one"))
-    reports = reports_of(first, (a_document(2), a_tool("two")), (a_document(3), a_tool("one")))
-    tools, refused = list_tools([reports], set(), SchemaCache())
+    registrations = registrations_of(
+        first, (a_document(2), a_tool("two")), (a_document(3), a_tool("one"))
+    )
+    tools, refused = list_tools([registrations], set(), SchemaCache())
     assert [tool.name for tool in tools] == ["page_shop_example_one"]
     assert refused == {"https://shop.example 'two'": "1 tools of pages are listed already"}
 
@@ -231,7 +242,7 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
         "default": {"title": "kept"},
     }
     tool = a_tool(title="A\x1b\u202e", description="x" * 2000, input_schema=schema)
-    [shown] = listed(reports_of((a_document(), tool)))
+    [shown] = listed(registrations_of((a_document(), tool)))
     assert shown.title == "A (shop.example)"
     assert shown.description.startswith(
         "A tool of the page https://shop.example, which describes it as"
@@ -244,7 +255,7 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
 
 
 def test_a_tool_without_words_still_gets_a_name() -> None:
-    [shown] = listed(reports_of((a_document(), a_tool())))
+    [shown] = listed(registrations_of((a_document(), a_tool())))
     assert shown.title == "add (shop.example)"
     assert shown.description.endswith("which describes it as: nothing")
 
@@ -265,7 +276,7 @@ def test_a_tool_without_words_still_gets_a_name() -> None:
     ],
 )
 def test_hints_become_annotations(hints: dict[str, Any], annotations: dict[str, bool]) -> None:
-    [shown] = listed(reports_of((a_document(), a_tool(**hints))))
+    [shown] = listed(registrations_of((a_document(), a_tool(**hints))))
     assert shown.annotations == annotations
     assert shown.meta == {
         "origin": "https://shop.example",

@@ -11,7 +11,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.page_tools import Cadence, PageReports
+from opentabs_py.core.page_tools import Cadence, PageRegistrations
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.page_tool_list import PageToolList
@@ -39,7 +39,10 @@ class ListedTools:
 
     def __init__(self, cadence: Cadence, gate: Gate | None = None) -> None:
         self.bridge = Bridge(
-            secret="s" * 64, origin="chrome-extension://x", version="1", page_tools=PageReports()
+            secret="s" * 64,
+            origin="chrome-extension://x",
+            version="1",
+            page_tools=PageRegistrations(),
         )
         self.pages = pages = pages_of(self.bridge)
         self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), message_limit=1000, gate=gate)
