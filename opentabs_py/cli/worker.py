@@ -106,8 +106,7 @@ def worker(
     name, drain = fleet.name, _Drain()
 
     async def work() -> int:
-        from opentabs_py.session.fleet import default_name
-        from opentabs_py.session.worker import run_worker
+        from opentabs_py.session.worker import default_name, run_worker
 
         async def prepare(tabs: "OpenTabs", worker: "FleetWorker") -> None:
             await _prepare(tabs, worker, urls)

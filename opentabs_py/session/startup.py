@@ -192,7 +192,7 @@ class SessionServer:
         """Return where page tools run: in the browsers, or in the workers of a fleet."""
         if self._fleet_options is not None:
             # It needs packages that are installed for fleets only.
-            from opentabs_py.session.fleet import FleetPages, join_fleet
+            from opentabs_py.session.fleet_pages import FleetPages, join_fleet
 
             self._fleet = await join_fleet(stack, self._fleet_options, self._settings, self._clock)
             return FleetPages(self._fleet, self.pages, self._settings, self._clock)

@@ -1,8 +1,11 @@
 """Run a session as a worker of a fleet."""
 
 import logging
-from collections.abc import Callable
-from typing import Any, Final
+import platform
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 import psutil
@@ -12,20 +15,30 @@ from opentabs_py.browser.process import proportional_memory
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
+from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
+from opentabs_py.fleet.session import SessionTools
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.fleet import WorkerSession
 from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling
 from opentabs_py.session.session import OpenTabs
+
+if TYPE_CHECKING:
+    from opentabs_py.session.startup import SessionServer
 
 logger = logging.getLogger(__name__)
 
 NEVER: Final = RecycleAfter()
 RELAUNCH_AFTER: Final = 1.0  # s, if it could not be relaunched at once; doubled each time
 RELAUNCH_AFTER_AT_MOST: Final = 60.0
+
+
+def default_name() -> str:
+    """Return a name for a worker: that of the machine, and what tells several there apart."""
+    host = re.sub(r"[^a-z0-9]+", "-", platform.node().lower()).strip("-")
+    return f"{host[:30].strip('-') or 'worker'}-{secrets.token_hex(2)}"
 
 
 async def run_worker(
@@ -79,6 +92,51 @@ async def run_worker(
                 tasks.start_soon(_measure, session, worker)
                 await worker.run()
                 tasks.cancel_scope.cancel()
+
+
+class WorkerSession:
+    """A running session, as a worker sees it.
+
+    Args:
+        server: The parts of the session.
+    """
+
+    def __init__(self, server: "SessionServer") -> None:
+        self._server = server
+
+    @property
+    def caller(self) -> SessionTools:
+        """Calls the tools."""
+        return self._server.registry
+
+    @property
+    def browsers(self) -> Sequence[str]:
+        """The names of its browsers."""
+        if not self._server.launches_browser:
+            return []
+        return [browser.bridge.name for browser in self._server.browsers]
+
+    @property
+    def restarts(self) -> int:
+        """How often its browsers were relaunched."""
+        return sum(browser.restarts for browser in self._server.browsers)
+
+    def ready(self) -> Mapping[str, int]:
+        """Return in how many tabs each plugin works now."""
+        return ready_by_plugin(self._server.pages.tabs.documents)
+
+    def patterns(self, owner: str) -> Sequence[str]:
+        """Return the URL patterns of a plugin's pages."""
+        plugin = self._server.plugin_set.find(owner)
+        return () if plugin is None else plugin.manifest.url_patterns
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of the tabs."""
+        return self._server.pages.changed()
+
+    def handle_client_gone(self, client: str) -> None:
+        """Handle the end of a client, which may have opened tabs."""
+        self._server.handle_client_gone(client)
 
 
 async def _measure(session: OpenTabs, worker: FleetWorker) -> None:

@@ -1,11 +1,6 @@
-"""A session's part in a fleet: as an endpoint, or as a worker."""
+"""A session as an endpoint of a fleet: it serves the tools of the workers."""
 
-import platform
-import re
-import secrets
-from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,19 +13,14 @@ from opentabs_py.config.settings import Settings
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.listed_plugins import ListedPlugins
-from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.errors import ConfigError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.session import SessionTools
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.remote_tab_tools import RemoteTabsClose, RemoteTabsList, RemoteTabsOpen
 from opentabs_py.server.remote_tools import RemoteTool
 from opentabs_py.session.tool_setup import create_registry
-
-if TYPE_CHECKING:
-    from opentabs_py.session.startup import SessionServer
 
 
 class FleetPages:
@@ -118,12 +108,6 @@ async def join_fleet(
     return fleet
 
 
-def default_name() -> str:
-    """Return a name for a worker: that of the machine, and what tells several there apart."""
-    host = re.sub(r"[^a-z0-9]+", "-", platform.node().lower()).strip("-")
-    return f"{host[:30].strip('-') or 'worker'}-{secrets.token_hex(2)}"
-
-
 class ReadyInFleet:
     """Where plugins are ready in the workers of a fleet.
 
@@ -143,48 +127,3 @@ class ReadyInFleet:
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change."""
         return self._fleet.changed()
-
-
-class WorkerSession:
-    """A running session, as a worker sees it.
-
-    Args:
-        server: The parts of the session.
-    """
-
-    def __init__(self, server: "SessionServer") -> None:
-        self._server = server
-
-    @property
-    def caller(self) -> SessionTools:
-        """Calls the tools."""
-        return self._server.registry
-
-    @property
-    def browsers(self) -> Sequence[str]:
-        """The names of its browsers."""
-        if not self._server.launches_browser:
-            return []
-        return [browser.bridge.name for browser in self._server.browsers]
-
-    @property
-    def restarts(self) -> int:
-        """How often its browsers were relaunched."""
-        return sum(browser.restarts for browser in self._server.browsers)
-
-    def ready(self) -> Mapping[str, int]:
-        """Return in how many tabs each plugin works now."""
-        return ready_by_plugin(self._server.pages.tabs.documents)
-
-    def patterns(self, owner: str) -> Sequence[str]:
-        """Return the URL patterns of a plugin's pages."""
-        plugin = self._server.plugin_set.find(owner)
-        return () if plugin is None else plugin.manifest.url_patterns
-
-    def changed(self) -> anyio.Event:
-        """Return an event that is set at the next change of the tabs."""
-        return self._server.pages.changed()
-
-    def handle_client_gone(self, client: str) -> None:
-        """Handle the end of a client, which may have opened tabs."""
-        self._server.handle_client_gone(client)
