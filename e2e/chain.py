@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 import anyio
 import pytest
 from anyio.abc import Process, TaskGroup
-from playwright.async_api import Page
+from playwright.async_api import Page, Worker
 
 from e2e.processes import extension_process
 from opentabs_py.bridge.bridge import Bridge
@@ -163,6 +163,14 @@ async def another_worker(bridge: Bridge) -> AsyncGenerator[None]:
     with anyio.fail_after(PATIENT):
         while bridge.calls.boot_id in (before, None):
             await bridge.changed().wait()
+
+
+async def extension_worker(tabs: OpenTabs) -> Worker:
+    """Return the extension's service worker; Playwright may notice it after the server."""
+    context, ours = tabs.context, tabs.internals.bridge.origin
+    if workers := [each for each in context.service_workers if each.url.startswith(ours)]:
+        return workers[-1]  # the one before it may not have been noticed to be gone
+    return await context.wait_for_event("serviceworker", timeout=PATIENT * 1000)
 
 
 async def drop_connection(bridge: Bridge) -> None:

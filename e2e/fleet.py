@@ -58,6 +58,7 @@ class Nats:
             [program, "-c", str(self._config)], stderr=subprocess.DEVNULL
         )
         while True:
+            assert self._process.poll() is None, "nats-server has exited"
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
                     return

@@ -101,13 +101,13 @@ def write_plugin(
         ]
     }
     if pre_script is not None:
-        (dist / "pre-script.iife.js").write_text(pre_script)
+        _replace(dist / "pre-script.iife.js", pre_script)
         listed["preScriptFile"] = "pre-script.iife.js"
     adapter = form.replace("TOOLS", json.dumps(list(tools))).replace("TEARDOWN", teardown)
     adapter = adapter.replace("VERSION", version).replace("NAME", name)
-    (dist / "adapter.iife.js").write_text(adapter)
-    (dist / "tools.json").write_text(json.dumps(listed))
-    (directory / "package.json").write_text(json.dumps(package))
+    _replace(dist / "adapter.iife.js", adapter)
+    _replace(dist / "tools.json", json.dumps(listed))
+    _replace(directory / "package.json", json.dumps(package))
     return directory
 
 
@@ -117,9 +117,14 @@ def delete_plugin(directory: Path) -> None:
 
 
 def change(file: Path, old: str, new: str) -> None:
-    """Replace a text in a file; it must be there. Who watches the file sees no half of it."""
+    """Replace a text in a file; it must be there."""
     text = file.read_text()
     assert old in text
+    _replace(file, text.replace(old, new))
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file at once, so that what watches it sees no half of it."""
     aside = file.with_name(f".{file.name}")
-    aside.write_text(text.replace(old, new))
+    aside.write_text(text)
     aside.replace(file)

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
+from e2e.chain import PATIENT, PROBE, Tab, extension_worker, wait_for_document
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
@@ -59,7 +59,7 @@ async def test_a_clock_that_jumps_ends_no_call_and_the_next_record_is_right(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     tab: Tab = await open_tab()
-    worker = tab.tabs.context.service_workers[-1]
+    worker = await extension_worker(tab.tabs)
     now = time.time
     async with anyio.create_task_group() as group:
         running = await tab.start(group, STEPS, whose)

@@ -9,7 +9,7 @@ import pytest
 from mcp.client import Client
 from playwright.async_api import Page
 
-from e2e.chain import drop_connection
+from e2e.chain import drop_connection, extension_worker
 from e2e.on_disk import write_plugin
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
@@ -82,7 +82,7 @@ async def where(client: Client, **arguments: Any) -> str:
 
 async def state(tabs: OpenTabs) -> Any:
     """Chrome's own view of its tabs and groups."""
-    return await tabs.context.service_workers[0].evaluate(_STATE)
+    return await (await extension_worker(tabs)).evaluate(_STATE)
 
 
 async def until_open(tabs: OpenTabs, count: int) -> None:
@@ -211,7 +211,7 @@ async def test_kept_tabs_stay_and_are_the_users_from_then_on(plugin: Path, site:
 async def test_without_a_normal_window_one_is_opened_for_the_tab(plugin: Path, site: str) -> None:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
-        await tabs.context.service_workers[0].evaluate(
+        await (await extension_worker(tabs)).evaluate(
             """async () => {
               const [normal] = await chrome.windows.getAll();
               await chrome.windows.create({ type: "popup", url: "about:blank" });

@@ -4,7 +4,6 @@ import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import anyio
@@ -24,6 +23,7 @@ from e2e.chain import (
     Running,
     Tab,
     another_worker,
+    extension_worker,
     wait_for_document,
 )
 from opentabs_py.browser.chromium import find_chromium
@@ -66,13 +66,6 @@ async def test_a_worker_killed_while_the_page_blocks_for_seconds_loses_nothing(t
     assert running.seconds > 4
 
 
-def extension_worker(tabs: OpenTabs) -> Any:
-    [worker] = [
-        w for w in tabs.context.service_workers if w.url.startswith(tabs.internals.bridge.origin)
-    ]
-    return worker
-
-
 async def test_after_the_extension_was_reloaded_tabs_work_and_their_old_calls_have_ended(
     site: str,
 ) -> None:
@@ -83,7 +76,7 @@ async def test_after_the_extension_was_reloaded_tabs_work_and_their_old_calls_ha
         await page.evaluate("() => { window.first = probe }")  # the adapter will be injected again
         async with anyio.create_task_group() as group:
             running = await tab.start(group, [{"wait": 60_000}], "orphaned")
-            await extension_worker(tabs).evaluate(
+            await (await extension_worker(tabs)).evaluate(
                 "() => void setTimeout(() => chrome.runtime.reload(), 0)"
             )
             await running.wait()

@@ -14,7 +14,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from playwright.async_api import Page
 
-from e2e.chain import KILLS, PATIENT, Kill, Tab, another_worker
+from e2e.chain import KILLS, PATIENT, Kill, Tab, another_worker, extension_worker
 from e2e.webmcp_site import serving_page
 from opentabs_py.calling.tool import Listing
 from opentabs_py.config.settings import load_settings
@@ -481,9 +481,7 @@ async def test_a_page_that_comes_back_from_the_cache_has_its_tools_again(
 
 @pytest.mark.usefixtures("page")
 async def test_pages_that_were_open_before_the_extension_have_tools_too(tabs: OpenTabs) -> None:
-    worker = next(
-        w for w in tabs.context.service_workers if w.url.startswith(tabs.internals.bridge.origin)
-    )
+    worker = await extension_worker(tabs)
     async with another_worker(tabs.internals.bridge):
         await worker.evaluate("() => void setTimeout(() => chrome.runtime.reload(), 0)")
     with anyio.fail_after(PATIENT):
