@@ -220,7 +220,7 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
     async def visits(request: Request) -> Response:
         start = int(request.query_params.get("after", "0"))
         shown = [{"visit": number} for number in range(start, min(start + 4, 6))]
-        link = '</api/visits?limit=4&after=4>; rel="next"'
+        link = '<?limit=4&after=4>; rel="next"'
         return JSONResponse(shown, headers={} if start else {"link": link})
 
     async def feeds(request: Request) -> Response:
@@ -300,6 +300,7 @@ class Helpdesk:
         return Starlette(
             routes=[
                 Route("/", self.home),
+                Route("/welcome", self.welcome),
                 Route("/tickets", self.list),
                 Route("/tickets", self.create, methods=["POST"]),
                 Route("/tickets/new", self.form),
@@ -309,9 +310,12 @@ class Helpdesk:
         )
 
     async def home(self, _request: Request) -> Response:
-        answer = RedirectResponse("/tickets")
+        answer = RedirectResponse("/welcome")
         answer.set_cookie("helpdesk", secrets.token_hex(16), httponly=True)
         return answer
+
+    async def welcome(self, _request: Request) -> Response:
+        return self._page("Helpdesk", "<p>What can we do for you?</p>")
 
     async def list(self, request: Request) -> Response:
         number = int(request.query_params.get("page", "1"))
@@ -324,7 +328,7 @@ class Helpdesk:
             for each in found[start : start + PER_PAGE]
         )
         keep = f"&status={status}" if status else ""
-        more = f'<a rel="next" href="/tickets?page={number + 1}{keep}">Next</a>'
+        more = f'<a rel="next" href="?page={number + 1}{keep}">Next</a>'
         options = "".join(f"<option>{each}</option>" for each in ("open", "waiting", "closed"))
         return self._page(
             "Tickets",

@@ -45,6 +45,7 @@ async def use(page, opentabs):
             await page.click(f"text={text}")
         await (await navigation.value).body()  # before the page goes away
 
+    await click("Tickets")
     await click("Next")
     await click("Next")
     await page.select_option("select", "waiting")

@@ -257,7 +257,7 @@ function memberOf(value⟦: any⟧, path⟦: string[]⟧)⟦: unknown⟧ {
 _LINK: Final = """
 /** The URL of the next page; without one, that of the first. */
 export function link(next⟦: unknown⟧, first⟦: string⟧)⟦: string⟧ {
-  return next === undefined ? first : new URL(String(next), location.href).href;
+  return next === undefined ? first : new URL(String(next), new URL(first, location.href)).href;
 }
 """
 _GRAPHQL: Final = """

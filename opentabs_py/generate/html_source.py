@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from opentabs_py.generate.api_source import typed
 from opentabs_py.generate.html_tools import NOTICES, HtmlTool
@@ -10,6 +10,7 @@ from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.names import HAS_MORE, MAX_PAGES, is_identifier
 from opentabs_py.generate.source import (
     Language,
+    escaped,
     list_variable,
     module_source,
     path_source,
@@ -124,18 +125,21 @@ def _page_of(tool: HtmlTool) -> str:
     """Return the expression for the URL of the page that has the form."""
     form, sample = tool.form, tool.operation.works[0]
     assert form is not None
-    parts = urlsplit(form.page)
-    text = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    segments = text.split("/")
-    is_template = False
-    for each in tool.inputs.arguments:
-        if each.place == "path":
-            value = sample.path[int(each.key)]
-            for index, segment in enumerate(segments):
-                if segment == value:
-                    segments[index] = f"${{encodeURIComponent({variable(each)})}}"
-                    is_template = True
-    return f"`{'/'.join(segments)}`" if is_template else literal(text)
+    page = urlsplit(form.page)
+    ids = {
+        sample.path[int(each.key)]: variable(each)
+        for each in tool.inputs.arguments
+        if each.place == "path"
+    }
+    segments = [unquote(each) for each in page.path.split("/")]
+    if not ids.keys() & segments:
+        return literal(f"{page.path}?{page.query}" if page.query else page.path)
+    path = "/".join(
+        f"${{encodeURIComponent({ids[each]})}}" if each in ids else escaped(each)
+        for each in segments
+    )
+    query = escaped(page.query, safe="%/?@:!$&'()*+,;=~{}|[]") if page.query else ""
+    return f"`{path}?{query}`" if query else f"`{path}`"
 
 
 def _object(tool: HtmlTool, place: str) -> str:
@@ -243,8 +247,10 @@ export function details(page⟦: Document⟧)⟦: Record<string, string>⟧ {
 
 /** The URL of the link to the next page of a list. */
 export function nextPage(page⟦: Document⟧)⟦: string | null⟧ {
-  const link = page.querySelector('a[rel~="next"][href], a.next[href], .next > a[href]');
-  return link?.getAttribute("href") ?? null;
+  const link = page.querySelector⟦<HTMLAnchorElement>⟧(
+    'a[rel~="next"][href], a.next[href], .next > a[href]',
+  );
+  return link?.href ?? null;
 }
 
 function textOf(element⟦: Element⟧)⟦: string⟧ {

@@ -222,7 +222,7 @@ def path_source(tool: PlannedTool) -> str:
     """Return the expression for the URL that a tool sends its request to."""
     by_index = {each.key: variable(each) for each in tool.inputs.arguments if each.place == "path"}
     parts = [
-        f"${{encodeURIComponent({by_index[index]})}}" if segment is None else _escaped(segment)
+        f"${{encodeURIComponent({by_index[index]})}}" if segment is None else escaped(segment)
         for index, segment in enumerate(tool.operation.path)
     ]
     text = f"{tool.operation.origin}/{'/'.join(parts)}"
@@ -253,8 +253,14 @@ def _object(members: Sequence[str]) -> str:
     return f"{{ {', '.join(members)} }}" if members else "{}"
 
 
-def _escaped(segment: str) -> str:
-    return quote(segment, safe="@:!$&'()*+,;=~").replace("`", "%60").replace("${", "%24{")
+def escaped(text: str, *, safe: str = "@:!$&'()*+,;=~") -> str:
+    """Return a part of a URL as it may be in a template literal.
+
+    Args:
+        text: The part.
+        safe: The characters that are left as they are, besides letters, digits and `_.-~`.
+    """
+    return quote(text, safe=safe).replace("${", "%24{")
 
 
 def _at(path: Path, of: str = "answer") -> str:

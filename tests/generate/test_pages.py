@@ -96,6 +96,17 @@ def test_the_token_of_a_form_is_not_compared_in_replays() -> None:
     assert "csrf_token" not in files["src/tools/create_book.ts"]
 
 
+def test_a_form_is_looked_for_on_the_page_of_the_entry_that_it_changes() -> None:
+    form = '<form action="/books/7" method=POST><input name=title><button>Save</button></form>'
+    site = site_of(
+        ask("GET /a%60/7?back=`${1}\\u&to=a%20b", form),
+        ask("POST /books/7", ITEM, form={"title": "Tea"}),
+    )
+    source = write_plugin(site, "books", "ts").files["src/tools/create_book.ts"]
+    page = "`/a%60/${encodeURIComponent(bookId)}?back=%60%24{1}%5Cu&to=a%20b`"
+    assert f"const form = {page};" in source
+
+
 @pytest.mark.parametrize(
     "form",
     [
