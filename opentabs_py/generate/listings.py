@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from opentabs_py.core.shapes.texts import is_generated
@@ -13,6 +14,7 @@ from opentabs_py.generate.names import camel, unique
 _ROWS: Final = frozenset({"tr", "li", "article", "div", "section", "a"})
 _AROUND: Final = frozenset({"nav", "header", "footer", "aside", "form", "select", "head"})
 _MOST_FIELDS: Final = 20
+_MOST_GROUPS: Final = 40  # that are looked at; each costs a search of the page
 
 Row = Mapping[str, str | None]
 
@@ -67,12 +69,14 @@ def find_listing(pages: Sequence[Element]) -> PageListing | None:
 def details(page: Element) -> Mapping[str, str]:
     """Return what a page shows with labels: in definition lists, and in rows with one heading."""
     found: dict[str, str] = {}
+    following = {
+        before: after for parent in page.walk() for before, after in pairwise(parent.elements)
+    }
     for element in page.walk():
         if element.tag == "dt":
-            siblings = element.parent.elements if element.parent is not None else ()
-            after = siblings[[*siblings].index(element) + 1 :][:1]
-            if after and after[0].tag == "dd":
-                found[_label(element)] = after[0].text
+            after = following.get(element)
+            if after is not None and after.tag == "dd":
+                found[_label(element)] = after.text
         elif element.tag == "tr" and [each.tag for each in element.elements] == ["th", "td"]:
             heading, value = element.elements
             found[_label(heading)] = value.text
@@ -105,7 +109,8 @@ def _label(element: Element) -> str:
 
 
 def _groups(page: Element) -> Iterator[tuple[str, Sequence[Element]]]:
-    """Yield the selectors that find several entries of a list, and the entries."""
+    """Yield the selectors that find the most entries of a list, and the entries."""
+    counts: Counter[str] = Counter()
     for parent in page.walk():
         if parent.tag in _AROUND or any(each.tag in _AROUND for each in parent.ancestors):
             continue
@@ -116,7 +121,10 @@ def _groups(page: Element) -> Iterator[tuple[str, Sequence[Element]]]:
             around = next(
                 (name for each in (parent, *parent.ancestors) if (name := _named(each))), ""
             )
-            selector = f"{around} {mark}".strip()
+            counts[f"{around} {mark}".strip()] += count
+    longest = {selector for selector, _ in counts.most_common(_MOST_GROUPS)}
+    for selector in counts:
+        if selector in longest:
             yield selector, select(page, selector)
 
 

@@ -18,6 +18,7 @@ _BARRIERS: Final = frozenset(
     {"ul", "ol", "dl", "table", "select", "form", "section", "article", "div"}
 )
 _HIDDEN: Final = "template"  # its content is no part of the page
+_DEEPEST: Final = 512  # elements in each other; what is deeper is put beside them, as by Chromium
 
 
 @dataclass(slots=True, eq=False)
@@ -35,7 +36,7 @@ class Element:
         return self.attributes.get("class", "").split()
 
     @property
-    def elements(self) -> Sequence["Element"]:
+    def elements(self) -> list["Element"]:
         """Its children that are elements."""
         return [each for each in self.children if isinstance(each, Element)]
 
@@ -49,9 +50,11 @@ class Element:
 
     def walk(self) -> Iterator["Element"]:
         """Yield the elements in it, in the order of the page."""
-        for each in self.elements:
+        pending = self.elements[::-1]
+        while pending:
+            each = pending.pop()
             yield each
-            yield from each.walk()
+            pending += each.elements[::-1]
 
     @property
     def text(self) -> str:
@@ -60,11 +63,13 @@ class Element:
 
 
 def _texts(element: Element) -> Iterator[str]:
-    for each in element.children:
+    pending = element.children[::-1]
+    while pending:
+        each = pending.pop()
         if isinstance(each, str):
             yield each
         elif each.tag != _HIDDEN:
-            yield from _texts(each)
+            pending += each.children[::-1]
 
 
 def parse(html: str) -> Element:
@@ -83,7 +88,7 @@ class _Parser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._end_implied(tag)
-        parent = self._open[-1]
+        parent = self._open[min(len(self._open), _DEEPEST) - 1]
         element = Element(tag, {name: value or "" for name, value in attrs}, parent)
         parent.children.append(element)
         if tag not in _VOID:
@@ -100,10 +105,8 @@ class _Parser(HTMLParser):
 
     def _end_implied(self, tag: str) -> None:
         ends = _ENDS.get(tag, ())
-        for index in range(len(self._open) - 1, 0, -1):
+        index = len(self._open) - 1
+        while ends and index > 0 and self._open[index].tag not in _BARRIERS:
             if self._open[index].tag in ends:
                 del self._open[index:]
-                return self._end_implied(tag)
-            if self._open[index].tag in _BARRIERS:
-                return None
-        return None
+            index -= 1

@@ -1,11 +1,16 @@
 """Pages are read by their repeated and labelled parts, and forms are sent completely."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
+from opentabs_py.generate import listings
 from opentabs_py.generate.calls import calls_of
 from opentabs_py.generate.html_source import html_tool_source
 from opentabs_py.generate.html_tools import HtmlTool
+from opentabs_py.generate.listings import details
+from opentabs_py.generate.markup import Element, parse
 from opentabs_py.generate.plugin import write_plugin
 from tests.generate.recorded import ask, site_of, tools_of
 
@@ -55,6 +60,34 @@ def test_the_entries_of_a_list_are_read_by_their_classes() -> None:
              "url": "/books/2"},
         ],
     }  # fmt: skip
+
+
+def test_the_list_of_a_page_with_many_short_ones_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = 0
+
+    def count(page: Element, selector: str) -> Sequence[Element]:
+        nonlocal searches
+        searches += 1
+        return select(page, selector)
+
+    select = listings.select
+    monkeypatch.setattr(listings, "select", count)
+    cards = "".join(
+        f'<li class=book id=b{number}><a class=title href="/books/{number}">Book {number}</a>'
+        f"<p><a class=tag>hot</a><a class=tag>new</a></p></li>"
+        for number in range(300)
+    )
+    tool = the_tool(ask("GET /books", f"<ul>{cards}</ul>"))
+    assert tool.listing is not None
+    assert tool.listing.selector == "li.book"
+    assert searches < 100
+
+
+@pytest.mark.parametrize("mark", ["div", "b"])
+def test_a_page_may_be_nested_to_any_depth(mark: str) -> None:
+    page = parse(f"<{mark}>" * 5000 + "<dl><dt>Depth<dd>too deep</dl>" + f"</{mark}>" * 5000)
+    assert details(page) == {"Depth": "too deep"}
+    assert max(len([*each.ancestors]) for each in page.walk()) < 515
 
 
 def test_what_has_a_label_is_read_by_it() -> None:
