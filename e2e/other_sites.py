@@ -9,7 +9,13 @@ from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Route
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -164,6 +170,7 @@ async () => {
   await send("PATCH", "/api/animals/3", { name: "yak" });
   await send("DELETE", "/api/animals/5");
   await send("POST", "/api/animals/3/feed", { grams: 250 });
+  await send("POST", "/api/animals/3/pet");
   await send("POST", "/collect", { event: "seen" });
   const call = (id, method, params) => send("POST", "/rpc", { jsonrpc: "2.0", id, method, params });
   await call(4, "zoo.listGates", { open: true });
@@ -237,6 +244,9 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
     async def feed(request: Request) -> Response:
         return JSONResponse({"fed": request.path_params["id"], **await request.json()})
 
+    async def pet(_request: Request) -> Response:
+        return PlainTextResponse("It purrs")
+
     async def collect(_request: Request) -> Response:
         return Response(status_code=204)
 
@@ -258,6 +268,7 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
             Route("/api/animals", guarded(animals), methods=["GET", "POST"]),
             Route("/api/animals/{id:int}", guarded(animal), methods=["GET", "PATCH", "DELETE"]),
             Route("/api/animals/{id:int}/feed", guarded(feed), methods=["POST"]),
+            Route("/api/animals/{id:int}/pet", guarded(pet), methods=["POST"]),
             Route("/api/keepers", guarded(keepers)),
             Route("/api/visits", guarded(visits)),
             Route("/api/feeds", guarded(feeds)),

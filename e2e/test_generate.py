@@ -150,7 +150,7 @@ EXPECTED = {
     "zoo": [
         *("get_me", "list_animals", "list_keepers", "list_visits", "list_cages", "list_feeds"),
         *("get_animal", "get_animal", "get_animal", "search", "create_animal", "update_animal"),
-        *("delete_animal", "feed_animal", "zoo_list_gates", "zoo_close", "get_gate"),
+        *("delete_animal", "feed_animal", "pet_animal", "zoo_list_gates", "zoo_close", "get_gate"),
     ],
     "helpdesk": [
         *("list_tickets", "list_tickets", "get_ticket", "get_ticket", "get_ticket"),

@@ -22,7 +22,9 @@ def api_source(tools: Sequence[PlannedTool], auth: Auth, language: Language) -> 
     linked = [
         tool.pagination for tool in tools if tool.pagination and tool.pagination.kind == "link"
     ]
-    parts = [_request(auth, with_links=any(not each.next for each in linked))]
+    has_unread = any(tool.ignores_answer for tool in tools)
+    with_links = any(not each.next for each in linked)
+    parts = [_request(auth, with_links=with_links, has_unread=has_unread)]
     if linked:
         parts.append(_LINK)
     if "graphql" in styles:
@@ -33,7 +35,7 @@ def api_source(tools: Sequence[PlannedTool], auth: Auth, language: Language) -> 
     names |= {_READERS[each.where] for each in auth.secrets if each.where in _READERS}
     if auth.secrets or styles & {"graphql", "rpc"}:
         names.add("ToolError")
-    if any(not each.next for each in linked):
+    if with_links or has_unread:
         names.add("fetchFromPage")
     head = f'import {{ {", ".join(sorted(names))} }} from "@opentabs-dev/plugin-sdk";\n'
     return head + "\n" + typed("".join(parts), language)
@@ -116,7 +118,7 @@ def typed(text: str, language: Language) -> str:
     return "".join(found)
 
 
-def _request(auth: Auth, *, with_links: bool) -> str:
+def _request(auth: Auth, *, with_links: bool, has_unread: bool) -> str:
     fixed = [each for each in auth.headers if each.where == "constant"]
     lines = [f"    {literal(each.name)}: {literal(each.value)}," for each in fixed]
     lines += [f"    {literal(each.name)}: {_value(each)}," for each in auth.secrets]
@@ -131,6 +133,9 @@ def _request(auth: Auth, *, with_links: bool) -> str:
         "WITH_LINK": _WITH_LINK if with_links else "",
         "LINK_OPTION": _LINK_OPTION if with_links else "",
         "LINK_NAME": ", withLink" if with_links else "",
+        "UNREAD_CASE": _UNREAD_CASE if has_unread else "",
+        "UNREAD_OPTION": _UNREAD_OPTION if has_unread else "",
+        "UNREAD_NAME": ", ignoreAnswer" if has_unread else "",
         "HEADERS": headers,  # the last, because values of the site are in it
     }  # fmt: skip
     text = _REQUEST + (_NEEDED if auth.secrets else "")
@@ -179,7 +184,7 @@ export interface Options {
   query?: Record<string, unknown>;
   body?: unknown;
   form?: Record<string, unknown>;
-  signal?: AbortSignal | undefined;LINK_OPTION
+  signal?: AbortSignal | undefined;LINK_OPTIONUNREAD_OPTION
 }
 
 ⟧/**
@@ -189,7 +194,7 @@ export interface Options {
 export async function request⟦<T>⟧(
   method⟦: string⟧,
   path⟦: string⟧,
-  { query = {}, body, form, signalLINK_NAME }⟦: Options⟧ = {},
+  { query = {}, body, form, signalLINK_NAMEUNREAD_NAME }⟦: Options⟧ = {},
 )⟦: Promise<T>⟧ {
   const search = buildQueryString(query);
   const url = search ? `${path}${path.includes("?") ? "&" : "?"}${search}` : path;
@@ -201,7 +206,7 @@ export async function request⟦<T>⟧(
     init.headers = { ...headers, "content-type": "application/json" };
     init.body = JSON.stringify(body);
   }
-WITH_LINK  return (await fetchJSON(url, init))⟦ as T⟧;
+WITH_LINKUNREAD_CASE  return (await fetchJSON(url, init))⟦ as T⟧;
 }
 
 /** The headers that the site's own pages send. */
@@ -215,6 +220,13 @@ _WITH_LINK: Final = """\
     const response = await fetchFromPage(url, init);
     const link = /<([^>]+)>\\s*;[^,]*\\brel="?next"?/.exec(response.headers.get("link") ?? "");
     return Object.assign(await response.json(), { link: link?.[1] });
+  }
+"""
+_UNREAD_OPTION: Final = "\n  ignoreAnswer?: boolean;"
+_UNREAD_CASE: Final = """\
+  if (ignoreAnswer) {
+    await fetchFromPage(url, init); // it answers with nothing, or not with JSON
+    return undefined⟦ as T⟧;
   }
 """
 _NEEDED: Final = """

@@ -75,6 +75,11 @@ class PlannedTool:
         return self.operation.is_read
 
     @property
+    def ignores_answer(self) -> bool:
+        """Whether it only sends something, to which the site does not answer with JSON."""
+        return self.operation.style == "rest" and not self.operation.answered
+
+    @property
     def source(self) -> str:
         """The request that it sends, such as `GET /api/messages`."""
         return str(self.operation)

@@ -135,6 +135,7 @@ class _Writer:
             whole = not pagination.next
             path = f"link(next, {path})"
             options += ["withLink: true"] if whole else []
+        options += ["ignoreAnswer: true"] if tool.ignores_answer else []
         start = f"request{kind}({literal(operation.method)}, {path}, "
         options.append(signal)
         return f"{start}{_broken(options, len(start))})"
