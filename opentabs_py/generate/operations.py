@@ -56,6 +56,11 @@ class Operation:
         return [each for each in self.works if each.value]
 
     @property
+    def can_be_sent(self) -> bool:
+        """Whether a tool could send what its requests send."""
+        return not any(each.has_other_body for each in self.samples)
+
+    @property
     def is_noise(self) -> bool:
         """Whether it only reports to the site what its visitors do."""
         path = "/".join(each or "" for each in self.path)

@@ -119,7 +119,7 @@ def plan_tools(
     """
     tools: list[PlannedTool] = []
     for operation in operations:
-        if operation.style == "page" or not operation.works:
+        if operation.style == "page" or not (operation.works and operation.can_be_sent):
             continue
         if chosen and not any(is_meant(operation, each) for each in chosen):
             continue

@@ -82,6 +82,11 @@ class Sample:
         return True
 
     @property
+    def has_other_body(self) -> bool:
+        """Whether the request sends something that is neither JSON nor a URL-encoded form."""
+        return bool(self.request.body) and self.payload is None and not self.other
+
+    @property
     def is_read(self) -> bool:
         """Whether the request changes nothing."""
         return is_read(self.request)

@@ -59,7 +59,7 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
             are useful.
 
     Raises:
-        RecordingError: Something that was chosen is not in the recording.
+        RecordingError: Something that was chosen is not in the recording, or cannot be sent.
     """
     samples = samples_of(recording)
     flows = Flows(samples)
@@ -85,9 +85,15 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
 
 def _check(chosen: Sequence[str], operations: Sequence[Operation]) -> None:
     for each in chosen:
-        if not any(is_meant(operation, each) for operation in operations):
+        meant = [operation for operation in operations if is_meant(operation, each)]
+        if not meant:
             known = "\n".join(f"  {operation}" for operation in operations)
             raise RecordingError(f"The recording has no {each!r}. It has:\n{known}")
+        if not all(operation.can_be_sent for operation in meant):
+            raise RecordingError(
+                f"No tool can be written for {each!r}: it sends something that is neither JSON nor "
+                "a URL-encoded form, such as a file. Write the tool yourself."
+            )
 
 
 def _replaced(recording: Recording) -> Collection[str]:

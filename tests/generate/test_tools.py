@@ -1,5 +1,7 @@
 """A tool's name and arguments follow from what its requests have in common and what differs."""
 
+from dataclasses import replace
+
 import pytest
 
 from opentabs_py.errors import RecordingError
@@ -118,6 +120,23 @@ def test_a_request_that_was_not_recorded_cannot_be_chosen() -> None:
     with pytest.raises(RecordingError, match="no 'GET /api/nothing'") as caught:
         site_of(ask("GET /api/items", [ITEM]), chosen=("GET /api/nothing",))
     assert "GET /api/items" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("mime", "body"),
+    [
+        ("text/plain", b"hello"),
+        ("multipart/form-data; boundary=x", b"--x\r\n\r\nTea\r\n--x--\r\n"),
+        ("application/octet-stream", b"\xff\x00"),
+    ],
+)
+def test_a_request_whose_body_a_tool_cannot_send_is_left_out(mime: str, body: bytes) -> None:
+    asked = ask("POST /api/items", ITEM, sent={"content-type": mime})
+    upload = replace(asked, request=replace(asked.request, body=body))
+    items = ask("GET /api/items", [ITEM])
+    assert [*tools_of(items, upload)] == ["list_items"]
+    with pytest.raises(RecordingError, match="neither JSON nor"):
+        tools_of(items, upload, chosen=("POST /api/items",))
 
 
 def test_a_request_that_fails_is_a_call_with_the_code_of_its_status() -> None:
