@@ -130,6 +130,8 @@ def _request(auth: Auth, *, with_links: bool, has_unread: bool) -> str:
         "HEADERS_TYPE": "⟦: Promise<Record<string, string>>⟧" if is_async
         else "⟦: Record<string, string>⟧",
         "BOOLEAN": "⟦: Promise<boolean>⟧" if is_async else "⟦: boolean⟧",
+        "COOKIES": _COOKIES.replace("ORIGINS", literal([*auth.without_cookies]))
+        if auth.without_cookies else "",
         "WITH_LINK": _WITH_LINK if with_links else "",
         "LINK_OPTION": _LINK_OPTION if with_links else "",
         "LINK_NAME": ", withLink" if with_links else "",
@@ -206,13 +208,18 @@ export async function request⟦<T>⟧(
     init.headers = { ...headers, "content-type": "application/json" };
     init.body = JSON.stringify(body);
   }
-WITH_LINKUNREAD_CASE  return (await fetchJSON(url, init))⟦ as T⟧;
+COOKIESWITH_LINKUNREAD_CASE  return (await fetchJSON(url, init))⟦ as T⟧;
 }
 
 /** The headers that the site's own pages send. */
 ASYNC function headersOfPages()HEADERS_TYPE {
   return HEADERS;
 }
+"""
+_COOKIES: Final = """\
+  if (ORIGINS.includes(new URL(url, location.href).origin)) {
+    init.credentials = "omit"; // these do not allow cookies
+  }
 """
 _LINK_OPTION: Final = "\n  withLink?: boolean;"
 _WITH_LINK: Final = """\

@@ -65,12 +65,14 @@ class Auth:
         headers: The headers of its own requests.
         me: The URL of what it returns about the user, if it does.
         logout: Whether a page has a link or a form to sign out.
+        without_cookies: The origins of other hosts that may not be sent cookies.
     """
 
     cookies: Sequence[str] = ()
     headers: Sequence[Header] = ()
     me: str = ""
     logout: bool = False
+    without_cookies: Sequence[str] = ()
 
     @property
     def secrets(self) -> Sequence[Header]:
@@ -151,6 +153,22 @@ def find_auth(
         [*headers.values()],
         _about_self(samples),
         secrets.has_logout,
+        _without_cookies(samples),
+    )
+
+
+def _without_cookies(samples: Sequence[Sample]) -> Sequence[str]:
+    """Return the origins that do not allow it; to send them cookies makes the browser refuse."""
+    answered = [(each.origin, each.exchange.response) for each in samples if each.origin]
+    origins = {origin for origin, response in answered if response is not None}
+    return sorted(
+        origins
+        - {
+            origin
+            for origin, response in answered
+            if response is not None
+            and header(response.headers, "access-control-allow-credentials") == "true"
+        }
     )
 
 

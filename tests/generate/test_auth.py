@@ -127,3 +127,22 @@ def test_what_hands_out_a_token_is_not_a_tool() -> None:
     session = ask("GET /api/session", {"token": VALUE})
     site = site_of(session, asked(), scrubbed=[secret(VALUE)])
     assert [tool.name for tool in site.tools] == ["list_items"]
+
+
+def test_cookies_are_sent_only_to_other_hosts_that_allow_them() -> None:
+    allows = {"access-control-allow-credentials": "true"}
+    site = site_of(
+        ask("GET https://api.shop.example/items", [{"n": 1}]),
+        ask("GET https://cart.shop.example/lines", [{"n": 1}], headers=allows),
+        ask("GET /reviews", [{"n": 1}]),
+    )
+    source = api_source(site.tools, site.auth, "js")
+    assert '  if (["https://api.shop.example"].includes(new URL(url, location.href).origin)) {' in (
+        source
+    )
+    assert source.count('init.credentials = "omit"') == 1
+
+
+def test_a_site_without_other_hosts_is_sent_cookies() -> None:
+    site = site_of(ask("GET /reviews", [{"n": 1}]))
+    assert "credentials" not in api_source(site.tools, site.auth, "js")
