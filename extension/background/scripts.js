@@ -55,14 +55,16 @@ async function reconcile(specs) {
   const fresh = wanted.filter((script) => !isPresent(script));
   const kept = wanted.filter(isPresent);
   const stale = present.filter(({ id }) => !wanted.some((script) => script.id === id));
+  // First, because it never fails: otherwise the probe of a worker that died would stay with a
+  // plugin whose patterns Chrome rejects, and the next probe would find its id taken.
+  if (stale.length > 0) {
+    await chrome.scripting.unregisterContentScripts({ ids: stale.map(({ id }) => id) });
+  }
   if (fresh.length > 0) {
     await chrome.scripting.registerContentScripts(fresh);
   }
   if (kept.length > 0) {
     await chrome.scripting.updateContentScripts(kept);
-  }
-  if (stale.length > 0) {
-    await chrome.scripting.unregisterContentScripts({ ids: stale.map(({ id }) => id) });
   }
 }
 
