@@ -153,17 +153,10 @@ function handleRelayMessage(doc, message) {
       }
       break;
     case "traced":
-      if (!isCurrent(doc)) {
-        break;
+      if (isCurrent(doc)) {
+        stamp(message.callId, { "worker.up": link.now() });
+        link.forward(message.frame);
       }
-      link.forward(
-        JSON.stringify({
-          jsonrpc: "2.0",
-          method: "tool.stamps",
-          params: { callId: message.callId, stamps: { "worker.up": link.now() } },
-        }),
-      );
-      link.forward(message.frame);
       break;
     default: {
       /** @type {never} */
