@@ -6,7 +6,15 @@
  */
 import * as link from "./link.js";
 import * as plugins from "./plugins.js";
-import { currentLoadId, documents, isLeftover, leaving, post, UNHEARD } from "./registry.js";
+import {
+  currentLoadId,
+  documents,
+  isLeftover,
+  leaving,
+  post,
+  stopAwaiting,
+  UNHEARD,
+} from "./registry.js";
 import * as tabs from "./tabs.js";
 
 /** @import { PluginState } from "../protocol.js" */
@@ -87,7 +95,7 @@ function supersede(next) {
   for (const doc of documents.values()) {
     if (doc.id === next.id) {
       leaving.get(doc)?.resolve();
-      answerAsked(doc);
+      stopAwaiting(doc);
       // Its relay has reconnected: messages in transit on the old Port are lost.
       for (const callId of doc.calls.keys()) {
         if (!next.calls.has(callId)) {
@@ -142,8 +150,7 @@ function handleRelayMessage(doc, message) {
         break; // it was removed while its relay said this
       }
       doc.plugins.set(message.plugin, { injected: known.injected, ...message.state });
-      doc.asked.get(message.plugin)?.resolve();
-      doc.asked.delete(message.plugin);
+      stopAwaiting(doc, [message.plugin]);
       sendReadiness(doc);
       break;
     }
@@ -315,19 +322,9 @@ async function dropIfGone(doc) {
 function dropDocument(doc, reason) {
   documents.delete(doc.id);
   leaving.get(doc)?.resolve();
-  answerAsked(doc);
+  stopAwaiting(doc);
   for (const [callId, received] of doc.calls) {
     sendLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
-  }
-}
-
-/**
- * Whoever asked a document's plugins if they are ready waits no longer: its relay cannot answer.
- * @param {Doc} doc
- */
-function answerAsked(doc) {
-  for (const answer of doc.asked.values()) {
-    answer.resolve();
   }
 }
 

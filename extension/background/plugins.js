@@ -228,8 +228,7 @@ async function injectOne(doc, spec, problems) {
     }
     const state = /** @type {const} */ ({ readiness: "unavailable", reason: message });
     doc.plugins.set(spec.name, { injected, ...state, hasFailed: true });
-    doc.asked.get(spec.name)?.resolve(); // its relay does not know it, and will not answer
-    doc.asked.delete(spec.name);
+    registry.stopAwaiting(doc, [spec.name]); // its relay does not know it, and will not answer
     tabs.changed();
     return false;
   }
@@ -243,8 +242,7 @@ async function remove(doc, name) {
   if (doc.plugins.delete(name)) {
     tabs.changed();
   }
-  doc.asked.get(name)?.resolve();
-  doc.asked.delete(name);
+  registry.stopAwaiting(doc, [name]);
   try {
     await makeRoom(doc, name, null);
     registry.post(doc, { type: "drop", plugin: name });

@@ -154,6 +154,19 @@ export function serving(url) {
 }
 
 /**
+ * Whoever asked whether these plugins of a document are ready waits no longer: they have answered,
+ * or never will.
+ * @param {Doc} doc
+ * @param {Iterable<string>} [names] by default, all of its plugins
+ */
+export function stopAwaiting(doc, names = doc.asked.keys()) {
+  for (const name of names) {
+    doc.asked.get(name)?.resolve();
+    doc.asked.delete(name);
+  }
+}
+
+/**
  * Sends a message to a document's relay.
  * @param {Doc} doc
  * @param {unknown} message
