@@ -27,11 +27,10 @@
     ["week", "^[0-9]{4}-W(0[1-9]|[1-4][0-9]|5[0-3])$"],
   ]);
 
-  /** @typedef {{promise: Promise<unknown> | undefined, form: HTMLFormElement}} Submission */
   /** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Field */
 
-  /** @type {WeakMap<Event, Submission>} */
-  const submissions = new WeakMap();
+  /** @type {WeakMap<Event, unknown>} the page's answers to submissions that a call has caused */
+  const answers = new WeakMap();
   /** @type {Map<HTMLFormElement, (event: Event) => void>} forms that a call has filled in */
   const awaited = new Map();
 
@@ -420,7 +419,7 @@
   async function answerOf(event) {
     await new Promise((resolve) => setTimeout(resolve, 0)); // all its listeners have run
     try {
-      return await submissions.get(event)?.promise;
+      return await answers.get(event);
     } catch {
       throw failure(FAILED);
     }
@@ -432,7 +431,7 @@
       const form = /** @type {HTMLFormElement} */ (event.target);
       const resolve = awaited.get(form);
       if (resolve !== undefined) {
-        submissions.set(event, { promise: undefined, form });
+        answers.set(event, undefined);
         resolve(event);
       }
     },
@@ -443,7 +442,7 @@
       configurable: true,
       enumerable: true,
       get() {
-        return submissions.has(this);
+        return answers.has(this);
       },
     },
     respondWith: {
@@ -452,11 +451,10 @@
       writable: true,
       /** @type {(this: Event, answer: Promise<unknown>) => void} */
       value(answer) {
-        const submission = submissions.get(this);
-        if (submission === undefined) {
+        if (!answers.has(this)) {
           throw failure("The submission was not invoked by an agent.", "InvalidStateError");
         }
-        submission.promise = Promise.resolve(answer);
+        answers.set(this, Promise.resolve(answer));
       },
     },
   });
