@@ -9,6 +9,7 @@
 
 export const RELAY = [
   "content/channel.js",
+  "content/chunks.js",
   "content/outbox.js",
   "content/logs.js",
   "content/tool_list.js",

@@ -12,9 +12,6 @@
   }
 
   const ID = 32; // hex digits of a call id
-  const WHOLE = 1024 * 1024; // characters; see opentabs_py/core/chunks.py
-  const CHUNK = 256 * 1024;
-  const HEADER = 42; // characters of a chunk before its part
   const LOAD_GRACE = 2000; // ms after the DOM is ready in which a page may load its resources
   const NO_RUNTIME =
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
@@ -31,19 +28,17 @@
   const logs = new PluginLogs();
   const posted = new PostedMessages();
   const toolList = new ToolList(postTools);
+  const chunks = new Chunks();
 
   /** @type {Map<string, Call>} calls that the server has not settled */
   const calls = new Map();
   /** @type {Map<string, PluginState>} */
   const plugins = new Map();
-  /** @type {Map<string, string[]>} the parts of incoming long messages */
-  const partial = new Map();
 
   let documentId = PageChannel.randomName();
   /** @type {chrome.runtime.Port | null} */
   let port = null;
   let limit = Number.POSITIVE_INFINITY;
-  let stream = 0;
   /** @type {string | null} the load of the extension that answered this relay */
   let loadId = null;
   let complete = false;
@@ -204,7 +199,7 @@
       }
       // Most likely the worker died: connecting starts a new one.
       port = null;
-      partial.clear();
+      chunks.clear();
       connect();
     });
     opened.postMessage({
@@ -218,24 +213,13 @@
     });
   }
 
-  /** @param {unknown} message a frame, or an object for the worker */
+  /** @param {unknown} message a string for the server, or an object for the worker */
   function post(message) {
-    if (typeof message !== "string" || message.length <= WHOLE) {
+    if (typeof message === "string") {
+      chunks.split(documentId, message, postOne);
+    } else {
       postOne(message);
-      return;
     }
-    const head = `~${documentId}${(stream++ >>> 0).toString(16).padStart(8, "0")}`;
-    let start = 0;
-    while (message.length - start > CHUNK) {
-      let cut = start + CHUNK;
-      const unit = message.charCodeAt(cut - 1);
-      if (unit >= 0xd800 && unit < 0xdc00) {
-        cut--; // never split a surrogate pair, because UTF-8 cannot encode half of one
-      }
-      postOne(`${head}+${message.slice(start, cut)}`);
-      start = cut;
-    }
-    postOne(`${head}.${message.slice(start)}`);
   }
 
   /** @param {unknown} message */
@@ -250,7 +234,7 @@
   /** @param {any} message */
   function handleFromWorker(message) {
     if (typeof message === "string") {
-      const text = join(message);
+      const text = chunks.join(message);
       if (text !== null) {
         handleFromServer(text);
       }
@@ -260,7 +244,7 @@
       case "resend":
         limit = message.limit;
         loadId = message.loadId;
-        partial.clear(); // the rest of what a lost link cut short never comes
+        chunks.clear(); // the link may have been lost in the middle of a message
         post({ type: "resending", epoch: message.epoch });
         for (const { outbox } of calls.values()) {
           outbox.resend();
@@ -283,25 +267,6 @@
         channel.send(`x${message.plugin}`);
         break;
     }
-  }
-
-  /**
-   * @param {string} frame
-   * @returns {string | null} the message, if this frame completes one
-   */
-  function join(frame) {
-    if (!frame.startsWith("~")) {
-      return frame;
-    }
-    const key = frame.slice(1, HEADER - 1);
-    const parts = partial.get(key) ?? [];
-    parts.push(frame.slice(HEADER));
-    if (frame[HEADER - 1] === "+") {
-      partial.set(key, parts);
-      return null;
-    }
-    partial.delete(key);
-    return parts.join("");
   }
 
   /** @param {string} text one message from the server for this document */
@@ -353,7 +318,7 @@
    */
   function postTraced(callId, frame) {
     const isEnd = calls.get(callId)?.outbox.hasEnded === true;
-    post(isEnd && frame.length <= WHOLE ? { type: "traced", callId, frame } : frame);
+    post(isEnd && frame.length <= Chunks.WHOLE ? { type: "traced", callId, frame } : frame);
   }
 
   // --- the document's life ---

@@ -30,12 +30,12 @@ def limits(model: type[RegisteredTool | PageToolsParams], name: str) -> int:
 
 
 def test_the_relay_cuts_messages_as_the_server_does() -> None:
-    relay = constants("extension/content/relay.js")
+    relay = constants("extension/content/chunks.js")
     assert (relay["WHOLE"], relay["CHUNK"]) == (chunks.WHOLE, chunks.CHUNK)
 
 
 def test_the_relay_and_the_worker_find_the_parts_of_a_chunk() -> None:
-    relay = constants("extension/content/relay.js")
+    relay = constants("extension/content/chunks.js")
     router = constants("extension/background/router.js")
     document = "d" * router["DOCUMENT_ID"]
     first, *_ = chunks.split("x" * (chunks.WHOLE + 1), document, 1)
