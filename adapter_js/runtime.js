@@ -18,7 +18,7 @@
   const ID = 32; // hex digits of a call id
   const MESSAGE_MAX = 4096; // characters of a progress message
   const READY = "ready";
-  const OWN = "@page"; // stands for the page's own tools, where plugins have a name
+  const PAGE_TOOLS = "@page"; // stands for the page's own tools, where plugins have a name
   const STACK_MAX = 8000; // characters
   const CAUSES_MAX = 5; // of one error
   const SHOWN_MAX = 1000; // characters of an object that was thrown
@@ -126,16 +126,26 @@
    * @property {string} [name] its name for users, if not the one on the wire
    */
 
+  /**
+   * @typedef {object} Call
+   * @property {any} controller undefined until its tool starts
+   * @property {string} name of its tool, for developers
+   * @property {boolean} trace
+   * @property {boolean} hasEnded whether its result or error was sent
+   * @property {boolean} hasWarnedOfInvalid whether an invalid report of it was noted
+   * @property {boolean} hasWarnedOfLate whether a report after its end was noted
+   */
+
   /** @type {Map<string, Plugin>} */
   const plugins = new MapConstructor();
-  /** @type {Map<string, {controller: any, invalid: boolean, name: string, trace: boolean}>} */
+  /** @type {Map<string, Call>} by their ids */
   const running = new MapConstructor();
 
   /** The page's own tools; undefined if they are not served. See `extension/content/page_tools.js`. */
-  const own = takeOwn();
+  const pageTools = takePageTools();
 
   /** @returns {{find(tool: string): Tool | undefined, start(): void, isReady(): any} | undefined} */
-  function takeOwn() {
+  function takePageTools() {
     const place = /** @type {any} */ (given ?? page);
     const install = read(() => place.openTabsPageTools);
     if (typeof install === "function") {
@@ -168,7 +178,7 @@
     }
     apply(preventDefault, event, []); // signals that it was received
     const detail = apply(detailOf, event, []);
-    handleFrame(slice(detail, 0, 1), slice(detail, 1));
+    handleMessage(slice(detail, 0, 1), slice(detail, 1));
   }
 
   /** @param {string} text */
@@ -191,7 +201,7 @@
    * @param {string} kind
    * @param {string} text
    */
-  async function handleFrame(kind, text) {
+  async function handleMessage(kind, text) {
     await null;
     switch (kind) {
       case "d":
@@ -227,7 +237,7 @@
     }
     const known = apply(mapGet, plugins, [plugin]);
     const entry = known?.find(tool);
-    if (entry === undefined && plugin === OWN && known !== undefined) {
+    if (entry === undefined && plugin === PAGE_TOOLS && known !== undefined) {
       const message =
         "The page no longer offers this tool, so it did not run. List the tools again.";
       refuse(callId, "PAGE_TOOL_GONE", message, false);
@@ -240,13 +250,14 @@
       return;
     }
     const name = `${plugin} ${entry.name ?? tool}`;
+    /** @type {Call} */
     const call = {
       controller: undefined,
-      invalid: false,
-      answered: false,
-      late: false,
       name,
       trace,
+      hasEnded: false,
+      hasWarnedOfInvalid: false,
+      hasWarnedOfLate: false,
     };
     apply(mapSet, running, [callId, call]);
     if (!(await isReadyNow(plugin, known))) {
@@ -264,7 +275,7 @@
     try {
       call.controller = new PageAbortController();
       const context = freeze({
-        reportProgress: reporter(callId, call, name),
+        reportProgress: reporter(callId, call),
         signal: apply(signalOf, call.controller, []),
       });
       const args = [realm === page ? input : toPageRealm(input), context];
@@ -275,7 +286,7 @@
     }
     // No caller waits for the result of a cancelled call.
     if (apply(mapDelete, running, [callId])) {
-      call.answered = true;
+      call.hasEnded = true;
       flush();
       if (trace) {
         send(`t${callId}{"runtime.up":${now()}}`);
@@ -357,6 +368,8 @@
     }
     return copy;
   }
+
+  // --- results ---
 
   const replaceInError = replacer((_type, value) => value);
   const replaceInResult = replacer((type) => {
@@ -545,6 +558,8 @@
     return false;
   }
 
+  // --- errors ---
+
   /**
    * Converts a thrown value to the fields of a `ToolError`. Anything can be thrown, including
    * getters and proxies.
@@ -640,37 +655,36 @@
 
   // Reports of one call that wait for the end of the page's current job. The first is sent at once;
   // later ones from a loop that never yields are sent together.
-  let waitingFor = "";
-  let waiting = "";
-  let scheduled = false;
+  let queuedCall = "";
+  let queuedReports = "";
+  let isFlushDue = false;
 
   /**
    * @param {string} callId
-   * @param {{invalid: boolean, answered: boolean, late: boolean}} call
-   * @param {string} name
+   * @param {Call} call
    */
-  function reporter(callId, call, name) {
+  function reporter(callId, call) {
     /** @param {any} [options] */
     return function reportProgress(options) {
       try {
         if (!apply(mapHas, running, [callId])) {
-          if (call.answered && !call.late) {
-            call.late = true;
-            apply(warn, pageConsole, ["OpenTabs: reported progress after its end:", name]);
+          if (call.hasEnded && !call.hasWarnedOfLate) {
+            call.hasWarnedOfLate = true;
+            apply(warn, pageConsole, ["OpenTabs: reported progress after its end:", call.name]);
           }
           return;
         }
         const report = toReport(options, call);
-        if (!scheduled) {
+        if (!isFlushDue) {
           send(`p${callId}${report}`);
-          scheduled = true;
+          isFlushDue = true;
           flushSoon();
-        } else if (waitingFor === callId) {
-          waiting += `,${report}`;
+        } else if (queuedCall === callId) {
+          queuedReports += `,${report}`;
         } else {
           flush();
-          waitingFor = callId;
-          waiting = report;
+          queuedCall = callId;
+          queuedReports = report;
         }
       } catch {
         // Fire and forget: no error of a report may reach the tool.
@@ -681,21 +695,21 @@
   async function flushSoon() {
     await null;
     flush();
-    scheduled = false;
+    isFlushDue = false;
   }
 
   function flush() {
-    if (waitingFor !== "") {
-      const text = `p${waitingFor}${waiting}`;
-      waitingFor = "";
-      waiting = "";
+    if (queuedCall !== "") {
+      const text = `p${queuedCall}${queuedReports}`;
+      queuedCall = "";
+      queuedReports = "";
       send(text);
     }
   }
 
   /**
    * @param {any} options whatever a tool passed; its getters may throw
-   * @param {{invalid: boolean}} call
+   * @param {Call} call
    * @returns {string} JSON without invalid members; even an empty report counts as a sign of life
    */
   function toReport(options, call) {
@@ -712,8 +726,8 @@
       (hasProgress || progress === undefined) &&
       (hasTotal || total === undefined) &&
       (hasMessage ? message.length <= MESSAGE_MAX : message === undefined);
-    if (!isValid && !call.invalid) {
-      call.invalid = true;
+    if (!isValid && !call.hasWarnedOfInvalid) {
+      call.hasWarnedOfInvalid = true;
       apply(warn, pageConsole, [
         `OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of at most ${MESSAGE_MAX} characters}, not`,
         options,
@@ -736,7 +750,7 @@
 
   /** @param {string} nonce with which plugins sign their logs and readiness changes */
   function prepare(nonce) {
-    own?.start();
+    pageTools?.start();
     try {
       page.__openTabs ??= {};
       page.__openTabs.adapters ??= {};
@@ -753,8 +767,8 @@
    * @param {string} name
    */
   function adopt(name) {
-    const adapter = name === OWN ? own : read(() => page.__openTabs.adapters[name]);
-    const find = name === OWN ? own?.find : read(() => collect(adapter));
+    const adapter = name === PAGE_TOOLS ? pageTools : read(() => page.__openTabs.adapters[name]);
+    const find = name === PAGE_TOOLS ? pageTools?.find : read(() => collect(adapter));
     if (find === undefined) {
       apply(mapDelete, plugins, [name]);
       reportMissing(name);
@@ -795,6 +809,8 @@
     }
     return (tool) => apply(mapGet, tools, [tool]);
   }
+
+  // --- readiness ---
 
   /**
    * Whether a plugin is ready: its answer now or, if that takes too long, its last answer.
