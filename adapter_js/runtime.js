@@ -12,7 +12,9 @@
  * expect.
  */
 (() => {
-  // Error.prepareStackTrace exposes sloppy-mode functions and their `this`
+  // Error.prepareStackTrace gives pages each sloppy function on the stack, and so its arguments.
+  // biome-ignore lint/suspicious/noRedundantUseStrict: Chrome runs this as a classic script
+  "use strict";
   // @ts-expect-error a script's `this` is the Window, which no page can redefine here
   const page = /** @type {any} */ (this);
   const ID = 32; // hex digits of a call id
@@ -149,7 +151,7 @@
     const place = /** @type {any} */ (given ?? page);
     const install = read(() => place.openTabsPageTools);
     if (typeof install === "function") {
-      delete place.openTabsPageTools;
+      read(() => delete place.openTabsPageTools); // a page may have locked it
     }
     return read(() => install(freeze({ __proto__: null, realm, send })));
   }

@@ -189,3 +189,21 @@ test("all a page can find is functions that look like the browser's", async () =
     ]; register("tell", () => found)`);
   assert.deepEqual(await page.call("1 tell"), [false, "function", "registerTool", 0]);
 });
+
+test("a page obtains no function of these scripts, and so not their arguments", async () => {
+  const page = await startPage({
+    early: `
+      globalThis.names = [];
+      Error.prepareStackTrace = (_error, sites) =>
+        sites.flatMap((site) => site.getFunction()?.name ?? []);
+      const { modelContext } = document;
+      Object.defineProperty(document, "modelContext", {
+        get: function mine() {
+          names.push(...new Error().stack);
+          return modelContext;
+        },
+      });`,
+  });
+  await page.run('register("names", () => [...new Set(names)])');
+  assert.deepEqual(await page.call("1 names"), ["mine", "register"]);
+});

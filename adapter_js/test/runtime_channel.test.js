@@ -175,3 +175,26 @@ test("a page that patched the iterators of Map and Set cannot change a result", 
     Set.prototype[Symbol.iterator] = Set.prototype.values = function* () { yield "FORGED"; };`);
   assert.deepEqual((await call("give")).body, { map: { a: 1 }, set: [2] });
 });
+
+test("a page obtains no function of the runtime from the stacks of its own errors", async () => {
+  const taken = "new Error().stack";
+  const before = `
+    // V8 gives out each function on the stack, but none that is in strict mode.
+    Error.prepareStackTrace = (_error, sites) =>
+      sites.flatMap((site) => site.getFunction()?.name ?? []);`;
+  const { call } = await startPlugin(
+    `{
+      stack: () => ${taken},
+      report: (_, { reportProgress }) => {
+        let found;
+        reportProgress({ get message() { found = ${taken}; } });
+        return found;
+      },
+      convert: () => ({ toJSON: () => ${taken} }),
+    }`,
+    { before },
+  );
+  assert.deepEqual((await call("stack")).body, ["stack"]);
+  assert.deepEqual((await call("report")).body, ["get message"]);
+  assert.deepEqual((await call("convert")).body, ["toJSON"]);
+});

@@ -10,6 +10,8 @@
  * call, plugin or page passes through this file. What it may cost is bounded.
  */
 (() => {
+  // biome-ignore lint/suspicious/noRedundantUseStrict: a classic script; see runtime.js
+  "use strict";
   // @ts-expect-error a script's `this` is the Window, which no page can redefine here
   const page = /** @type {any} */ (this);
   const MOST = 100; // tools of a page; see PageToolsParams in opentabs_py/core/protocol.py
