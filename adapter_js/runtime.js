@@ -65,15 +65,15 @@
   const objectPrototype = /** @type {object} */ (getPrototypeOf({}));
   const arrayPrototype = /** @type {object} */ (getPrototypeOf([]));
   // The page's own constructors, for values that tools see. Each may be missing, or throw.
-  const PageAbortController = read(() => page.AbortController);
-  const PageException = read(() => page.DOMException);
-  const mapPrototype = read(() => page.Map.prototype);
-  const setPrototype = read(() => page.Set.prototype);
-  const pageSetTimeout = read(() => page.setTimeout);
-  const pageClearTimeout = read(() => page.clearTimeout);
-  const pageConsole = read(() => page.console);
-  const warn = read(() => pageConsole.warn);
-  const debug = read(() => pageConsole.debug);
+  const PageAbortController = attempt(() => page.AbortController);
+  const PageException = attempt(() => page.DOMException);
+  const mapPrototype = attempt(() => page.Map.prototype);
+  const setPrototype = attempt(() => page.Set.prototype);
+  const pageSetTimeout = attempt(() => page.setTimeout);
+  const pageClearTimeout = attempt(() => page.clearTimeout);
+  const pageConsole = attempt(() => page.console);
+  const warn = attempt(() => pageConsole.warn);
+  const debug = attempt(() => pageConsole.debug);
   const doc = page.document;
 
   /**
@@ -149,11 +149,11 @@
   /** @returns {{find(tool: string): Tool | undefined, start(): void, isReady(): any} | undefined} */
   function takePageTools() {
     const place = /** @type {any} */ (given ?? page);
-    const install = read(() => place.openTabsPageTools);
+    const install = attempt(() => place.openTabsPageTools);
     if (typeof install === "function") {
-      read(() => delete place.openTabsPageTools); // a page may have locked it
+      attempt(() => delete place.openTabsPageTools); // a page may have locked it
     }
-    return read(() => install(freeze({ __proto__: null, realm, send })));
+    return attempt(() => install(freeze({ __proto__: null, realm, send, getter, attempt })));
   }
 
   /** @type {EventTarget} the node that only relay and runtime have a reference to */
@@ -309,7 +309,7 @@
    * @param {string} name
    */
   function note(what, name) {
-    read(() => apply(debug, pageConsole, [what, name]));
+    attempt(() => apply(debug, pageConsole, [what, name]));
   }
 
   /**
@@ -344,7 +344,7 @@
           note("OpenTabs: cancelled while it ran:", call.name);
         }
         // In a page that broke DOMException, the tool is aborted without this reason.
-        const why = read(() => new PageException(reason, "AbortError"));
+        const why = attempt(() => new PageException(reason, "AbortError"));
         apply(abort, call.controller, [why]);
       }
     }
@@ -388,7 +388,7 @@
     try {
       return stringify(value, replaceInResult) ?? "null";
     } catch (error) {
-      const why = read(() => locate(value)) ?? text(() => /** @type {Error} */ (error).message);
+      const why = attempt(() => locate(value)) ?? text(() => /** @type {Error} */ (error).message);
       throw {
         __proto__: null,
         code: "RESULT_NOT_SERIALIZABLE",
@@ -432,7 +432,7 @@
       apply(mapSet, paths, [depth, path]);
       return replaced;
     }
-    read(() => stringify(value, follow));
+    attempt(() => stringify(value, follow));
     return found;
   }
 
@@ -572,11 +572,11 @@
     const error = /** @type {any} */ (
       (typeof thrown === "object" && thrown !== null) || typeof thrown === "function" ? thrown : {}
     );
-    const code = read(() => error.code);
-    const message = read(() => error.message);
+    const code = attempt(() => error.code);
+    const message = attempt(() => error.message);
     const isToolError = typeof code === "string" && code !== "";
-    const category = isToolError ? read(() => error.category) : undefined;
-    const retryAfterMs = isToolError ? read(() => error.retryAfterMs) : undefined;
+    const category = isToolError ? attempt(() => error.category) : undefined;
+    const retryAfterMs = isToolError ? attempt(() => error.retryAfterMs) : undefined;
     const instead = (message === "" ? causeOf(error) : undefined) ?? thrown;
     return stringify({
       __proto__: null,
@@ -585,7 +585,7 @@
       message: typeof message === "string" && message !== "" ? message : show(instead),
       category:
         typeof category === "string" && category !== "" ? slice(category, 0, 256) : undefined,
-      retryable: isToolError && read(() => error.retryable) === true,
+      retryable: isToolError && attempt(() => error.retryable) === true,
       retryAfterMs:
         isFiniteNumber(retryAfterMs) && /** @type {number} */ (retryAfterMs) >= 0
           ? retryAfterMs
@@ -600,7 +600,7 @@
    * @returns {string | undefined} undefined if it has neither
    */
   function stackOf(error) {
-    const own = read(() => error.stack);
+    const own = attempt(() => error.stack);
     let stack = typeof own === "string" ? slice(own, 0, STACK_MAX) : "";
     const seen = new MapConstructor();
     for (let i = 0, each = error; i < CAUSES_MAX && stack.length < STACK_MAX; i++) {
@@ -616,12 +616,12 @@
 
   /** @param {any} error */
   function causeOf(error) {
-    return read(() => error.cause);
+    return attempt(() => error.cause);
   }
 
   /** @param {any} cause */
   function showCause(cause) {
-    const stack = read(() => cause.stack);
+    const stack = attempt(() => cause.stack);
     return slice(typeof stack === "string" && stack !== "" ? stack : show(cause), 0, STACK_MAX);
   }
 
@@ -631,17 +631,18 @@
    */
   function show(thrown) {
     const shown = text(() => `${thrown}`);
-    const json = shown === "[object Object]" ? read(() => stringify(thrown, replaceInError)) : "{}";
+    const json =
+      shown === "[object Object]" ? attempt(() => stringify(thrown, replaceInError)) : "{}";
     return typeof json === "string" && json !== "{}" ? slice(json, 0, SHOWN_MAX) : shown;
   }
 
   /**
-   * @param {() => any} get
+   * @param {() => any} run
    * @returns {any} undefined if it throws
    */
-  function read(get) {
+  function attempt(run) {
     try {
-      return get();
+      return run();
     } catch {
       return undefined;
     }
@@ -649,7 +650,7 @@
 
   /** @param {() => string} get */
   function text(get) {
-    const value = read(get);
+    const value = attempt(get);
     return typeof value === "string" ? value : "a value that cannot be shown was thrown";
   }
 
@@ -716,9 +717,9 @@
    */
   function toReport(options, call) {
     const given = options ?? nothing;
-    const progress = read(() => given.progress);
-    const total = read(() => given.total);
-    const message = read(() => given.message);
+    const progress = attempt(() => given.progress);
+    const total = attempt(() => given.total);
+    const message = attempt(() => given.message);
     const isObject = typeof given === "object";
     const hasProgress = isFiniteNumber(progress);
     const hasTotal = isFiniteNumber(total);
@@ -769,8 +770,8 @@
    * @param {string} name
    */
   function adopt(name) {
-    const adapter = name === PAGE_TOOLS ? pageTools : read(() => page.__openTabs.adapters[name]);
-    const find = name === PAGE_TOOLS ? pageTools?.find : read(() => collect(adapter));
+    const adapter = name === PAGE_TOOLS ? pageTools : attempt(() => page.__openTabs.adapters[name]);
+    const find = name === PAGE_TOOLS ? pageTools?.find : attempt(() => collect(adapter));
     if (find === undefined) {
       apply(mapDelete, plugins, [name]);
       reportMissing(name);
@@ -863,7 +864,7 @@
     }
     plugin.isAsked = true;
     plugin.asked = now();
-    const timer = read(() =>
+    const timer = attempt(() =>
       apply(pageSetTimeout, page, [() => resumeWaiting(plugin), ANSWER_WITHIN]),
     );
     let isReady = false;
@@ -878,7 +879,7 @@
     plugin.isSlow = plugin.answered - plugin.asked > SLOW;
     handleAnswer(name, plugin, isReady ? READY : reason);
     resumeWaiting(plugin);
-    read(() => apply(pageClearTimeout, page, [timer]));
+    attempt(() => apply(pageClearTimeout, page, [timer]));
   }
 
   /**
@@ -912,7 +913,7 @@
         plugin.timed = false;
         probe(name);
       };
-      read(() => apply(pageSetTimeout, page, [probeAgain, plugin.wait]));
+      attempt(() => apply(pageSetTimeout, page, [probeAgain, plugin.wait]));
     }
   }
 

@@ -35,9 +35,15 @@
   /** @typedef {{id: number, execute: Function, signal: any}} Registration */
 
   /**
-   * @param {{realm: typeof globalThis, send: (text: string) => void}} host the runtime's side
+   * @typedef {object} Host the runtime's side
+   * @property {typeof globalThis} realm
+   * @property {(text: string) => void} send
+   * @property {(prototype: object, name: string) => (this: object) => any} getter
+   * @property {(run: () => any) => any} attempt returns undefined if it throws
    */
-  function install({ realm, send }) {
+
+  /** @param {Host} host */
+  function install({ realm, send, getter, attempt }) {
     const { apply, getPrototypeOf } = realm.Reflect;
     const { parse, stringify } = realm.JSON;
     const { defineProperty, getOwnPropertyDescriptor } = realm.Object;
@@ -50,7 +56,7 @@
     const abortedOf = getter(realm.AbortSignal.prototype, "aborted");
     const isFiniteNumber = realm.Number.isFinite;
 
-    const context = read(() => page.document.modelContext);
+    const context = attempt(() => page.document.modelContext);
     /** @type {Map<string, Registration>} what the page registered, by name */
     const registered = new MapConstructor();
     /** @type {Map<string, {id: number}>} tools without a function, by name */
@@ -67,34 +73,12 @@
     let loaded = false;
 
     if (typeof context !== "object" || context === null) {
-      const nobody = { find: () => undefined, start: () => undefined };
-      return { ...nobody, isReady: () => sayNothing() };
+      return { find: () => undefined, start: () => undefined, isReady: sendEmptyList };
     }
     const prototype = /** @type {any} */ (getPrototypeOf(context));
     const { getTools, executeTool } = prototype;
-    const ActivatedEvent = read(() => page.ToolActivatedEvent);
-    const CancelEvent = read(() => page.ToolCancelEvent);
-
-    /**
-     * @param {object} holder
-     * @param {string} name
-     * @returns {(this: object) => any}
-     */
-    function getter(holder, name) {
-      return /** @type {any} */ (realm.Object.getOwnPropertyDescriptor(holder, name)).get;
-    }
-
-    /**
-     * @param {() => any} look
-     * @returns {any} undefined if it throws
-     */
-    function read(look) {
-      try {
-        return look();
-      } catch {
-        return undefined;
-      }
-    }
+    const ActivatedEvent = attempt(() => page.ToolActivatedEvent);
+    const CancelEvent = attempt(() => page.ToolCancelEvent);
 
     /**
      * @param {unknown} text
@@ -160,12 +144,12 @@
      * @param {Promise<unknown>} result
      */
     async function keep(tool, options, result) {
-      const name = read(() => `${tool.name}`);
-      const execute = read(() => tool.execute);
+      const name = attempt(() => `${tool.name}`);
+      const execute = attempt(() => tool.execute);
       if (name === undefined || typeof execute !== "function") {
         return;
       }
-      const registration = { id: ++count, execute, signal: read(() => options.signal) };
+      const registration = { id: ++count, execute, signal: attempt(() => options.signal) };
       if (findRegistered(name) === undefined && apply(sizeOf, registered, []) < MOST_KEPT) {
         apply(set, registered, [name, registration]);
       }
@@ -192,7 +176,7 @@
       if (registration === undefined) {
         return undefined;
       }
-      const isGone = read(() => apply(abortedOf, registration.signal, [])) === true;
+      const isGone = attempt(() => apply(abortedOf, registration.signal, [])) === true;
       if (isGone) {
         apply(remove, registered, [name]);
       }
@@ -205,7 +189,7 @@
      * @param {any} answer
      */
     async function keepFormError(event, answer) {
-      const name = read(() => `${event.target.getAttribute("toolname")}`);
+      const name = attempt(() => `${event.target.getAttribute("toolname")}`);
       try {
         await answer;
       } catch (error) {
@@ -249,7 +233,7 @@
           continue; // of a frame
         }
         const { name } = tool;
-        const schema = read(() => stringify(tool.inputSchema)) ?? "{}";
+        const schema = attempt(() => stringify(tool.inputSchema)) ?? "{}";
         if (
           apply(sizeOf, next, []) === MOST ||
           name === "" ||
@@ -262,12 +246,13 @@
           leftOut++;
           continue;
         }
-        const own = findRegistered(name);
-        const known = own ?? apply(get, declared, [name]) ?? { id: ++count };
-        if (own === undefined) {
+        const registration = findRegistered(name);
+        const known = registration ?? apply(get, declared, [name]) ?? { id: ++count };
+        if (registration === undefined) {
           apply(set, withoutFunction, [name, known]);
         }
-        const entry = own === undefined ? asForm(tool, name) : asFunction(own, name);
+        const entry =
+          registration === undefined ? asForm(tool, name) : asFunction(registration, name);
         apply(set, next, [`${known.id} ${name}`, entry]);
         const hints = tool.annotations ?? nothing;
         const about = stringify({
@@ -284,7 +269,7 @@
       }
       declared = withoutFunction;
       listed = next;
-      say(`{"tools":[${text}],"leftOut":${leftOut}}`);
+      sendList(`{"tools":[${text}],"leftOut":${leftOut}}`);
     }
 
     const nothing = realm.Object.freeze({
@@ -295,7 +280,7 @@
     });
 
     /** @param {string} text */
-    function say(text) {
+    function sendList(text) {
       // A page that is loading has most likely not registered its tools yet.
       if (text !== sent && (text !== NONE || sent !== "" || loaded)) {
         sent = text;
@@ -303,9 +288,12 @@
       }
     }
 
-    function sayNothing() {
+    /** The page has loaded, and no list can be read. What was read before still counts. */
+    function sendEmptyList() {
       loaded = true;
-      say(sent === "" ? NONE : sent); // what was read before still counts
+      if (sent === "") {
+        sendList(NONE);
+      }
       return true;
     }
 
@@ -319,13 +307,13 @@
     function asFunction(registration, name) {
       /**
        * @param {object} input
-       * @param {{signal: AbortSignal}} second
+       * @param {{signal: AbortSignal}} toolContext
        */
-      function handle(input, second) {
+      function handle(input, toolContext) {
         notify(ActivatedEvent, "toolactivated", name);
-        const tell = () => notify(CancelEvent, "toolcancel", name);
-        apply(addEventListener, second.signal, ["abort", tell]);
-        return apply(registration.execute, undefined, [input, second]);
+        const notifyCancelled = () => notify(CancelEvent, "toolcancel", name);
+        apply(addEventListener, toolContext.signal, ["abort", notifyCancelled]);
+        return apply(registration.execute, undefined, [input, toolContext]);
       }
       return { tool: undefined, handle, deliversLogs: true, toJson, name };
     }
@@ -338,7 +326,7 @@
     function asForm(tool, name) {
       /**
        * @param {object} input
-       * @param {{signal: AbortSignal}} second
+       * @param {{signal: AbortSignal}} toolContext
        */
       async function handle(input, { signal }) {
         apply(remove, formErrors, [name]);
@@ -346,11 +334,11 @@
         try {
           text = await apply(executeTool, context, [tool, input, { __proto__: null, signal }]);
         } catch (error) {
-          const own = apply(get, formErrors, [name]);
-          throw own === undefined ? error : own.error;
+          const formError = apply(get, formErrors, [name]);
+          throw formError === undefined ? error : formError.error;
         }
         // A string comes as it is, everything else as JSON.
-        const value = read(() => parse(text));
+        const value = attempt(() => parse(text));
         return typeof value === "object" && value !== null ? value : text;
       }
       return { tool: undefined, handle, deliversLogs: true, toJson, name };
@@ -363,7 +351,7 @@
      * @param {string} toolName
      */
     function notify(Constructor, type, toolName) {
-      read(() => {
+      attempt(() => {
         const init = { __proto__: null, toolName };
         apply(dispatchEvent, context, [new Constructor(type, init)]);
       });
@@ -391,7 +379,7 @@
         throw {
           __proto__: null,
           code: "RESULT_NOT_SERIALIZABLE",
-          message: `The tool's result cannot be sent as JSON: ${read(() => /** @type {any} */ (error).message)}`,
+          message: `The tool's result cannot be sent as JSON: ${attempt(() => /** @type {any} */ (error).message)}`,
         };
       }
       return text ?? '"undefined"';
@@ -402,7 +390,7 @@
         keep(args[0], args[1], result);
       }
     });
-    const submit = read(() => page.SubmitEvent.prototype);
+    const submit = attempt(() => page.SubmitEvent.prototype);
     if (submit !== undefined) {
       tap(submit, "respondWith", (self, args) => keepFormError(self, args[0]));
     }
@@ -431,7 +419,7 @@
           try {
             report(await apply(getTools, context, []));
           } catch {
-            sayNothing();
+            sendEmptyList();
           }
         }
         return true;
