@@ -40,8 +40,7 @@ export function pluginsView({ store, link, go }) {
   let all = null;
 
   function show() {
-    const [first] = store.rows("plugins").values();
-    revision = first?.revision ?? 0;
+    revision = store.toolsRevision;
     if (opened === "") return showCards();
     write(count, "");
     one.show(opened, revision);

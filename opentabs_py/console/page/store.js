@@ -39,7 +39,7 @@
  * @property {string | null} directory
  * @property {number} settings
  * @property {string | null} icon
- * @property {number} revision
+ * @property {number} revision changes whenever tools of any plugin do; the same in all rows
  *
  * @typedef {object} TabRow
  * @property {number} id
@@ -135,6 +135,12 @@ export class Store {
    */
   rows(section) {
     return this.#rows[section];
+  }
+
+  /** Changes whenever tools do, so that they are read again. */
+  get toolsRevision() {
+    const [first] = this.#rows.plugins.values();
+    return first?.revision ?? 0;
   }
 
   /** The server's time, in seconds since the epoch. */

@@ -57,14 +57,9 @@ export function tryView(console_) {
   /** @type {Map<string, Bench & {revision: number}>} what was written stays while one looks at other tools */
   const benches = new Map();
 
-  function newestRevision() {
-    const [first] = store.rows("plugins").values();
-    return first?.revision ?? 0;
-  }
-
   async function pick() {
-    if (tools === null || newestRevision() !== revision) {
-      revision = newestRevision();
+    if (tools === null || store.toolsRevision !== revision) {
+      revision = store.toolsRevision;
       hasChanged = false;
       const request = ++requests;
       try {
@@ -131,11 +126,11 @@ export function tryView(console_) {
    * @param {string} name
    */
   async function read(name) {
-    const asked = newestRevision();
+    const asked = store.toolsRevision;
     if (benches.get(name)?.revision === asked) return;
     try {
       const tool = /** @type {Tool} */ (await link.get(`/tools/${encodeURIComponent(name)}`));
-      if (asked !== newestRevision()) return; // it is read again
+      if (asked !== store.toolsRevision) return; // it is read again
       const known = benches.get(name);
       known?.renew(tool);
       const bench = { ...(known ?? benchOf(tool, console_)), revision: asked };
@@ -158,7 +153,7 @@ export function tryView(console_) {
       if (!changed.has("plugins")) return;
       hasChanged = true;
       if (opened !== "") read(opened);
-      else if (newestRevision() !== revision) pick();
+      else if (store.toolsRevision !== revision) pick();
     },
     leave: () => go("try"),
   };
