@@ -229,6 +229,14 @@ def test_the_codes_of_page_code_are_declared(source: str) -> None:
     assert found <= CODES
 
 
+def test_the_runtime_says_what_the_server_says_of_the_same_refusals() -> None:
+    runtime = (REPOSITORY / "adapter_js/runtime.js").read_text()
+    gone = failures.page_tool_gone().detail.message
+    *_, advice = failures.not_ready("chat", "x", "y").detail.message.partition("x: y. ")
+    assert f'"{gone}"' in runtime
+    assert f'"{advice}"' in runtime
+
+
 def test_no_other_python_code_writes_a_code_out() -> None:
     written = [
         (path.name, code.value)
