@@ -35,14 +35,9 @@ export const KIND = {
 export function pluginView({ store, link }, content) {
   /** @type {Map<string, Part & {from: string, revision: number}>} of the opened plugin */
   const parts = new Map();
-  let revision = 0; // of all tools
 
-  /**
-   * @param {string} opened
-   * @param {number} current the revision of all tools
-   */
-  function show(opened, current) {
-    revision = current;
+  /** @param {string} opened */
+  function show(opened) {
     const plugin = store.rows("plugins").get(opened);
     const tabs = [...store.rows("tabs").values()].filter((tab) =>
       tab.plugins.some(({ name }) => name === opened),
@@ -89,8 +84,8 @@ export function pluginView({ store, link }, content) {
       known = { ...draw(), from, revision: -1 };
       parts.set(name, known);
     }
-    if (known.revision !== revision) {
-      known.revision = revision;
+    if (known.revision !== store.toolsRevision) {
+      known.revision = store.toolsRevision;
       known.read?.();
     }
     return known.element;

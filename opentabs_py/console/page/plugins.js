@@ -35,15 +35,13 @@ export function pluginsView({ store, link, go }) {
   content.addEventListener("keydown", moveAmongCards);
   const one = pluginView({ store, link }, content);
   let opened = "";
-  let revision = 0; // of all tools
   /** @type {{revision: number, tools: ToolInShort[]} | null} */
   let all = null;
 
   function show() {
-    revision = store.toolsRevision;
     if (opened === "") return showCards();
     write(count, "");
-    one.show(opened, revision);
+    one.show(opened);
   }
 
   function showCards() {
@@ -107,12 +105,12 @@ export function pluginsView({ store, link, go }) {
 
   /** @param {readonly string[]} words */
   function foundTools(words) {
-    if (all === null || all.revision !== revision) {
-      const asked = revision;
-      all = { revision: asked, tools: all?.tools ?? [] };
+    const revision = store.toolsRevision;
+    if (all?.revision !== revision) {
+      all = { revision, tools: all?.tools ?? [] };
       link.get("/tools").then(
         (tools) => {
-          all = { revision: asked, tools };
+          all = { revision, tools };
           if (opened === "") show();
         },
         () => {
