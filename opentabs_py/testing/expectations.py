@@ -178,7 +178,7 @@ class CallExpectations(Expectations[R]):
         return self._expect(what, partial(verdicts.timed_out, which=which), within)
 
     def to_be_cancelled(self, *, within: float | None = None) -> R:
-        """Expect that the caller cancels the call."""
+        """Expect that the call is cancelled: by its caller, or by the user."""
         return self._expect("to be cancelled", verdicts.cancelled, within)
 
     def to_progress(

@@ -15,7 +15,7 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas import Checker
 from opentabs_py.core.text import quantity
 from opentabs_py.core.trace import record
-from opentabs_py.errors import CallError, CallRefusedError, CallTimeoutError, ChainError
+from opentabs_py.errors import CallError, CallTimeoutError
 from opentabs_py.testing.values import difference, is_within, shortened
 
 Outcome = Literal["running"] | record.Outcome
@@ -44,17 +44,9 @@ class CallSnapshot:
         """How it ended."""
         if not self.ended:
             return "running"
-        match self.error:
-            case None:
-                return "cancelled" if self.cancelled else "succeeded"
-            case CallTimeoutError():
-                return "timed_out"
-            case CallRefusedError():
-                return "refused"
-            case ChainError() if self.error.detail.category == "lost":
-                return "lost"
-            case _:
-                return "failed"
+        if self.error is not None:
+            return record.outcome_of(self.error)
+        return "cancelled" if self.cancelled else "succeeded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +107,7 @@ def timed_out(seen: CallSnapshot, which: Literal["idle", "ceiling"] | None) -> V
 
 
 def cancelled(seen: CallSnapshot) -> Verdict:
-    """Judge whether the caller cancelled the call."""
+    """Judge whether the call was cancelled."""
     return Verdict(seen.outcome == "cancelled" if seen.ended else None, ending(seen))
 
 

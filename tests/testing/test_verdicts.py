@@ -8,6 +8,7 @@ import pytest
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import (
+    CallError,
     CallRefusedError,
     CallTimeoutError,
     ChainError,
@@ -40,6 +41,8 @@ def timed_out(which: Literal["idle", "ceiling"]) -> CallSnapshot:
         (RUNNING, "running"),
         (ended(1), "succeeded"),
         (ended(cancelled=True), "cancelled"),
+        (ended(error=CallError(ErrorDetail("CANCELLED", "By the user."))), "cancelled"),
+        (ended(error=ToolFailedError(ErrorDetail("CANCELLED", "By the tool."))), "failed"),
         (ended(error=ToolFailedError(NOT_FOUND)), "failed"),
         (ended(error=CallRefusedError(NOT_FOUND)), "refused"),
         (ended(error=ChainError(NOT_FOUND)), "failed"),

@@ -14,10 +14,19 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
+from opentabs_py.core import codes
 from opentabs_py.core.limits import Limits, Timer
 from opentabs_py.core.text import path_text
 from opentabs_py.core.trace.hops import Reached, Waterfall, reached, waterfall
-from opentabs_py.errors import ErrorDetail, TraceError
+from opentabs_py.errors import (
+    CallError,
+    CallRefusedError,
+    CallTimeoutError,
+    ChainError,
+    ErrorDetail,
+    ToolFailedError,
+    TraceError,
+)
 
 FORMAT: Final = 2
 _IN_MS: Final = 1  # the format whose stamps were in milliseconds
@@ -26,6 +35,24 @@ MARK: Final = "opentabs_trace"
 T = TypeVar("T")
 
 Outcome = Literal["succeeded", "failed", "refused", "timed_out", "cancelled", "lost"]
+
+
+def outcome_of(error: Exception) -> Outcome:
+    """Return how a call ended that raised an error."""
+    match error:
+        case CallTimeoutError():
+            return "timed_out"
+        case CallRefusedError():
+            return "refused"
+        case ChainError() if error.detail.category == "lost":
+            return "lost"
+        case ToolFailedError() | ChainError():
+            return "failed"  # also if a tool's own error has the code CANCELLED
+        case CallError() if error.detail.code == codes.CANCELLED:
+            return "cancelled"
+        case _:
+            return "failed"
+
 
 _CONFIG = ConfigDict(
     strict=True,

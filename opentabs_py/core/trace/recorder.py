@@ -9,7 +9,7 @@ import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Generic, Literal, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from opentabs_py.core import codes
 from opentabs_py.core.excerpts import Excerpts
@@ -24,15 +24,9 @@ from opentabs_py.core.trace.record import (
     LogMark,
     Outcome,
     ProgressMark,
+    outcome_of,
 )
-from opentabs_py.errors import (
-    CallError,
-    CallRefusedError,
-    CallTimeoutError,
-    ChainError,
-    ErrorDetail,
-    ToolFailedError,
-)
+from opentabs_py.errors import CallError, CallTimeoutError, ErrorDetail
 
 KEPT: Final = 1_000  # first reports of a call, and as many of its last; the same for its logs
 NAME_MAX: Final = 256
@@ -237,22 +231,9 @@ class CallRecorder:
         if not isinstance(error, CallError):
             detail = ErrorDetail(codes.INTERNAL_ERROR, f"The server failed: {type(error).__name__}")
             return replace(self._record("failed", now), error=detail)
-        detail = error.detail
-        outcome: Outcome
-        timer: Literal["idle", "ceiling"] | None = None
-        match error:
-            case CallTimeoutError():
-                outcome, timer = "timed_out", error.timer
-            case CallRefusedError():
-                outcome = "refused"
-            case ChainError() if detail.category == "lost":
-                outcome = "lost"
-            case ToolFailedError() | ChainError():
-                outcome = "failed"
-            case _:
-                outcome = "cancelled" if detail.code == codes.CANCELLED else "failed"
-        record = self._record(outcome, now)
-        return replace(record, timer=timer, error=self._clean(detail))
+        timer = error.timer if isinstance(error, CallTimeoutError) else None
+        record = self._record(outcome_of(error), now)
+        return replace(record, timer=timer, error=self._clean(error.detail))
 
     def _record(self, outcome: Outcome, now: Instant) -> CallRecord:
         return CallRecord(
