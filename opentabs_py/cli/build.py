@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,10 +104,8 @@ def print_problems(built: "Built") -> None:
 
     for colour, problems in (("yellow", built.warnings), ("red", built.problems)):
         for problem in problems:
-            place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
-            about = " ".join(filter(None, [problem.tool, problem.path]))
-            text = f"[bold {colour}]{escape(place)}[/]"
-            text += f" [cyan]{escape(about)}[/]" if about else ""
+            text = f"[bold {colour}]{escape(problem.place)}[/]"
+            text += f" [cyan]{escape(problem.subject)}[/]" if problem.subject else ""
             err.print(f"{text}\n    {escape(problem.why)}", soft_wrap=True)
     if built.problems:
         count = len(built.problems)
@@ -126,8 +125,8 @@ def print_result(built: "Built", *, as_json: bool = False) -> None:
             "changed": built.changed,
             "sizes": dict(built.sizes),
             "seconds": round(built.seconds, 3),
-            "problems": [_problem_json(problem) for problem in built.problems],
-            "warnings": [_problem_json(problem) for problem in built.warnings],
+            "problems": [asdict(problem) for problem in built.problems],
+            "warnings": [asdict(problem) for problem in built.warnings],
         }
         write_json(document)
         return
@@ -141,12 +140,3 @@ def print_result(built: "Built", *, as_json: bool = False) -> None:
             f"[dim]({built.seconds:.2f} s)[/]",
             soft_wrap=True,
         )
-
-
-def _problem_json(problem: object) -> dict[str, object]:
-    from dataclasses import asdict
-
-    from opentabs_py.core.authoring import SourceProblem
-
-    assert isinstance(problem, SourceProblem)
-    return asdict(problem)

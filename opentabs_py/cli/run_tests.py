@@ -252,28 +252,19 @@ class _Suite:
 
     async def _test(self) -> int:
         """Run the tests; return the exit code."""
-        from opentabs_py.cli.build import show_toolchain
         from opentabs_py.cli.terminal import err
-        from opentabs_py.plugins.toolchain import find_node
         from opentabs_py.runner.process import run_program
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
         if units:
             err.print("[bold]In Node[/]")
-            node, _ = find_node()
-            options: list[str] = []
-            if any(file.endswith(".ts") for file in units):
-                options = show_toolchain().typescript_options
-            options = [*options, *_given("--test-shard", self.chosen.shard)]
-            failed = await run_program([str(node), *options, "--test", *units]) != 0
+            command = node_command(units, *_given("--test-shard", self.chosen.shard))
+            failed = await run_program(command) != 0
         code = 0
         if in_browser:
             err.print("[bold]In the browser[/]")
-            if find_spec("pytest") is None:
-                raise BuildError(
-                    "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
-                )
+            check_pytest()
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
             code = _CODES.get(await run_program(pytest), TOOL_FAILED)
         elif self.chosen.reports:
@@ -282,6 +273,34 @@ class _Suite:
             err.print(f"There are no tests in {', '.join(self.chosen.paths)}.", soft_wrap=True)
             return NO_TESTS
         return TOOL_FAILED if failed else code
+
+
+def check_pytest() -> None:
+    """Raise if the tests in the browser cannot run.
+
+    Raises:
+        BuildError: There is no pytest.
+    """
+    if find_spec("pytest") is None:
+        raise BuildError(
+            "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
+        )
+
+
+def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> list[str]:
+    """Return the command that runs tests in Node, after installing what TypeScript needs.
+
+    Raises:
+        BuildError: There is no Node, or npm could not install the rest.
+    """
+    from opentabs_py.cli.build import show_toolchain
+    from opentabs_py.plugins.toolchain import find_node
+
+    node, _ = find_node()
+    typescript: list[str] = []
+    if any(file.endswith(".ts") for file in files):
+        typescript = show_toolchain(quiet=quiet).typescript_options
+    return [str(node), *typescript, *options, "--test", *files]
 
 
 async def next_source(changes: "SourceChanges", *, or_build: bool = False) -> list[str]:

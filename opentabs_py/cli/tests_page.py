@@ -7,13 +7,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from opentabs_py.errors import BuildError
-
 if TYPE_CHECKING:
     from opentabs_py.cli.chosen_tests import Chosen
     from opentabs_py.plugins.build import Builder
     from opentabs_py.plugins.source_watch import SourceChanges
-    from opentabs_py.runner.runner import BuildProblem, Runner
+    from opentabs_py.runner.runner import Runner
 
 
 async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
@@ -25,8 +23,9 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
     """
     import anyio
 
-    from opentabs_py.cli.build import builder
+    from opentabs_py.cli.build import builder, print_problems
     from opentabs_py.cli.dev import has_screen
+    from opentabs_py.cli.run_tests import check_pytest, node_command
     from opentabs_py.cli.terminal import err
     from opentabs_py.console.access import Access
     from opentabs_py.plugins.freshness import has_source
@@ -36,10 +35,7 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
     from opentabs_py.server.http import serve_http
     from opentabs_py.server.listen import bind
 
-    if find_spec("pytest") is None:
-        raise BuildError(
-            "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
-        )
+    check_pytest()
     headed = "--headed" in chosen.pytest_args or has_screen()
     if not headed:
         err.print("There is no screen here, so the tests' browser is headless.", soft_wrap=True)
@@ -51,19 +47,19 @@ async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
         if has_source(chosen.directory):
             running = await stack.enter_async_context(builder())
 
-        async def build() -> "list[BuildProblem]":
+        async def build() -> list[BuildProblem]:
             if running is None:
                 return []
-            return [
-                BuildProblem(place, why) for place, why in await _build(running, chosen.directory)
-            ]
+            built = await running.build(chosen.directory)
+            print_problems(built)
+            return [BuildProblem(each.place, each.text) for each in built.problems]
 
         suite = Suite(
             directory=chosen.directory,
             paths=chosen.for_pytest(),
             pytest_args=page_args(chosen.pytest_args, headed=headed),
             units=chosen.for_node,
-            unit_command=_node_command,
+            unit_command=lambda file: node_command([file], quiet=True),
             build=build,
             headed=headed,
             terminal=sys.stdin.isatty(),
@@ -96,28 +92,6 @@ def page_args(pytest_args: Sequence[str], *, headed: bool) -> list[str]:
         added.append("--timeout=0")  # users take as long as they like
     last = ["-n0"] if find_spec("xdist") is not None else []  # one after the other, to be followed
     return [*added, *pytest_args, *last]
-
-
-async def _build(running: "Builder", directory: Path) -> list[tuple[str, str]]:
-    from opentabs_py.cli.build import print_problems
-
-    built = await running.build(directory)
-    print_problems(built)
-    found: list[tuple[str, str]] = []
-    for each in built.problems:
-        place = each.file if each.line is None else f"{each.file}:{each.line}"
-        about = " ".join(filter(None, [each.tool, each.path]))
-        found.append((place, f"{about}: {each.why}" if about else each.why))
-    return found
-
-
-def _node_command(file: str) -> list[str]:
-    from opentabs_py.cli.build import show_toolchain
-    from opentabs_py.plugins.toolchain import find_node
-
-    node, _ = find_node()
-    options = show_toolchain(quiet=True).typescript_options if file.endswith(".ts") else []
-    return [str(node), *options, "--test", file]
 
 
 async def _follow(runner: "Runner", changes: "SourceChanges") -> None:

@@ -42,10 +42,23 @@ class SourceProblem:
     path: str
     why: str
 
+    @property
+    def place(self) -> str:
+        """The file, with its line if that is known."""
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+    @property
+    def subject(self) -> str:
+        """The tool and the member; empty if it is about neither."""
+        return " ".join(filter(None, [self.tool, self.path]))
+
+    @property
+    def text(self) -> str:
+        """What is wrong with what."""
+        return f"{self.subject}: {self.why}" if self.subject else self.why
+
     def __str__(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        about = " ".join(filter(None, [self.tool, self.path]))
-        return f"{place}: {about}: {self.why}" if about else f"{place}: {self.why}"
+        return f"{self.place}: {self.text}"
 
 
 class Icons(Protocol):

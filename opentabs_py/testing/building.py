@@ -4,7 +4,6 @@ from pathlib import Path
 
 from opentabs_py.config.files import locked
 from opentabs_py.config.paths import data_dir
-from opentabs_py.core.authoring import SourceProblem
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.freshness import is_stale
@@ -28,11 +27,7 @@ async def build_if_stale(directory: Path) -> None:
         async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
             built = await builder.build(directory)
     if built.problems:
-        lines = "\n".join(map(_text, built.problems))
-        raise PluginError(f"{directory} was not built.\n{lines}")
-
-
-def _text(problem: SourceProblem) -> str:
-    place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
-    about = " ".join(part for part in (place, problem.tool, problem.path) if part)
-    return f"{about}\n    {problem.why}"
+        lines = [
+            f"{each.place} {each.subject}".rstrip() + f"\n    {each.why}" for each in built.problems
+        ]
+        raise PluginError("\n".join([f"{directory} was not built.", *lines]))
