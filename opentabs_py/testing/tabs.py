@@ -20,7 +20,6 @@ from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
-from opentabs_py.testing.fuzz.contract import is_of_plugin
 from opentabs_py.testing.hands import SyncHands
 from opentabs_py.testing.isolation import BLANK
 from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
@@ -119,9 +118,10 @@ class SyncTool:
         """Return whether it runs in a page with this URL. For this package's own use."""
         if isinstance(self._tool, RegisteredPageTool):
             return site_of(url) == self._tool.tool.site
-        return self.listing.needs_tab and is_of_plugin(
-            self.opentabs.plugin(self.listing.owner).manifest, url
-        )
+        if not self.listing.needs_tab:
+            return False
+        manifest = self.opentabs.plugin(self.listing.owner).manifest
+        return match_patterns.serves(url, manifest.url_patterns, manifest.exclude_patterns)
 
     def sleep(self, seconds: float) -> None:
         """Wait for this long; page routes and events keep working.

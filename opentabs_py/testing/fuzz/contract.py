@@ -4,8 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from opentabs_py.core import codes, match_patterns
-from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core import codes
 from opentabs_py.core.match_patterns import MatchPattern
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError, CallTimeoutError, ToolFailedError
@@ -137,15 +136,6 @@ def origin_of(url: str) -> str | None:
         return None
     host = rest.partition("/")[0].partition("?")[0].partition("#")[0].rpartition("@")[2]
     return f"{scheme}://{host}"
-
-
-def is_of_plugin(manifest: PluginManifest, url: str) -> bool:
-    """Return whether a plugin's tools run in a page with this URL."""
-
-    def matches(patterns: Sequence[str]) -> bool:
-        return any(match_patterns.parse(each).matches(url) for each in patterns)
-
-    return matches(manifest.url_patterns) and not matches(manifest.exclude_patterns)
 
 
 def documented_codes(description: str, given: Collection[str]) -> frozenset[str]:
