@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any, cast
 
 from opentabs_py.cli import collector
-from opentabs_py.cli.codes import CHAIN_FAILED, INTERRUPTED, USAGE
+from opentabs_py.cli.exit_codes import CHAIN_FAILED, INTERRUPTED, USAGE
 from opentabs_py.errors import (
     CallRefusedError,
     ConfigError,

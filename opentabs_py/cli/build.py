@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import BUILD_FAILED
+from opentabs_py.cli.exit_codes import BUILD_FAILED
 from opentabs_py.cli.options import Json, PluginDir
 from opentabs_py.core.plugin_files import ADAPTER
 from opentabs_py.core.text import quantity

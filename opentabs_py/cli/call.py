@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Never, cast
 import typer
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
-from opentabs_py.cli.codes import USAGE
+from opentabs_py.cli.exit_codes import USAGE
 from opentabs_py.cli.fleet_options import SelectOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, redirect_stdout
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
+from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
 from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
-from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.exit_codes import CHAIN_FAILED, OF_CALL
 from opentabs_py.cli.run import run
 from opentabs_py.errors import OpenTabsError
 
@@ -69,7 +69,7 @@ def call_fresh(
                 bar.stop()
                 with redirect_stdout(stdout):
                     print_outcome(outcome, as_json=as_json)
-        return EXIT_CODES[failed]
+        return OF_CALL[failed]
 
     began = time.perf_counter()
     try:

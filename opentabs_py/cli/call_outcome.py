@@ -5,12 +5,8 @@ import sys
 from typing import Any
 
 from opentabs_py.calling.outcome import outcome_json
-from opentabs_py.cli.codes import CHAIN_FAILED, TOOL_FAILED, USAGE
 from opentabs_py.core import codes
 from opentabs_py.errors import CallError, ErrorDetail, ErrorJson, OpenTabsError
-
-# By what failed.
-EXIT_CODES = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}
 
 
 def describe(error: OpenTabsError) -> ErrorJson:

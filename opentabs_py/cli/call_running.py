@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from opentabs_py.cli.asking import is_someone_there
-from opentabs_py.cli.call_outcome import EXIT_CODES, failed_outcome, print_outcome
-from opentabs_py.cli.codes import CHAIN_FAILED, USAGE
+from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
+from opentabs_py.cli.exit_codes import CHAIN_FAILED, OF_CALL, USAGE
 from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.cli.terminal_questions import TerminalQuestions
 from opentabs_py.core import codes
@@ -82,7 +82,7 @@ def call_running(
         print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
         return USAGE if isinstance(error, ConfigError) else CHAIN_FAILED
     print_outcome(last["outcome"], as_json=as_json)
-    return EXIT_CODES[last["failed"]]
+    return OF_CALL[last["failed"]]
 
 
 def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
 

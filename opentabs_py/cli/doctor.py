@@ -10,7 +10,7 @@ import anyio.to_thread
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.options import Headed, Json
 from opentabs_py.errors import OpenTabsError
 

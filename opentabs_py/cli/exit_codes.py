@@ -3,3 +3,4 @@
 TOOL_FAILED, USAGE, CHAIN_FAILED, INTERRUPTED = 1, 2, 3, 130
 BUILD_FAILED = TOOL_FAILED  # in both cases the plugin itself is at fault
 NO_TESTS = 5  # pytest's own
+OF_CALL = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}  # by what failed

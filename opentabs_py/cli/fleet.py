@@ -9,8 +9,8 @@ import typer
 from rich.markup import escape
 
 from opentabs_py import __version__
-from opentabs_py.cli.codes import CHAIN_FAILED
 from opentabs_py.cli.commands import App
+from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json

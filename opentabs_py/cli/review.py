@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import TOOL_FAILED
+from opentabs_py.cli.exit_codes import TOOL_FAILED
 from opentabs_py.cli.options import Json
 from opentabs_py.errors import ConfigError
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.cli.commands import Command
+from opentabs_py.cli.exit_codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.core.plugin_files import DIST
 from opentabs_py.core.runner.shard import parse_shard
 from opentabs_py.errors import BuildError

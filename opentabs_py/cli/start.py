@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.option_groups import with_parameters
 from opentabs_py.cli.serve import serve
 from opentabs_py.errors import ConfigError

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.codes import CHAIN_FAILED
+from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.options import Json
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import ChainError
