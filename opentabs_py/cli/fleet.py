@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,6 +13,7 @@ from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json
+from opentabs_py.core.fleet.subjects import Role
 from opentabs_py.core.text import quantity
 
 if TYPE_CHECKING:
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 app = App(help="Inspect and drain the workers of a fleet.")
 
 EVERY = 0.5  # s; how often `top` draws
-
-
-class Role(StrEnum):
-    """Who connects to NATS."""
-
-    worker = "worker"
-    endpoint = "endpoint"
-    operator = "operator"
 
 
 @app.command()
@@ -159,7 +151,7 @@ def permissions(
     check_name(fleet, "fleet name")
     if worker != "*":
         check_name(worker, "worker name")
-    allowed = least(fleet, role.value, worker)
+    allowed = least(fleet, role, worker)
     lines = [f"  {verb}: [{', '.join(map(_quoted, on))}]" for verb, on in allowed.items()]
     write_result("permissions: {\n" + "\n".join(lines) + "\n}\n")
 
