@@ -85,11 +85,10 @@ async def _prepare(
     tabs: "OpenTabs", tool: str, urls: Sequence[str], say: Callable[[str], None], *, in_fleet: bool
 ) -> None:
     """Warn of plugins that have problems, and open the pages that the call needs."""
-    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import warn_of_plugins
     from opentabs_py.session.plugins import refuse_skipped
 
-    print_skipped(tabs.skipped_plugins)
-    warn_of_stale(tabs.internals.plugin_set.plugins)
+    warn_of_plugins(tabs)
     refuse_skipped(tool, tabs.registry, tabs.skipped_plugins)
     for url in urls:
         say(f"Opening {url}")

@@ -5,6 +5,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
+    from opentabs_py.session.session import OpenTabs
+
+
+def warn_of_plugins(tabs: "OpenTabs") -> None:
+    """Warn about each plugin of a session that was skipped, or is older than its source."""
+    print_skipped(tabs.skipped_plugins)
+    warn_of_stale(tabs.internals.plugin_set.plugins)
 
 
 def print_skipped(skipped: "Sequence[SkippedPlugin]") -> None:

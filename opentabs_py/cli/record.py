@@ -123,13 +123,12 @@ class _Session:
         return True
 
     async def run(self) -> int:
-        from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
+        from opentabs_py.cli.plugin_warnings import warn_of_plugins
         from opentabs_py.session.recording import SessionRecorder
         from opentabs_py.session.session import OpenTabs
 
         async with OpenTabs(tools=self._tools, settings=self._settings) as tabs:
-            print_skipped(tabs.skipped_plugins)
-            warn_of_stale(tabs.internals.plugin_set.plugins)
+            warn_of_plugins(tabs)
             recorder = await SessionRecorder.start(tabs, self._url)
             page = await tabs.open(self._url)
             failure = None

@@ -69,7 +69,7 @@ async def serve_session(
         beside: Runs as long as the server; the plugins' start pages are then opened.
     """
     from opentabs_py.cli.asking import is_someone_there
-    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import warn_of_plugins
     from opentabs_py.cli.terminal_answers import answer_in_terminal
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
@@ -88,8 +88,7 @@ async def serve_session(
     directory = Path.cwd()  # which may be deleted later
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
-        print_skipped(tabs.skipped_plugins)
-        warn_of_stale(tabs.internals.plugin_set.plugins)
+        warn_of_plugins(tabs)
         if browser == "none" and tabs.needs_browser:
             _print_how_to_load(str(tabs.extension_dir), tabs.internals.guide_url)
         if settings.headed:

@@ -161,7 +161,7 @@ async def _verify(
 ) -> "DriftReport":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import warn_of_plugins
     from opentabs_py.cli.terminal import err
     from opentabs_py.core.drift.judge import judge
     from opentabs_py.core.drift.report import DriftReport, RecordingVerdict
@@ -174,8 +174,7 @@ async def _verify(
         total = sum(len(each.calls) for each in recordings.values())
         task = bar.add_task("Starting a browser", total=total)
         async with OpenTabs(settings=settings) as tabs:
-            print_skipped(tabs.skipped_plugins)
-            warn_of_stale(tabs.internals.plugin_set.plugins)
+            warn_of_plugins(tabs)
             verdicts: list[RecordingVerdict] = []
             for file, recorded in recordings.items():
                 bar.update(task, description=f"Calling the tools of {Path(file).name}")

@@ -146,11 +146,10 @@ class _Drain:
 
 
 async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> None:
-    from opentabs_py.cli.plugin_warnings import print_skipped, warn_of_stale
+    from opentabs_py.cli.plugin_warnings import warn_of_plugins
 
     logger = logging.getLogger("opentabs_py")
-    print_skipped(tabs.skipped_plugins)
-    warn_of_stale(tabs.internals.plugin_set.plugins)
+    warn_of_plugins(tabs)
     for browser in tabs.browsers.values():
         for url in urls:
             await browser.open(url)
