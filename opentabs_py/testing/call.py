@@ -114,9 +114,5 @@ class Call:
 
     def wait_up_to(self, seconds: float) -> None:
         """Wait for the end of the call, at most this long."""
-        if self.ended:
-            self._thread.sleep(seconds)
-        else:
-            self._thread.wait(self._end, seconds)
-        if self.ended:
+        if self._thread.wait(self._end, seconds):
             self._look()
