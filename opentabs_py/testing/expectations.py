@@ -238,10 +238,10 @@ class CallExpectations(Expectations[R]):
     def _expect(
         self, what: str, judge: Callable[[CallSnapshot], Verdict], within: float | None
     ) -> R:
-        return self._go(self._watch(what, lambda: judge(seen(self._call)), within))
+        return self._go(self._watch(what, lambda: judge(CallSnapshot.of(self._call)), within))
 
     def _shown(self, got: str) -> list[str]:
-        now = verdicts.ending(seen(self._call))
+        now = verdicts.ending(CallSnapshot.of(self._call))
         lines = [f"got: {got}", *([] if now in got else [f"the call: {now}"])]
         record = self._record_so_far()
         if record is None:
@@ -276,21 +276,6 @@ class PluginExpectations(Expectations[R]):
             return Verdict(status == wanted, status, may_change=True)
 
         return self._go(self._watch(f"to be {wanted}", look, within))
-
-
-def seen(call: RunningCall) -> CallSnapshot:
-    """Return a snapshot of a call."""
-    ended = call.ended  # read first: if it is true, everything read afterwards is complete
-    return CallSnapshot(
-        name=call.name,
-        ended=ended,
-        cancelled=call.cancelled,
-        value=call.value if ended and call.error is None and not call.cancelled else None,
-        error=call.error,
-        reports=tuple(call.progress),
-        logs=tuple(call.logs),
-        output_schema=call.output_schema,
-    )
 
 
 def _line_of_test() -> TracebackType | None:

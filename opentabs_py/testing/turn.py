@@ -19,7 +19,6 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
-from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.marks import Clock as RunsOn
 from opentabs_py.testing.notes import NoListener, RunListener
 from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
@@ -149,7 +148,7 @@ class Turn:
         """Return the reasons why this passing test must fail; see `breaches`."""
         self._hear_pages()
         found: list[str] = [] if self._recording is None else self._recording.complaints()
-        calls = [seen(call.running) for call in self.transcript.calls]
+        calls = [CallSnapshot.of(call.running) for call in self.transcript.calls]
         breaches = find_breaches(calls, self.transcript.page_warnings)
         if breaches and not allow_breaches:
             found.append(breach_text(breaches))
@@ -167,7 +166,7 @@ class Turn:
             if not call.ended:
                 known[call.name] -= 1
                 if known[call.name] < 0:  # it has not come to the server
-                    unknown.append(seen(call.running))
+                    unknown.append(CallSnapshot.of(call.running))
         faults = self._chain.faults.log_so_far()
         text = failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()

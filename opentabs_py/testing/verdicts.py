@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas import Checker
@@ -38,6 +39,21 @@ class CallSnapshot:
     reports: Sequence[ProgressReport] = ()
     logs: Sequence[LogEntry] = ()
     output_schema: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(cls, call: RunningCall) -> "CallSnapshot":
+        """Return a snapshot of a call."""
+        ended = call.ended  # read first: if it is true, everything read afterwards is complete
+        return cls(
+            name=call.name,
+            ended=ended,
+            cancelled=call.cancelled,
+            value=call.value if ended and call.error is None and not call.cancelled else None,
+            error=call.error,
+            reports=tuple(call.progress),
+            logs=tuple(call.logs),
+            output_schema=call.output_schema,
+        )
 
     @property
     def outcome(self) -> Outcome:

@@ -11,7 +11,6 @@ from playwright.sync_api import Error, Page
 from opentabs_py.core import match_patterns
 from opentabs_py.core.match_patterns import MatchPattern
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.expectations import seen
 from opentabs_py.testing.fuzz.contract import (
     Breach,
     documented_codes,
@@ -161,7 +160,7 @@ class Probe:
     def _wait(self, call: Call) -> CallSnapshot:
         with suppress(TimeoutError):
             call.wait(self._within)
-        return seen(call.running)
+        return CallSnapshot.of(call.running)
 
     def _find_trouble_in_page(self) -> Breach | None:
         """Return what a call did to its page, or fetched there."""
