@@ -123,13 +123,6 @@ class SyncTool:
         manifest = self.opentabs.plugin(self.listing.owner).manifest
         return match_patterns.serves(url, manifest.url_patterns, manifest.exclude_patterns)
 
-    def sleep(self, seconds: float) -> None:
-        """Wait for this long; page routes and events keep working.
-
-        For this package's own use.
-        """
-        self._thread.sleep(seconds)
-
     def page_answers(self, page: Page, within: float) -> bool:
         """Return whether a page runs scripts; its events so far have then been dispatched.
 

@@ -180,7 +180,7 @@ class Probe:
             taken = self._pages.stopping_time()
             if taken is not None and taken > self._stops_within:
                 break
-            self._tool.sleep(_LOOK_EVERY)
+            self._tabs.sleep(_LOOK_EVERY)
         taken = self._pages.stopping_time()
         if taken is None or taken <= self._stops_within:
             return None
