@@ -11,7 +11,7 @@ from anyio.lowlevel import checkpoint
 
 if TYPE_CHECKING:
     from opentabs_py.bridge.bridge import Bridge
-    from opentabs_py.testing.marks import Clock as RunsOn
+    from opentabs_py.testing.marks import RunsOn
     from opentabs_py.testing.thread import ServerThread
 
 Duration = float | str | timedelta

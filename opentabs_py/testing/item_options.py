@@ -8,7 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from opentabs_py.testing.marks import Clock, Marks
+    from opentabs_py.testing.marks import Marks, RunsOn
     from opentabs_py.testing.people import People
     from opentabs_py.testing.recordings import MarkedRecording, RecordMode
     from opentabs_py.testing.reporting import Reporting
@@ -34,7 +34,7 @@ def marks_of(item: pytest.Item) -> "Marks":
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
 
 
-def clock_of(item: pytest.Item) -> "Clock | None":
+def clock_of(item: pytest.Item) -> "RunsOn | None":
     """Return what drives the timers of a test's calls; None if neither test nor run selects it."""
     chosen = option(item.config, "clock")
     if chosen == "real":

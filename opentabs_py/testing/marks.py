@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from opentabs_py.config.names import is_name
 
-Clock = Literal["real", "manual"]
+RunsOn = Literal["real", "manual"]
 ReplayTiming = Literal["instant", "recorded"]
 
 
@@ -31,7 +31,7 @@ class Marks:
 
     idle: float | None = None
     ceiling: float | None = None
-    clock: Clock | None = None
+    clock: RunsOn | None = None
     fresh_profile: bool = False
     allow_breaches: bool = False
     faults_seed: int = 0
@@ -81,7 +81,7 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
         raise ValueError(
             f"pytest.mark.opentabs(recording=...) must be the path of a file, not {recording!r}"
         )
-    for name, values in (("clock", get_args(Clock)), ("replay_timing", get_args(ReplayTiming))):
+    for name, values in (("clock", get_args(RunsOn)), ("replay_timing", get_args(ReplayTiming))):
         if combined.get(name) not in (None, *values):
             raise ValueError(
                 f"pytest.mark.opentabs({name}=...) must be {' or '.join(map(repr, values))}, "

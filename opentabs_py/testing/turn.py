@@ -19,7 +19,7 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
-from opentabs_py.testing.marks import Clock as RunsOn
+from opentabs_py.testing.marks import RunsOn
 from opentabs_py.testing.notes import NoListener, RunListener
 from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
 from opentabs_py.testing.report import failure_report
