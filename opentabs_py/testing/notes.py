@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from playwright.sync_api import Error, Page
 
@@ -17,11 +17,11 @@ from opentabs_py.core.fault_injection import FaultLog
 from opentabs_py.core.runner.events import CallSeen, Event, FaultsSeen, ScreenshotTaken, Unanswered
 from opentabs_py.core.trace.record import CallRecord
 
-PATIENCE: Final = 8.0  # s that a test waits in all for pictures of a page that does not answer
+PATIENCE: Final = 8.0  # s that a test waits in all for screenshots of a page that does not answer
 MOST_MISSED: Final = 100  # requests that are listed; a page that polls makes thousands
 _QUALITY: Final = 70  # of JPEG; text is still sharp
 
-Seen = Callable[[str], Sequence[Page]]
+PagesFor = Callable[[str], Sequence[Page]]  # returns the pages to show for a tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +52,24 @@ class ScreenshotStore:
     calls: int
 
 
-class RunListener(Protocol):
-    """Those who watch a test."""
+class RunListener:
+    """Receives what happens in a test, and ignores it: nobody watches."""
 
     def start_call(self, record: CallRecord) -> None:
         """Handle that a call has started; called in the server's thread."""
-        ...
 
     def end_call(self, record: CallRecord) -> None:
         """Handle that a call has ended; called in the server's thread."""
-        ...
 
-    def look_before(self, tool: str, pages: Seen) -> None:
+    def look_before(self, tool: str, pages: PagesFor) -> None:
         """Handle that a call is about to start."""
-        ...
 
-    def look_after(self, pages: Seen) -> None:
+    def look_after(self, pages: PagesFor) -> None:
         """Handle that calls may have ended."""
-        ...
 
     def show_end(
         self,
-        pages: Seen,
+        pages: PagesFor,
         *,
         running: Sequence[CallRecord],
         faults: FaultLog,
@@ -81,37 +77,9 @@ class RunListener(Protocol):
         failed: bool,
     ) -> None:
         """Handle that the test's own code has ended."""
-        ...
 
 
-class NoListener:
-    """A listener that ignores everything: the run is not watched."""
-
-    def start_call(self, record: CallRecord) -> None:
-        """Do nothing."""
-
-    def end_call(self, record: CallRecord) -> None:
-        """Do nothing."""
-
-    def look_before(self, tool: str, pages: Seen) -> None:
-        """Do nothing."""
-
-    def look_after(self, pages: Seen) -> None:
-        """Do nothing."""
-
-    def show_end(
-        self,
-        pages: Seen,
-        *,
-        running: Sequence[CallRecord],
-        faults: FaultLog,
-        missed: Missed | None,
-        failed: bool,
-    ) -> None:
-        """Do nothing."""
-
-
-class Notes:
+class Notes(RunListener):
     """Sends what happens in one test's browser to those who watch, or read about it later.
 
     Args:
@@ -129,20 +97,20 @@ class Notes:
         self._browser = browser
         self._store = store
         self._lock = Lock()
-        self._before: list[tuple[str, str]] = []  # tools and their pictures, not yet called
-        self._ended: list[tuple[str, str]] = []  # calls and tools, not yet photographed
+        self._before: list[tuple[str, str]] = []  # tools and their screenshots, not yet called
+        self._ended: list[tuple[str, str]] = []  # calls and tools, without a screenshot yet
         self._left = store.calls
-        self._lost: dict[Page, float] = {}  # s, in pictures that failed
+        self._lost: dict[Page, float] = {}  # s, in screenshots that failed
 
     def start_call(self, record: CallRecord) -> None:
-        """Send that a call has started, with the picture before it."""
+        """Send that a call has started, with the screenshot before it."""
         self._send_call(record, running=True)
         with self._lock:
             found = next((each for each in self._before if each[0] == record.name), None)
             if found is not None:
                 self._before.remove(found)
         if found is not None:
-            self._send_picture("before", [record.call_id], found[1])
+            self._send_screenshot("before", [record.call_id], found[1])
 
     def end_call(self, record: CallRecord) -> None:
         """Send that a call has ended."""
@@ -150,27 +118,27 @@ class Notes:
         with self._lock:
             self._ended.append((record.call_id, record.name))
 
-    def look_before(self, tool: str, pages: Seen) -> None:
-        """Photograph the page that a call is about to run in."""
+    def look_before(self, tool: str, pages: PagesFor) -> None:
+        """Take a screenshot of the page that a call is about to run in."""
         self.look_after(pages)
-        if self._left > 0 and (file := self._photograph(pages(tool))) is not None:
+        if self._left > 0 and (file := self._take_screenshot(pages(tool))) is not None:
             with self._lock:
                 self._before.append((tool, file))
 
-    def look_after(self, pages: Seen) -> None:
-        """Photograph the pages of the calls that have ended since."""
+    def look_after(self, pages: PagesFor) -> None:
+        """Take screenshots of the pages of the calls that have ended since."""
         with self._lock:
             ended, self._ended = self._ended, []
         for tool in dict.fromkeys(tool for _, tool in ended):
             if self._left <= 0:
                 return
             self._left -= 1
-            if (file := self._photograph(pages(tool))) is not None:
-                self._send_picture("after", [call for call, name in ended if name == tool], file)
+            if (file := self._take_screenshot(pages(tool))) is not None:
+                self._send_screenshot("after", [call for call, name in ended if name == tool], file)
 
     def show_end(
         self,
-        pages: Seen,
+        pages: PagesFor,
         *,
         running: Sequence[CallRecord],
         faults: FaultLog,
@@ -200,11 +168,11 @@ class Notes:
             )
             self._send(unanswered)
         self.look_after(pages)
-        if failed and (file := self._photograph(pages(""))) is not None:
-            self._send_picture("failure", [], file)
+        if failed and (file := self._take_screenshot(pages(""))) is not None:
+            self._send_screenshot("failure", [], file)
 
-    def _photograph(self, pages: Sequence[Page]) -> str | None:
-        """Take a picture of the first page that has one; return the file's name."""
+    def _take_screenshot(self, pages: Sequence[Page]) -> str | None:
+        """Take a screenshot of the first page that answers; return the file's name."""
         for page in pages:
             patience = PATIENCE - self._lost.get(page, 0.0)
             if page.is_closed() or patience <= 0:
@@ -230,7 +198,7 @@ class Notes:
         event = CallSeen(test=self._test, browser=self._browser, running=running, record=record)
         self._send(event)
 
-    def _send_picture(self, when: Any, calls: Sequence[str], file: str) -> None:
+    def _send_screenshot(self, when: Any, calls: Sequence[str], file: str) -> None:
         event = ScreenshotTaken(
             test=self._test, browser=self._browser, when=when, calls=tuple(calls), file=file
         )

@@ -20,7 +20,7 @@ from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_tex
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.marks import RunsOn
-from opentabs_py.testing.notes import NoListener, RunListener
+from opentabs_py.testing.notes import RunListener
 from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
 from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.screenshots import Screenshots
@@ -78,7 +78,7 @@ class Turn:
         listener: RunListener | None = None,
     ) -> None:
         self.has_passed = False
-        self._listener = listener or NoListener()
+        self._listener = listener or RunListener()
         self.screenshots = Screenshots(self._listener, chain.session, chain.context, thread)
         self.steps = steps = Steps(chain.context.tracing if traced else None)
         self.transcript = Transcript()
