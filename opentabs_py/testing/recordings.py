@@ -177,6 +177,11 @@ class ActiveRecording:
         self._context = context
         self._state: Mapping[str, Any] | None = None
 
+    @property
+    def storage_state(self) -> Mapping[str, Any] | None:
+        """The storage with which a replay begins, in Playwright's format."""
+        return self._before.storage_state
+
     def begin(self) -> None:
         """Replay or record from now on."""
         if self._marked.is_replayed:

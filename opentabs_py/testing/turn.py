@@ -14,7 +14,6 @@ from opentabs_py import __version__
 from opentabs_py.calling.running import keep_record, keep_start
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
-from opentabs_py.core.recording.replay import Index
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
@@ -118,31 +117,27 @@ class Turn:
         self._endings.append(chain.clear_faults)
         self._listen()
         self._recorder.on_did_create_browser_context(self._recorded)
-        marked = self._marked
-        index = None if marked is None else marked.read(chain.session.settings.volatile)
-        if (
-            marked is not None
-            and index is not None
-            and marked.is_replayed
-            and storage_state is None
-        ):
-            storage_state = index.recording.storage_state
+        if self._marked is not None:
+            self._recording = self._read_recording(self._marked)
+            if storage_state is None:
+                storage_state = self._recording.storage_state
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)
-        if marked is not None and index is not None:
-            self._begin_recording(marked, index)
+        if self._recording is not None:
+            self._recording.begin()
 
-    def _begin_recording(self, marked: MarkedRecording, index: Index) -> None:
+    def _read_recording(self, marked: MarkedRecording) -> ActiveRecording:
+        session = self._chain.session
+        index = marked.read(session.settings.volatile)
         self.tabs.set_recording(ReplayedSite(index.recording))
-        self._recording = ActiveRecording(
+        return ActiveRecording(
             marked,
             index,
             context=self.context,
-            session=self._chain.session,
+            session=session,
             thread=self._thread,
             sockets=self._chain.sockets,
         )
-        self._recording.begin()
 
     def complaints(self, *, allow_breaches: bool) -> list[str]:
         """Return the reasons why this passing test must fail; see `breaches`."""
