@@ -42,6 +42,11 @@ _NO_STATE: Final[StorageState] = {"cookies": [], "origins": []}
 _Listener = Callable[..., Any]
 
 
+def pages_of(context: BrowserContext) -> list[Page]:
+    """Return the pages of the test that runs: all but the first, which stays open between tests."""
+    return context.pages[1:]
+
+
 class Isolation:
     """Undoes what a test did to a browser.
 

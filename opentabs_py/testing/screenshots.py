@@ -3,6 +3,7 @@
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.isolation import pages_of
 from opentabs_py.testing.notes import RunListener
 from opentabs_py.testing.thread import ServerThread
 
@@ -39,7 +40,7 @@ class Screenshots:
 
     def pages_for(self, tool: str) -> list[Page]:
         """Return the test's pages: those in which a tool can run, or else all, the last first."""
-        pages = self._context.pages[:0:-1]  # the first page does not belong to the test
+        pages = pages_of(self._context)[::-1]
         urls = {_plain(url) for url in self._thread.do(self._urls_for, tool)}
         return [page for page in pages if _plain(page.url) in urls] or pages
 

@@ -21,7 +21,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.hands import SyncHands
-from opentabs_py.testing.isolation import BLANK
+from opentabs_py.testing.isolation import BLANK, pages_of
 from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
 from opentabs_py.testing.recordings import ReplayedSite
 from opentabs_py.testing.screenshots import Screenshots
@@ -190,7 +190,7 @@ class SyncOpenTabs:
     @property
     def page(self) -> Page:
         """The browser's first page in this test, as the `page` fixture; opened if there is none."""
-        own = self._own_pages
+        own = pages_of(self.context)
         return own[0] if own else self.context.new_page()
 
     def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
@@ -332,7 +332,7 @@ class SyncOpenTabs:
                 f"{name} has no playground/ that its patterns match, and no homepage. "
                 "Use the page fixture: page.goto(...)."
             )
-        unused = [page for page in self._own_pages if page.url == BLANK]
+        unused = [page for page in pages_of(self.context) if page.url == BLANK]
         page = unused[-1] if unused else self.context.new_page()
         page.goto(url)
         return page
@@ -340,7 +340,3 @@ class SyncOpenTabs:
     def start_page_url(self, plugin: str) -> str | None:
         """Return the URL that `open_start_page` opens; None if the plugin has no start page."""
         return self._thread.run(self._session.start_page_url, plugin, within=QUICK)
-
-    @property
-    def _own_pages(self) -> list[Page]:
-        return self.context.pages[1:]  # the first page does not belong to the test

@@ -18,6 +18,7 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
+from opentabs_py.testing.isolation import pages_of
 from opentabs_py.testing.marks import RunsOn
 from opentabs_py.testing.notes import RunListener
 from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
@@ -311,7 +312,7 @@ class _Recorded:
 
     @property
     def pages(self) -> Iterable[Any]:
-        return self._context.pages[1:]  # the first page does not belong to the test
+        return pages_of(self._context)
 
     def on(self, event: str, listener: Callable[..., Any]) -> None:
         self._listeners.append((event, listener))
