@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 from mcp import types
@@ -16,11 +17,8 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.server.results import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.screenshots import Screenshots
-from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
-from opentabs_py.testing.transcript import Transcript
 
 
 class SyncMcpClient:
@@ -30,22 +28,11 @@ class SyncMcpClient:
     content, or its text if there is none.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        thread: ServerThread,
-        tabs: SyncOpenTabs,
-        transcript: Transcript,
-        steps: Steps,
-        screenshots: Screenshots,
-    ) -> None:
-        self._steps = steps
-        self._screenshots = screenshots
+    def __init__(self, client: Client, thread: ServerThread, tabs: SyncOpenTabs) -> None:
         self._client = client
         self._thread = thread
         self._tabs = tabs
-        self._transcript = transcript
-        self._calls: list[Call] = []
+        self._running: list[RunningCall] = []
 
     def list_tools(self) -> list[types.Tool]:
         """Return the tools as clients see them."""
@@ -66,49 +53,32 @@ class SyncMcpClient:
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
         __tracebackhide__ = True  # pytest then shows the test's line
-        with self._steps.step("mcp.call", name, arguments or {}) as show_end:
-            call = self._start(name, arguments, with_progress=with_progress)
-            try:
-                return self._tabs.finish(call).value
-            finally:
-                show_end(call)
+        run = partial(self._run, with_progress=with_progress)
+        return self._tabs.call_as("mcp.call", name, arguments or {}, run)
 
     def start(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, with_progress: bool = True
     ) -> Call:
         """Start a call and return it while it is running; `expect(call)` checks how it ends."""
-        with self._steps.step("mcp.start", name, arguments or {}):
-            return self._start(name, arguments, with_progress=with_progress)
+        run = partial(self._run, with_progress=with_progress)
+        return self._tabs.start_as("mcp.start", name, arguments or {}, run)
 
-    def _start(
-        self, name: str, arguments: Mapping[str, Any] | None, *, with_progress: bool
-    ) -> Call:
-        self._screenshots.before(name)
-        self._thread.catch_up(self._tabs.context)
-        promise = self._tabs.output_schema(name)
-        running = RunningCall(name, arguments or {}, output_schema=promise)
+    def _run(self, name: str, arguments: Mapping[str, Any], *, with_progress: bool) -> RunningCall:
+        running = RunningCall(name, arguments, output_schema=self._tabs.output_schema(name))
         caller = _McpCaller(self._client, wants_progress=with_progress)
         self._thread.start(running.run, caller, None)
-        call = Call(running, self._thread, self._screenshots.after)
-        self._transcript.calls.append(call)
-        self._calls.append(call)
-        return call
+        self._running.append(running)
+        return running
 
     def cancel_calls(self) -> None:
         """Cancel all calls that are still running."""
-        for call in self._calls:
-            if not call.ended:
-                call.cancel()
+        for call in self._running:
+            self._thread.do(call.cancel)
+            self._thread.run(call.wait, within=QUICK)
 
 
 @contextmanager
-def connect_client(
-    thread: ServerThread,
-    tabs: SyncOpenTabs,
-    transcript: Transcript,
-    steps: Steps,
-    screenshots: Screenshots,
-) -> Generator[SyncMcpClient]:
+def connect_client(thread: ServerThread, tabs: SyncOpenTabs) -> Generator[SyncMcpClient]:
     """Yield a client that is connected as long as the context is open."""
 
     @asynccontextmanager
@@ -119,7 +89,7 @@ def connect_client(
             yield client
 
     with thread.open(connected()) as client:
-        sync = SyncMcpClient(client, thread, tabs, transcript, steps, screenshots)
+        sync = SyncMcpClient(client, thread, tabs)
         try:
             yield sync
         finally:

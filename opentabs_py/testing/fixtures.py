@@ -103,16 +103,11 @@ def context(request: pytest.FixtureRequest) -> "BrowserContext":
 
 
 @pytest.fixture
-def mcp(
-    opentabs: "SyncOpenTabs", _opentabs_people: "People", _opentabs_worker: "Worker"
-) -> Generator["SyncMcpClient"]:
+def mcp(opentabs: "SyncOpenTabs", _opentabs_worker: "Worker") -> Generator["SyncMcpClient"]:
     """A connected MCP client."""
     from opentabs_py.testing.client import connect_client
 
-    turn = _opentabs_people.first
-    with connect_client(
-        _opentabs_worker.thread, opentabs, turn.transcript, turn.steps, turn.screenshots
-    ) as client:
+    with connect_client(_opentabs_worker.thread, opentabs) as client:
         yield client
 
 

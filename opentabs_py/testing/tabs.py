@@ -7,6 +7,7 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.calling.running import RunningCall
 from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.core import match_patterns
 from opentabs_py.core.page_tool_names import pattern_of, site_of
@@ -28,6 +29,9 @@ from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
+
+Run = Callable[[str, Mapping[str, Any]], RunningCall]
+"""Starts a call of a tool with arguments."""
 
 QUICK = 30.0  # s; for operations that take milliseconds, or a few seconds on a busy machine
 
@@ -203,37 +207,50 @@ class SyncOpenTabs:
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
         __tracebackhide__ = True  # pytest then shows the test's line
-        given = {**(arguments or {}), **more}
-        with self._steps.step("call", name, given) as show_end:
-            call = self._start(name, given)
-            try:
-                return self.finish(call).value
-            finally:
-                show_end(call)
+        return self.call_as("call", name, {**(arguments or {}), **more}, self._run)
 
     def start(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
         """Start a call, and return it once it has been sent to its page, or has ended.
 
         Use `expect(call)` to check how it ends.
         """
-        given = {**(arguments or {}), **more}
-        with self._steps.step("start", name, given):
-            return self._start(name, given)
+        return self.start_as("start", name, {**(arguments or {}), **more}, self._run)
 
-    def _start(self, name: str, given: Mapping[str, Any]) -> Call:
+    def call_as(self, what: str, name: str, given: Mapping[str, Any], run: Run) -> Any:
+        """Make a call, wait until it has ended, and return its value.
+
+        For this package's own use.
+
+        Args:
+            what: What the test does, for Playwright's trace.
+            name: The tool's MCP name.
+            given: Its arguments.
+            run: Starts the call.
+        """
+        __tracebackhide__ = True
+        with self._steps.step(what, name, given) as show_end:
+            call = self._start(name, given, run)
+            try:
+                return self._finish(call).value
+            finally:
+                show_end(call)
+
+    def start_as(self, what: str, name: str, given: Mapping[str, Any], run: Run) -> Call:
+        """Start a call; see `call_as`. For this package's own use."""
+        with self._steps.step(what, name, given):
+            return self._start(name, given, run)
+
+    def _start(self, name: str, given: Mapping[str, Any], run: Run) -> Call:
         self._screenshots.before(name)
         self._thread.catch_up(self.context)
-        running = self._thread.run(self._session.start, name, given, within=QUICK)
-        call = Call(running, self._thread, self._screenshots.after)
+        call = Call(run(name, given), self._thread, self._screenshots.after)
         self._transcript.calls.append(call)
         return call
 
-    def finish(self, call: Call) -> Call:
-        """Wait until a call has ended. For this package's own use.
+    def _run(self, name: str, given: Mapping[str, Any]) -> RunningCall:
+        return self._thread.run(self._session.start, name, given, within=QUICK)
 
-        Raises:
-            TimeoutError: The clock stands still, and the tool does not end by itself.
-        """
+    def _finish(self, call: Call) -> Call:
         try:
             return call.wait(self._patience)
         except TimeoutError:

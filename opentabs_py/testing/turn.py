@@ -57,10 +57,7 @@ class Turn:
     Attributes:
         tabs: The value of the `opentabs` fixture.
         context: The value of the `context` fixture.
-        transcript: What happened in the test.
-        steps: Show the test's calls in Playwright's trace.
         output: The directory of the test's artifacts.
-        screenshots: Shows the test's pages to users who watch.
     """
 
     def __init__(
@@ -79,9 +76,8 @@ class Turn:
     ) -> None:
         self.has_passed = False
         self._listener = listener or RunListener()
-        self.screenshots = Screenshots(self._listener, chain.session, chain.context, thread)
-        self.steps = steps = Steps(chain.context.tracing if traced else None)
-        self.transcript = Transcript()
+        self._screenshots = Screenshots(self._listener, chain.session, chain.context, thread)
+        self._transcript = Transcript()
         self.context = chain.context
         self._chain = chain
         self._thread = thread
@@ -93,11 +89,11 @@ class Turn:
             chain.session,
             chain.context,
             thread,
-            self.transcript,
+            self._transcript,
             clock=Clock(chain.clock, chain.session.internals.bridge, thread, runs_on=runs_on),
             faults=chain.faults,
-            steps=steps,
-            screenshots=self.screenshots,
+            steps=Steps(chain.context.tracing if traced else None),
+            screenshots=self._screenshots,
             patience=QUICK if runs_on == "manual" else limits.ceiling + SLACK,
         )
         self._limits = limits
@@ -144,8 +140,8 @@ class Turn:
         """Return the reasons why this passing test must fail; see `breaches`."""
         self._hear_pages()
         found: list[str] = [] if self._recording is None else self._recording.complaints()
-        calls = [CallSnapshot.of(call.running) for call in self.transcript.calls]
-        breaches = find_breaches(calls, self.transcript.page_warnings)
+        calls = [CallSnapshot.of(call.running) for call in self._transcript.calls]
+        breaches = find_breaches(calls, self._transcript.page_warnings)
         if breaches and not allow_breaches:
             found.append(breach_text(breaches))
         if unfired := self._chain.faults.wait_unfired():
@@ -155,22 +151,22 @@ class Turn:
     def failure_report(self, *, shown: str) -> str:
         """Return the report of a failure; see `report.failure_report`."""
         self._thread.catch_up(self.context)
-        running = self._thread.do(self.transcript.running)
+        running = self._thread.do(self._transcript.running)
         known = Counter(record.name for record in running)
         unknown: list[CallSnapshot] = []
-        for call in self.transcript.calls:
+        for call in self._transcript.calls:
             if not call.ended:
                 known[call.name] -= 1
                 if known[call.name] < 0:  # it has not come to the server
                     unknown.append(CallSnapshot.of(call.running))
         faults = self._chain.faults.log_so_far()
-        text = failure_report(self.transcript, running, unknown, shown=shown, faults=faults)
+        text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()
         return "\n\n".join([text, *(each for each in complaints if each not in shown)])
 
     def _hear_pages(self) -> None:
         """Receive what the pages of calls have written to their consoles, such as late reports."""
-        if self.transcript.calls:
+        if self._transcript.calls:
             for page in self._recorded.pages:
                 self._thread.answers(page)
         self._thread.catch_up(self.context)
@@ -191,15 +187,15 @@ class Turn:
         self.output.mkdir(parents=True, exist_ok=True)
         path = self.output / name
         with TraceWriter(path, version=__version__) as file:
-            for record in self.transcript.records:
+            for record in self._transcript.records:
                 file.write(record)
         return path
 
     def show_end(self, *, failed: bool) -> None:
         """Let those who watch see how the test's own code has ended, while its pages are open."""
         self._listener.show_end(
-            self.screenshots.pages_for,
-            running=self._thread.do(self.transcript.running),
+            self._screenshots.pages_for,
+            running=self._thread.do(self._transcript.running),
             faults=self._chain.faults.log_so_far(),
             missed=None if self._recording is None else self._recording.missed,
             failed=failed,
@@ -207,7 +203,7 @@ class Turn:
 
     def end(self) -> None:
         """Cancel running calls, save the browser's artifacts, and undo everything else."""
-        for call in self.transcript.calls:
+        for call in self._transcript.calls:
             if not call.ended:
                 with suppress(TimeoutError):
                     call.cancel()
@@ -246,7 +242,7 @@ class Turn:
         before = session.internals.bridge.on_log
 
         def note_log(params: LogParams) -> None:
-            self.transcript.logs.extend(
+            self._transcript.logs.extend(
                 PluginLog(params.plugin, entry.level, entry.message) for entry in params.entries
             )
             before(params)
@@ -259,12 +255,12 @@ class Turn:
         self._endings.append(lambda: self._thread.do(end))
 
     def _note_start(self, so_far: RecordSoFar) -> None:
-        self.transcript.started.append(so_far)
+        self._transcript.started.append(so_far)
         self._listener.start_call(so_far())
         keep_start(so_far)
 
     def _note_record(self, record: CallRecord) -> None:
-        self.transcript.records.append(record)
+        self._transcript.records.append(record)
         self._listener.end_call(record)
         keep_record(record)
         if self._recording is not None:
@@ -275,12 +271,12 @@ class Turn:
             if message.type == "error":
                 self._note_page_error(message)
             elif message.type == "warning":
-                self.transcript.page_warnings.append(message.text)
+                self._transcript.page_warnings.append(message.text)
             elif message.type == "debug":
                 self._chain.faults.note_console(message.text)
 
         def note_error(error: WebError) -> None:
-            self.transcript.page_errors.append(str(error.error))
+            self._transcript.page_errors.append(str(error.error))
 
         # These are removed together with the test's own listeners.
         self.context.on("console", note_console)
@@ -291,7 +287,7 @@ class Turn:
         if url.path == "/favicon.ico" and message.text.startswith(_NOT_LOADED):
             return  # Chromium asks every site for one
         place = url._replace(query="", fragment="").geturl()  # both may contain secrets
-        self.transcript.page_errors.append(message.text + (f" ({place})" if place else ""))
+        self._transcript.page_errors.append(message.text + (f" ({place})" if place else ""))
 
     async def _pages_gone(self) -> None:
         bridge = self._chain.session.internals.bridge
