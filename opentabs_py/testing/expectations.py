@@ -238,7 +238,7 @@ class CallExpectations(Expectations[R]):
     def _expect(
         self, what: str, judge: Callable[[CallSnapshot], Verdict], within: float | None
     ) -> R:
-        return self._go(self._watch(what, lambda: judge(CallSnapshot.of(self._call)), within))
+        return self.expect(what, lambda: judge(CallSnapshot.of(self._call)), within)
 
     def _shown(self, got: str) -> list[str]:
         now = verdicts.ending(CallSnapshot.of(self._call))
@@ -275,7 +275,7 @@ class PluginExpectations(Expectations[R]):
             # Pages come and go, and users sign in.
             return Verdict(status == wanted, status, may_change=True)
 
-        return self._go(self._watch(f"to be {wanted}", look, within))
+        return self.expect(f"to be {wanted}", look, within)
 
 
 def _line_of_test() -> TracebackType | None:

@@ -3,7 +3,7 @@
 An expectation waits in the test's thread, or in its task if the test is async.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
@@ -111,14 +111,11 @@ class _Expect:
 def _of_page(
     page: sync_api.Page, playwright: "of_sync.PageAssertions", options: ExpectOptions
 ) -> PageExpectations:
-    def look() -> Sequence[str]:
-        return [tool.name for tool in chain_of(page).page_tools(page)]
-
     def sleep(seconds: float) -> None:
         chain_of(page).sleep(seconds)
 
-    watcher = Expectations[None](f"page {page.url}", options, _in_thread(sleep))
-    return PageExpectations.of(playwright, look, watcher, watcher.negated())
+    own = Expectations[None](f"page {page.url}", options, _in_thread(sleep))
+    return PageExpectations(page, playwright, own)
 
 
 class Expect(_Expect):

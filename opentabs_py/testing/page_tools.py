@@ -1,7 +1,7 @@
 """The tools that a page registers itself, in tests; and `expect(page).to_offer_tool(...)`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import Page
 from playwright.sync_api import _generated as of_playwright
@@ -12,6 +12,7 @@ from opentabs_py.testing.call import Call
 from opentabs_py.testing.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from opentabs_py.testing.expectations import Expectations
     from opentabs_py.testing.tabs import SyncOpenTabs
 
 _CHAIN = "_opentabs_chain"  # an attribute of a test's browser context
@@ -69,57 +70,41 @@ class SyncPageTool:
         return {**(arguments or {}), **more, TAB_ID: self._tab_id}
 
 
-class Watcher(Protocol):
-    """Waits until something holds, and fails the test if it does not."""
-
-    def expect(self, what: str, look: Callable[[], Verdict], within: float | None) -> None:
-        """Wait until `look` says that it holds; `what` says what, in the failure."""
-        ...
-
-
 class PageExpectations(of_playwright.PageAssertions):
     """Playwright's expectations of a page, and those of the tools that it registers itself.
 
     Each waits at most `within` seconds, 5 by default.
     """
 
-    _look: Callable[[], Sequence[str]]
-    _watcher: Watcher
-    _opposite: Watcher
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
+        page: Page,
         playwright: of_playwright.PageAssertions,
-        look: Callable[[], Sequence[str]],
-        watcher: Watcher,
-        opposite: Watcher,
-    ) -> "PageExpectations":
-        """Return the expectations of a page.
-
-        Args:
-            playwright: Playwright's.
-            look: Returns the names of the page's tools.
-            watcher: Waits for what is expected.
-            opposite: Waits for its opposite.
-        """
-        made = cls(playwright._impl_obj)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
-        made._look, made._watcher, made._opposite = look, watcher, opposite
-        return made
+        expectations: "Expectations[None]",
+    ) -> None:
+        super().__init__(playwright._impl_obj)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        self._page = page
+        self._expectations = expectations
 
     def to_offer_tool(self, name: str, *, within: float | None = None) -> None:
         """Expect that the page offers a tool of this name, registered or as a form."""
         __tracebackhide__ = True
-        self._watcher.expect(f"to offer the tool {name!r}", lambda: self._judge(name), within)
+        self._expect(self._expectations, name, within)
 
     def not_to_offer_tool(self, name: str, *, within: float | None = None) -> None:
         """The opposite of `to_offer_tool`."""
         __tracebackhide__ = True
-        self._opposite.expect(f"to offer the tool {name!r}", lambda: self._judge(name), within)
+        self._expect(self._expectations.negated(), name, within)
 
-    def _judge(self, name: str) -> Verdict:
-        names = self._look()
-        return Verdict(name in names, f"it offers {', '.join(names) or 'none'}", may_change=True)
+    def _expect(self, expectations: "Expectations[None]", name: str, within: float | None) -> None:
+        __tracebackhide__ = True
+
+        def look() -> Verdict:
+            names = [tool.name for tool in chain_of(self._page).page_tools(self._page)]
+            got = f"it offers {', '.join(names) or 'none'}"
+            return Verdict(name in names, got, may_change=True)
+
+        expectations.expect(f"to offer the tool {name!r}", look, within)
 
 
 def attach_chain(opentabs: "SyncOpenTabs") -> None:
