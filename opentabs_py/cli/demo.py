@@ -54,19 +54,16 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.config.settings import demo_settings
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.server.http import serve_http
-    from opentabs_py.server.listen import bind
+    from opentabs_py.server.http import serve_locally
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
 
     began = time.perf_counter()
     settings = demo_settings(headed=headed)
     records: list[CallRecord] = []
-    listener = bind("127.0.0.1", 0)
-    site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
     with progress_bar("Starting Chromium", quiet=as_json) as bar:
         async with (
-            serve_http(create_demo_site(), listener),
+            serve_locally(create_demo_site()) as site,
             OpenTabs(
                 plugins=[demo_plugin_dir()],
                 settings=settings,

@@ -99,8 +99,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import read_states
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.server.http import serve_http
-    from opentabs_py.server.listen import bind
+    from opentabs_py.server.http import serve_locally
     from opentabs_py.server.mcp_side import load_soon
     from opentabs_py.session.session import OpenTabs
 
@@ -118,9 +117,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     async with probe("Chromium is installed") as detail:
         detail.append(str(configured_chromium(settings)))
     async with probe("A server can listen on 127.0.0.1") as detail:
-        listener = bind("127.0.0.1", 0)
-        site = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        await stack.enter_async_context(serve_http(create_demo_site(page_delay=0.0), listener))
+        site = await stack.enter_async_context(serve_locally(create_demo_site(page_delay=0.0)))
         detail.append(site)
     async with probe("Chromium starts and its extension connects") as detail:
         settings = demo_settings(headed=headed)

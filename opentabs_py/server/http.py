@@ -17,6 +17,7 @@ from websockets.exceptions import InvalidState
 
 from opentabs_py.server import app as own_app
 from opentabs_py.server import guards, slow_clients
+from opentabs_py.server.listen import bind
 from opentabs_py.server.log_limits import repeats_suppressed
 from opentabs_py.server.slow_clients import PatientProtocol
 
@@ -65,6 +66,14 @@ class _Uvicorn(uvicorn.Server):
 
 # Anyone who can connect can trigger refusals without limit.
 REFUSALS = (own_app.__name__, guards.__name__, slow_clients.__name__, "uvicorn.error")
+
+
+@asynccontextmanager
+async def serve_locally(app: ASGIApp) -> AsyncGenerator[str]:
+    """Serve an application on a free port of this machine; yield its URL."""
+    listener = bind("127.0.0.1", 0)
+    async with serve_http(app, listener):
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
 @asynccontextmanager

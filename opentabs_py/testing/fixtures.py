@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from opentabs_py.testing.tabs import SyncOpenTabs
     from opentabs_py.testing.worker import Worker
 
+PAGE_DELAY = 0.01  # s per page of an export of the demo site, so that its reports arrive one by one
+
 
 @pytest.fixture(scope="module")
 def opentabs_plugins(
@@ -114,9 +116,11 @@ def mcp(opentabs: "SyncOpenTabs", _opentabs_worker: "Worker") -> Generator["Sync
 @pytest.fixture
 def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
     """The URL of a demo chat site, with fresh data for each test."""
-    from opentabs_py.testing.sites import serve_demo_site
+    from opentabs_py.demo import create_demo_site
+    from opentabs_py.server.http import serve_locally
 
-    with serve_demo_site(_opentabs_worker.thread) as url:
+    site = create_demo_site(page_delay=PAGE_DELAY)
+    with _opentabs_worker.thread.open(serve_locally(site)) as url:
         yield url
 
 
