@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
@@ -17,6 +17,8 @@ from opentabs_py.cli.options import (
     PluginDir,
     PluginOptions,
     PluginSettings,
+    Port,
+    Profile,
     ToolSources,
     gather_settings,
     load_tools,
@@ -33,14 +35,8 @@ def dev(
     set_: PluginSettings = None,
     open_: OpenUrls = None,
     headed: Headed = None,
-    port: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="Port to listen on; 0 picks a free one.  \\[default: 8377]"),
-    ] = None,
-    profile: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|DIR", help="Browser profile, to stay signed in."),
-    ] = None,
+    port: Port = None,
+    profile: Profile = None,
 ) -> None:
     """Develop a plugin: build it at each change, and serve it to a browser and to MCP clients.
 
@@ -57,7 +53,6 @@ def dev(
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
-    from opentabs_py.config.settings import DEFAULT_PORT
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.load import is_plugin
 
@@ -74,9 +69,7 @@ def dev(
         BrowserOptions(headed=has_screen() if headed is None else headed, profile=profile),
         port=port,
     )
-    settings = read_settings()
-    if "port" not in settings.model_fields_set:
-        settings = settings.model_copy(update={"port": DEFAULT_PORT})
+    settings = read_settings().with_default_port()
 
     async def forever() -> int:
         builds = has_source(directory)

@@ -97,6 +97,10 @@ Ceiling = Annotated[
         help=f"End a call after this long, even with progress.  \\[default: {CEILING:g}]",
     ),
 ]
+Port = Annotated[
+    str | None,
+    typer.Option(metavar="N", help="Port to listen on; 0 picks a free one.  \\[default: 8377]"),
+]
 Permissions = Annotated[
     list[str] | None,
     typer.Option(

@@ -56,7 +56,6 @@ def serve(
     """
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
-    from opentabs_py.config.settings import DEFAULT_PORT
 
     stdio = server.stdio
     source, profiles = browsers.source()
@@ -78,8 +77,8 @@ def serve(
     )
     settings = read_settings().with_audit_default()
     # With --stdio only the extension uses the port, so any free one will do.
-    if "port" not in settings.model_fields_set and not (stdio and source == "launch"):
-        settings = settings.model_copy(update={"port": DEFAULT_PORT})
+    if not (stdio and source == "launch"):
+        settings = settings.with_default_port()
 
     if server.check:
         _check_plugins(settings)

@@ -8,7 +8,7 @@ import typer
 
 from opentabs_py.cli.metrics_option import Metrics
 from opentabs_py.cli.option_groups import OptionGroup
-from opentabs_py.cli.options import PageOptions, PluginOptions, WebMcp, WebMcpPolyfill
+from opentabs_py.cli.options import PageOptions, PluginOptions, Port, WebMcp, WebMcpPolyfill
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ class ServerOptions(OptionGroup):
         str | None,
         typer.Option(metavar="ADDRESS", help="Address to listen on.  \\[default: 127.0.0.1]"),
     ] = None
-    port: Annotated[
-        str | None,
-        typer.Option(metavar="N", help="Port to listen on; 0 picks a free one.  \\[default: 8377]"),
-    ] = None
+    port: Port = None
     token: Annotated[
         str | None,
         typer.Option(

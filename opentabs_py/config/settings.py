@@ -277,6 +277,15 @@ class Settings(BaseSettings):
         """Return these settings, with calls recorded unless `audit` says otherwise."""
         return self if self.audit is not None else self.model_copy(update={"audit": True})
 
+    def with_default_port(self) -> "Settings":
+        """Return these settings, with the port that clients know unless `port` says otherwise.
+
+        For this package's own use.
+        """
+        if "port" in self.model_fields_set:
+            return self
+        return self.model_copy(update={"port": DEFAULT_PORT})
+
     def for_own_use(self, **updates: Any) -> "Settings":
         """Return these settings for a server that only the program which starts it uses.
 
