@@ -104,9 +104,8 @@ def has_screen() -> bool:
 async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
     """Build a plugin whenever its source changes, until cancelled."""
     from opentabs_py.cli.build import builder, print_result
-    from opentabs_py.cli.run_tests import changed_text, next_source
     from opentabs_py.cli.terminal import err, print_error
-    from opentabs_py.plugins.source_watch import watch_source
+    from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
 
     is_open = bool(tabs.plugins)
     async with builder(quiet=True) as running, watch_source(directory) as changes:
@@ -145,8 +144,8 @@ async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:
     """Load Python tools again whenever a file beside them changes, until cancelled."""
     from watchfiles import PythonFilter, awatch  # pyright: ignore[reportUnknownVariableType]
 
-    from opentabs_py.cli.run_tests import changed_text
     from opentabs_py.cli.terminal import err, print_error
+    from opentabs_py.plugins.source_watch import changed_text
     from opentabs_py.python_tools.load import reload_tools, source_directories
 
     directories = source_directories(sources)

@@ -14,7 +14,6 @@ from rich.markup import escape
 
 from opentabs_py.cli.commands import Command
 from opentabs_py.cli.exit_codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
-from opentabs_py.core.plugin_files import DIST
 from opentabs_py.core.runner.shard import parse_shard
 from opentabs_py.errors import BuildError
 
@@ -27,12 +26,7 @@ if TYPE_CHECKING:
 # one where pytest could not import a test file: on Ctrl-C, we interrupt pytest ourselves.
 _CODES = {0: 0, 3: CHAIN_FAILED, 4: USAGE, 5: NO_TESTS}
 _ENDINGS = {0: "[bold green]✓ passed[/]", NO_TESTS: "[bold yellow]no test was selected[/]"}
-SHOWN = 3  # names of changed files
 FUZZ_CALLS = 100  # as expect_contract() makes
-
-# The files in a plugin's directory that tests depend on; reports that pytest writes are not.
-_SOURCE_DIRS = frozenset({"src", "tests", "playground"})
-_SOURCE_SUFFIXES = frozenset({".py", ".ts", ".js", ".mjs", ".json", ".toml", ".ini", ".cfg"})
 
 
 def run_tests(
@@ -198,7 +192,7 @@ class _Suite:
         """Build and test, and again at each change, until cancelled."""
         from opentabs_py.cli.build import builder
         from opentabs_py.cli.terminal import err, print_error
-        from opentabs_py.plugins.source_watch import watch_source
+        from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
 
         async with builder() as running, watch_source(self.chosen.directory) as changes:
             why = "first run"
@@ -230,6 +224,7 @@ class _Suite:
         import anyio
 
         from opentabs_py.cli.terminal import err
+        from opentabs_py.plugins.source_watch import next_source
 
         ended = anyio.Event()
         changed: list[str] = []
@@ -301,33 +296,6 @@ def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> li
     if any(file.endswith(".ts") for file in files):
         typescript = show_toolchain(quiet=quiet).typescript_options
     return [str(node), *typescript, *options, "--test", *files]
-
-
-async def next_source(changes: "SourceChanges", *, or_build: bool = False) -> list[str]:
-    """Wait until files change that the plugin or its tests depend on, and return their paths.
-
-    Args:
-        changes: The plugin's.
-        or_build: Whether to return `dist` when the build is deleted.
-    """
-    while True:
-        files = await changes.next()
-        if files := [each for each in files if is_source(each) or (or_build and each == DIST)]:
-            return files
-
-
-def is_source(file: str) -> bool:
-    """Return whether tests depend on a file in a plugin's directory, rather than write it."""
-    path = Path(file)
-    if len(path.parts) == 1:
-        return path.suffix in _SOURCE_SUFFIXES
-    return path.parts[0] in _SOURCE_DIRS
-
-
-def changed_text(files: Sequence[str]) -> str:
-    """Return one line that says which files changed."""
-    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
-    return f"{', '.join(files[:SHOWN])}{more} changed"
 
 
 def to_fuzz(chosen: "Chosen", calls: int, *, seed: int | None, writes: bool) -> "Chosen":

@@ -95,7 +95,7 @@ def page_args(pytest_args: Sequence[str], *, headed: bool) -> list[str]:
 
 
 async def _follow(runner: "Runner", changes: "SourceChanges") -> None:
-    from opentabs_py.cli.run_tests import changed_text, next_source
+    from opentabs_py.plugins.source_watch import changed_text, next_source
 
     while True:
         files = await next_source(changes)

@@ -1,6 +1,6 @@
 """Watch a plugin's source and its tests."""
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +13,10 @@ from opentabs_py.core.plugin_files import BUILT_ADAPTER, BUILT_TOOLS, DIST
 _QUIET = 20  # ms without a change before changes are reported
 _AT_MOST = 100  # ms before changes are reported even while more follow
 _NO_SOURCE = frozenset({DIST, "node_modules", "__pycache__", "test-results"})
+# The files in a plugin's directory that tests depend on; reports that pytest writes are not.
+_SOURCE_DIRS = frozenset({"src", "tests", "playground"})
+_SOURCE_SUFFIXES = frozenset({".py", ".ts", ".js", ".mjs", ".json", ".toml", ".ini", ".cfg"})
+SHOWN = 3  # names of changed files
 
 
 class SourceChanges:
@@ -71,3 +75,30 @@ async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
         await checkpoint()  # let the watch start before waiting for the first change
         yield changes
         tasks.cancel_scope.cancel()
+
+
+async def next_source(changes: SourceChanges, *, or_build: bool = False) -> list[str]:
+    """Wait until files change that the plugin or its tests depend on, and return their paths.
+
+    Args:
+        changes: The plugin's.
+        or_build: Whether to return `dist` when the build is deleted.
+    """
+    while True:
+        files = await changes.next()
+        if files := [each for each in files if is_source(each) or (or_build and each == DIST)]:
+            return files
+
+
+def is_source(file: str) -> bool:
+    """Return whether tests depend on a file in a plugin's directory, rather than write it."""
+    path = Path(file)
+    if len(path.parts) == 1:
+        return path.suffix in _SOURCE_SUFFIXES
+    return path.parts[0] in _SOURCE_DIRS
+
+
+def changed_text(files: Sequence[str]) -> str:
+    """Return one line that says which files changed."""
+    more = f" and {len(files) - SHOWN} more" if len(files) > SHOWN else ""
+    return f"{', '.join(files[:SHOWN])}{more} changed"

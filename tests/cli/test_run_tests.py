@@ -9,38 +9,11 @@ import typer
 from opentabs_py.cli.chosen_tests import Chosen
 from opentabs_py.cli.run_tests import (
     FUZZ_CALLS,
-    changed_text,
-    is_source,
     to_fuzz,
     with_calls,
 )
 from opentabs_py.cli.tests_page import page_args
 from opentabs_py.testing.fuzz.expecting import CALLS
-
-
-@pytest.mark.parametrize(
-    ("file", "counts"),
-    [
-        ("src/tools/hello.ts", True),
-        ("src/icon.svg", True),
-        ("tests/site.har", True),
-        ("playground/index.html", True),
-        ("package.json", True),
-        ("conftest.py", True),
-        ("junit.xml", False),
-        ("trace.zip", False),
-        ("kept/test-it/trace.zip", False),
-    ],
-)
-def test_files_that_tests_depend_on_are_sources_and_their_output_is_not(
-    file: str, counts: bool
-) -> None:
-    assert is_source(file) is counts
-
-
-def test_of_many_changed_files_the_first_are_named() -> None:
-    assert changed_text(["a"]) == "a changed"
-    assert changed_text(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more changed"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opentabs_py.plugins.source_watch import SourceChanges, watch_source
+from opentabs_py.plugins.source_watch import SourceChanges, changed_text, is_source, watch_source
 
 pytestmark = pytest.mark.anyio
 
@@ -73,3 +73,28 @@ async def test_changes_that_arrive_while_nobody_asks_are_reported_together() -> 
     with anyio.move_on_after(0) as scope:
         await changes.next()
     assert scope.cancelled_caught  # reported once
+
+
+@pytest.mark.parametrize(
+    ("file", "counts"),
+    [
+        ("src/tools/hello.ts", True),
+        ("src/icon.svg", True),
+        ("tests/site.har", True),
+        ("playground/index.html", True),
+        ("package.json", True),
+        ("conftest.py", True),
+        ("junit.xml", False),
+        ("trace.zip", False),
+        ("kept/test-it/trace.zip", False),
+    ],
+)
+def test_files_that_tests_depend_on_are_sources_and_their_output_is_not(
+    file: str, counts: bool
+) -> None:
+    assert is_source(file) is counts
+
+
+def test_of_many_changed_files_the_first_are_named() -> None:
+    assert changed_text(["a"]) == "a changed"
+    assert changed_text(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more changed"
