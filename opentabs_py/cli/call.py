@@ -30,11 +30,14 @@ from opentabs_py.errors import ConfigError
 
 @grouped
 def call(
-    tool: Annotated[str, typer.Argument(help="The tool's name, as listed by `opentabs tools`.")],
+    tool: Annotated[
+        str,
+        typer.Argument(metavar="TOOL", help="The tool's name, as listed by `opentabs tools`."),
+    ],
     arguments: Annotated[
         str,
         typer.Argument(
-            metavar="[JSON|@FILE|-]",
+            metavar="JSON|@FILE|-",
             help="The tool's arguments: a JSON object, @FILE to read a file, or - to read stdin.",
         ),
     ] = "{}",

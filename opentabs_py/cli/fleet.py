@@ -104,7 +104,8 @@ def top(
 @grouped
 def drain(
     worker: Annotated[
-        str, typer.Argument(help="The worker's name, as in `opentabs fleet status`.")
+        str,
+        typer.Argument(metavar="WORKER", help="The worker's name, as in `opentabs fleet status`."),
     ],
     *,
     fleet: NatsOptions,
@@ -134,7 +135,9 @@ def drain(
 
 @app.command()
 def permissions(
-    role: Annotated[Role, typer.Argument(help="Who connects with these permissions.")],
+    role: Annotated[
+        Role, typer.Argument(metavar="ROLE", help="Who connects with these permissions.")
+    ],
     worker: Annotated[
         str, typer.Option(metavar="NAME", help="Only for the worker with this name.")
     ] = "*",

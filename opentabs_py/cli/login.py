@@ -15,7 +15,7 @@ profile_app = App(help="List, locate and remove browser profiles and saved sign-
 
 
 def login(
-    url: Annotated[str, typer.Argument(help="The page on which to sign in.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page on which to sign in.")],
     save: Annotated[
         str | None,
         typer.Option(
@@ -117,7 +117,7 @@ def list_() -> None:
 
 
 @profile_app.command()
-def path(name: Annotated[str, typer.Argument(help="The profile's name.")]) -> None:
+def path(name: Annotated[str, typer.Argument(metavar="NAME", help="The profile's name.")]) -> None:
     """Print the directory of a profile, whether or not it exists."""
     from opentabs_py.browser.signed_in import profile_dir
 
@@ -126,7 +126,9 @@ def path(name: Annotated[str, typer.Argument(help="The profile's name.")]) -> No
 
 @profile_app.command()
 def remove(
-    name: Annotated[str, typer.Argument(help="The profile's or the sign-in's name.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The profile's or the sign-in's name.")
+    ],
 ) -> None:
     """Remove a profile and the saved sign-in with this name."""
     from opentabs_py.browser.launch import is_in_use

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def new(
-    name: Annotated[str, typer.Argument(help="The plugin's name, as in my-chat.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name, as in my-chat.")],
     js: Annotated[
         bool, typer.Option("--js", help="Generate JavaScript instead of TypeScript.")
     ] = False,

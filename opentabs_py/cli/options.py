@@ -40,7 +40,7 @@ PluginFolders = Annotated[
 PluginDir = Annotated[
     Path,
     typer.Argument(
-        metavar="[DIR]",
+        metavar="DIR",
         help="The plugin's directory.  \\[default: the current directory]",
         show_default=False,
     ),

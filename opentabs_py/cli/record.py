@@ -30,7 +30,7 @@ SHOWN = 4  # places in which something was found
 
 @grouped
 def record(
-    url: Annotated[str, typer.Argument(help="The page to open first.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="The page to open first.")],
     *,
     plugins: PluginOptions,
     browser: BrowserOptions,

@@ -24,7 +24,7 @@ def review(
     plugin: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PLUGIN|DIR]",
+            metavar="PLUGIN|DIR",
             help="The plugin's name or its directory; without it, the plugins' state is listed.",
         ),
     ] = None,

@@ -33,7 +33,7 @@ def run_tests(
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[DIR | FILE | FILE::TEST]... [PYTEST ARGS]",
+            metavar="DIR|FILE|FILE::TEST|PYTEST_ARG",
             help=(
                 "The plugin's directory (by default the current one) or some of its tests. Other "
                 "arguments are passed to pytest."

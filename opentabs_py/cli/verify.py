@@ -31,7 +31,7 @@ def verify(
     where: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[DIR | FILE.har]...",
+            metavar="DIR|FILE.har",
             help="The plugin's directory, whose recordings are all used, or some recordings.  "
             "\\[default: the current directory]",
         ),

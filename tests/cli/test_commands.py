@@ -38,6 +38,7 @@ def test_help_shows_no_type_where_it_says_nothing(
     assert "Usage: opentabs" in shown
     for useless in ("<bool>", "<str>", "<path>", "<list["):
         assert useless not in shown
+    assert "[[" not in shown  # an optional argument is in brackets already
 
 
 @pytest.mark.parametrize("name", ALL)
