@@ -14,7 +14,6 @@ from typing import Final
 
 from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.events import (
-    Command,
     Event,
     Lost,
     Plan,
@@ -37,12 +36,12 @@ class RunnerChannel:
 
     Attributes:
         plan: What this run is for.
-        pauses: Whether the browser is kept open at a failure.
     """
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.pauses = plan.pauses
+        self._pauses = plan.pauses
+        self._resumed: set[int] = set()
         self._socket = socket.socket(fileno=plan.socket)
         self._socket.set_inheritable(False)  # a browser that outlives us must not keep it open
         self._lines = Lines()
@@ -77,11 +76,14 @@ class RunnerChannel:
         except OSError:  # the writer finds out why
             return 0
 
+    def is_to_pause(self) -> bool:
+        """Return whether the browser is kept open at a failure, as the runner has said last."""
+        self._handle_commands()
+        return self._pauses and self._is_open
+
     def is_to_resume(self, pause: int) -> bool:
         """Return whether a pause at a failure is over; the runner may also be gone."""
-        return any(
-            isinstance(command, Resume) and command.pause == pause for command in self._commands()
-        ) or not (self.pauses and self._is_open)
+        return not self.is_to_pause() or pause in self._resumed
 
     def close(self) -> None:
         """Send what is waiting, if it is read soon, and close the channel."""
@@ -95,17 +97,19 @@ class RunnerChannel:
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
-    def _commands(self) -> list[Command]:
+    def _handle_commands(self) -> None:
         try:
             data = self._socket.recv(65536, socket.MSG_DONTWAIT)
         except OSError:  # there is none
-            return []
-        read = [read_command(line) for line in self._lines.feed(data)]
-        commands = [each for each in read if each is not None]
-        for command in commands:
-            if isinstance(command, SetPauseOnFailure):
-                self.pauses = command.pauses
-        return commands
+            return
+        for line in self._lines.feed(data):
+            match read_command(line):
+                case Resume(pause=pause):
+                    self._resumed.add(pause)
+                case SetPauseOnFailure(pauses=pauses):
+                    self._pauses = pauses
+                case None:
+                    pass
 
     def _write(self) -> None:
         while True:

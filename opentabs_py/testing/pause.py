@@ -27,7 +27,7 @@ def pause(
 
     Enter in the terminal continues, or the button in the page of `opentabs test --ui`.
     """
-    if watching is not None and not watching.pauses:
+    if watching is not None and not watching.is_to_pause():
         return
     capture: Any = config.pluginmanager.getplugin("capturemanager")
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")

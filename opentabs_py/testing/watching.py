@@ -32,10 +32,9 @@ class Watching(Reporting):
         self.channel = channel
         self._pauses = count(1)
 
-    @property
-    def pauses(self) -> bool:
-        """Whether the browser is kept open at a failure."""
-        return not self.channel.is_to_resume(0)
+    def is_to_pause(self) -> bool:
+        """Return whether the browser is kept open at a failure."""
+        return self.channel.is_to_pause()
 
     @contextmanager
     def pause(self, test: str) -> Generator[Callable[[], bool]]:

@@ -209,25 +209,25 @@ async def test_stop_ends_the_run_and_the_process(suite: Suite) -> None:
         assert status(runner)["error"] == ""
 
 
-STAYS = """
+PAUSES = """
 from opentabs_py.testing.item_options import REPORTING
-def test_stays(pytestconfig):
-    assert pytestconfig.stash[REPORTING].pauses
+def test_pauses(pytestconfig):
+    assert pytestconfig.stash[REPORTING].is_to_pause()
 """
 
 
-async def test_a_run_that_is_about_to_start_learns_that_it_is_not_to_stay(suite: Suite) -> None:
-    write(suite, a=STAYS)
+async def test_a_run_that_is_about_to_start_learns_that_it_is_not_to_pause(suite: Suite) -> None:
+    write(suite, a=PAUSES)
     async with running(suite) as runner:
         await ended(runner)
-        assert states(runner) == {"test_stays": "passed"}
+        assert states(runner) == {"test_pauses": "passed"}
         runner.run_tests(None)
         plan = suite.directory / "scratch" / "2" / "plan.json"
         while not plan.exists():  # a thread would notice it too late
             await anyio.lowlevel.checkpoint()
         runner.set_pauses(False)
         await ended(runner)
-        assert states(runner) == {"test_stays": "failed"}
+        assert states(runner) == {"test_pauses": "failed"}
 
 
 async def test_pytest_that_dies_fails_the_test_it_was_in(suite: Suite) -> None:

@@ -93,7 +93,7 @@ def test_a_runner_that_has_gone_is_not_missed(ends: tuple[RunnerChannel, socket.
     assert channel.is_to_resume(1)
 
 
-def test_only_the_stay_that_is_meant_ends(ends: tuple[RunnerChannel, socket.socket]) -> None:
+def test_only_the_pause_that_is_meant_ends(ends: tuple[RunnerChannel, socket.socket]) -> None:
     channel, ours = ends
     assert not channel.is_to_resume(1)
     ours.sendall(to_line(Resume(pause=1)))
@@ -102,7 +102,7 @@ def test_only_the_stay_that_is_meant_ends(ends: tuple[RunnerChannel, socket.sock
     assert channel.is_to_resume(2)
     ours.sendall(to_line(SetPauseOnFailure(pauses=False)))
     assert channel.is_to_resume(3)
-    assert not channel.pauses
+    assert not channel.is_to_pause()
 
 
 def test_the_pytest_plugin_knows_where_the_plan_is() -> None:
