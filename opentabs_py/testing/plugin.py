@@ -215,7 +215,7 @@ def pytest_runtest_makereport(
     if people is None:
         return report
     if report.failed and not any(name == _SECTION for name, _ in item.user_properties):
-        from opentabs_py.testing.report import TITLE
+        from opentabs_py.testing.failure_report import TITLE
 
         text = people.failure_report(shown=str(report.longrepr))
         report.sections.append((TITLE, text))
@@ -259,7 +259,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Annotate the failing lines on GitHub."""
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return
-    from opentabs_py.testing.report import annotation
+    from opentabs_py.testing.failure_report import annotation
 
     for outcome in ("failed", "error"):
         for report in terminalreporter.getreports(outcome):

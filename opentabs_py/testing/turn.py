@@ -18,11 +18,11 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
+from opentabs_py.testing.failure_report import failure_report
 from opentabs_py.testing.isolation import pages_of
 from opentabs_py.testing.marks import RunsOn
 from opentabs_py.testing.notes import RunListener
 from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
-from opentabs_py.testing.report import failure_report
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
@@ -149,7 +149,7 @@ class Turn:
         return found
 
     def failure_report(self, *, shown: str) -> str:
-        """Return the report of a failure; see `report.failure_report`."""
+        """Return the report of a failure; see `failure_report`."""
         self._thread.catch_up(self.context)
         running = self._thread.do(self._transcript.running)
         known = Counter(record.name for record in running)

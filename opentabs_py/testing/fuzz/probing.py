@@ -19,7 +19,7 @@ from opentabs_py.testing.fuzz.contract import (
     find_unexpected_end,
     origin_of,
 )
-from opentabs_py.testing.fuzz.watching import PageWatch
+from opentabs_py.testing.fuzz.page_watch import PageWatch
 from opentabs_py.testing.tabs import SyncTool
 from opentabs_py.testing.verdicts import CallSnapshot
 

@@ -5,7 +5,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches
-from opentabs_py.testing.report import annotation, failure_report
+from opentabs_py.testing.failure_report import annotation, failure_report
 from opentabs_py.testing.transcript import PluginLog, Transcript
 from opentabs_py.testing.verdicts import CallSnapshot
 
