@@ -20,7 +20,7 @@ _TAKES_VALUE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class ChosenTests:
     """The selected tests.
 
     Attributes:
@@ -59,7 +59,7 @@ class Chosen:
         return [path for path in self.paths if self.fuzzes or _has_python_tests(path)]
 
 
-def choose(arguments: Sequence[str]) -> Chosen:
+def choose(arguments: Sequence[str]) -> ChosenTests:
     """Parse the arguments of `opentabs test`; without a path, all tests of the plugin are selected.
 
     Raises:
@@ -77,7 +77,7 @@ def choose(arguments: Sequence[str]) -> Chosen:
     directory = find_plugin(first.absolute()) or (first if first.is_dir() else Path())
     everything = str(directory / "tests")
     paths = [everything if _file(path).samefile(directory) else path for path in chosen]
-    return Chosen(directory, paths or [everything], others)
+    return ChosenTests(directory, paths or [everything], others)
 
 
 def _file(path: str) -> Path:

@@ -18,7 +18,7 @@ from opentabs_py.core.runner.shard import parse_shard
 from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
-    from opentabs_py.cli.chosen_tests import Chosen
+    from opentabs_py.cli.chosen_tests import ChosenTests
     from opentabs_py.plugins.build import Builder
     from opentabs_py.plugins.source_watch import SourceChanges
 
@@ -175,7 +175,7 @@ def run_tests(
 class _Suite:
     """The selected tests of a plugin."""
 
-    chosen: "Chosen"
+    chosen: "ChosenTests"
 
     async def run(self) -> int:
         """Build the plugin and run its tests; return the exit code."""
@@ -298,7 +298,7 @@ def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> li
     return [str(node), *typescript, *options, "--test", *files]
 
 
-def to_fuzz(chosen: "Chosen", calls: int, *, seed: int | None, writes: bool) -> "Chosen":
+def to_fuzz(chosen: "ChosenTests", calls: int, *, seed: int | None, writes: bool) -> "ChosenTests":
     """Return what runs the checks of all tools instead of a plugin's tests."""
     if any(not Path(path).is_dir() for path in chosen.paths if path != chosen.everything):
         raise typer.BadParameter("--fuzz checks tools, not tests. Choose some with -k NAME.")

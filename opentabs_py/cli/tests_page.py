@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opentabs_py.cli.chosen_tests import Chosen
+    from opentabs_py.cli.chosen_tests import ChosenTests
     from opentabs_py.plugins.build import Builder
     from opentabs_py.plugins.source_watch import SourceChanges
     from opentabs_py.runner.runner import Runner
 
 
-async def show_tests(chosen: "Chosen", *, opens: bool) -> int:
+async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
     """Run the tests, and again whenever the user asks or a file changes, until cancelled.
 
     Args:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from opentabs_py.cli.chosen_tests import Chosen
+from opentabs_py.cli.chosen_tests import ChosenTests
 from opentabs_py.cli.run_tests import (
     FUZZ_CALLS,
     to_fuzz,
@@ -54,7 +54,7 @@ def test_the_command_makes_as_many_calls_as_the_function() -> None:
 
 
 def test_fuzzing_runs_where_the_tests_prepare_the_site(tmp_path: Path) -> None:
-    chosen = Chosen(tmp_path, [str(tmp_path / "tests")], ["-k", "x"])
+    chosen = ChosenTests(tmp_path, [str(tmp_path / "tests")], ["-k", "x"])
 
     without_tests = to_fuzz(chosen, 7, seed=None, writes=False)
     (tmp_path / "tests").mkdir()
@@ -68,7 +68,7 @@ def test_fuzzing_runs_where_the_tests_prepare_the_site(tmp_path: Path) -> None:
 
 
 def test_tools_are_fuzzed_and_not_tests(tmp_path: Path) -> None:
-    chosen = Chosen(tmp_path, [str(tmp_path / "tests" / "test_it.py")], [])
+    chosen = ChosenTests(tmp_path, [str(tmp_path / "tests" / "test_it.py")], [])
 
     with pytest.raises(typer.BadParameter, match="checks tools, not tests"):
         to_fuzz(chosen, 7, seed=None, writes=False)
