@@ -35,13 +35,11 @@ def opentabs_plugins(
     A plugin whose source is newer than its build is built first.
     """
     from opentabs_py.config.settings import load_settings
-    from opentabs_py.plugins.load import find_plugin
-    from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale
+    from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale, plugins_under_test
     from opentabs_py.testing.opening import failing_plainly
 
-    found = find_plugin(request.path.parent)
     settings = load_settings()
-    directories = [found] if found is not None else list(settings.plugins)
+    directories = plugins_under_test(request.path.parent, settings)
     has_other = settings.webmcp or settings.hands or request.getfixturevalue("opentabs_tools")
     if not directories and not has_other:
         pytest.fail(

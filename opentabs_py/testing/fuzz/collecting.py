@@ -13,8 +13,8 @@ from opentabs_py.calling.page_listing import listing_of
 from opentabs_py.calling.tool import Listing
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import OpenTabsError
-from opentabs_py.plugins.load import find_plugin, load_plugin
-from opentabs_py.testing.building import build_if_stale
+from opentabs_py.plugins.load import load_plugin
+from opentabs_py.testing.building import build_if_stale, plugins_under_test
 from opentabs_py.testing.fuzz.contract import origin_of
 from opentabs_py.testing.fuzz.errors import ContractError
 from opentabs_py.testing.tabs import SyncOpenTabs
@@ -73,8 +73,7 @@ class FuzzModule(pytest.Module):
         return module
 
     def _plugins(self) -> list[Path]:
-        found = find_plugin(self.path.parent)
-        directories = [Path(each) for each in load_settings().plugins] if found is None else [found]
+        directories = plugins_under_test(self.path.parent, load_settings())
         if not directories:
             raise self.CollectError(
                 f"There is no plugin to fuzz: {self.path.parent} is not inside one. Set plugins = "
