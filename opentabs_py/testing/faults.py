@@ -86,6 +86,20 @@ class FaultInjector:
             if epoch >= self._began:  # a late one belongs to the previous test
                 self._thread.do(self._note, number, direction, count)
 
+    def wrap_socket(self, socket: Socket) -> Socket:
+        """Wrap a socket so that faults on the hop `websocket` apply to it.
+
+        For this package's own use.
+        """
+        return FaultySocket(socket, partial(self._apply, "websocket"))
+
+    def wrap_streams(self, transport: Transport) -> Transport:
+        """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them.
+
+        For this package's own use.
+        """
+        return faulty_streams(transport, partial(self._apply, "mcp"))
+
     # --- the log ---
 
     @property
@@ -280,7 +294,7 @@ class FaultInjector:
             )
         return log.planted[rule.number].again()
 
-    # The methods below use state that belongs to the server's thread, and run in that thread.
+    # The methods below use state that belongs to the server's thread, and run there.
 
     def _forget(self, seed: int) -> None:
         self.seed = seed
@@ -331,25 +345,12 @@ class FaultInjector:
         await bridge.wait_connected()
 
     def _apply(self, hop: Hop, direction: Direction, text: str) -> list[fault_injection.Piece]:
-        # Runs in the server's thread.
         found = _METHOD.search(text[:400])
         unnamed = CHUNK if text.startswith("~") else RESPONSE
         kind = unnamed if found is None else found[1]
         return self._lines[hop, direction].apply(hop, direction, kind, text)
 
-    def wrap_socket(self, socket: Socket) -> Socket:
-        """Wrap a socket so that faults on the hop `websocket` apply to it.
-
-        For this package's own use.
-        """
-        return FaultySocket(socket, partial(self._apply, "websocket"))
-
-    def wrap_streams(self, transport: Transport) -> Transport:
-        """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them.
-
-        For this package's own use.
-        """
-        return faulty_streams(transport, partial(self._apply, "mcp"))
+    # The methods below run in the thread of the test.
 
     def _update_browser(self) -> None:
         self._version += 1
