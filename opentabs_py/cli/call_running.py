@@ -147,7 +147,11 @@ def _plugins(
         settings = gather_settings()
         return settings.plugins, settings.plugin_folders
     here = Path()
-    return ([here] if (here / PACKAGE).is_file() and _is_plugin(here) else []), []
+    if not (here / PACKAGE).is_file():
+        return [], []
+    from opentabs_py.plugins.load import is_plugin
+
+    return ([here] if is_plugin(here) else []), []
 
 
 def _is_configured_here() -> bool:
@@ -158,12 +162,6 @@ def _is_configured_here() -> bool:
         return "tool.opentabs" in Path("pyproject.toml").read_text("utf-8", "replace")
     except OSError:
         return False
-
-
-def _is_plugin(directory: Path) -> bool:
-    from opentabs_py.plugins.load import is_plugin
-
-    return is_plugin(directory)
 
 
 def _seconds(name: str, text: str | None) -> float | None:

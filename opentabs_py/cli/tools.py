@@ -68,12 +68,9 @@ def tools(
     Without --plugin, --plugins, --tools and --set, lists those of the running server, if there is
     one (`opentabs start`) and the current directory is not a plugin.
     """
-    from rich.table import Table
-
     from opentabs_py.cli.costs import write_costs
     from opentabs_py.cli.plugin_warnings import print_skipped
-    from opentabs_py.cli.terminal import err, out, write_json
-    from opentabs_py.core.page_arguments import TAB_ID
+    from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.plugins.folders import load_configured
     from opentabs_py.plugins.load import is_plugin, refuse_unknown_plugins
 
@@ -99,23 +96,31 @@ def tools(
     elif json_:
         write_json([row.document() for row in rows])
     elif rows:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for column in ("tool", "arguments", "what it does"):
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            each = row.listing
-            schema = each.input_schema
-            required = schema.get("required", [])
-            names = [name for name in schema.get("properties", {}) if name != TAB_ID]
-            arguments = ", ".join(name if name in required else f"{name}?" for name in names)
-            what = each.summary or each.description.partition("\n")[0]
-            table.add_row(f"[cyan]{each.name}[/]", escape(arguments), escape(what))
-        out.print(table)
+        _print([row.listing for row in rows])
     elif search is not None:
         err.print("No tool matches. Try other words, or leave out --search.")
     else:
         err.print("No tools. Pass the directory of a built plugin: opentabs tools --plugin DIR")
     raise typer.Exit(CHAIN_FAILED if is_broken else 0)
+
+
+def _print(listings: "Sequence[Listing]") -> None:
+    from rich.table import Table
+
+    from opentabs_py.cli.terminal import out
+    from opentabs_py.core.page_arguments import TAB_ID
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("tool", "arguments", "what it does"):
+        table.add_column(column, overflow="fold")
+    for each in listings:
+        schema = each.input_schema
+        required = schema.get("required", [])
+        names = [name for name in schema.get("properties", {}) if name != TAB_ID]
+        arguments = ", ".join(name if name in required else f"{name}?" for name in names)
+        what = each.summary or each.description.partition("\n")[0]
+        table.add_row(f"[cyan]{each.name}[/]", escape(arguments), escape(what))
+    out.print(table)
 
 
 def _refuse_namesakes(rows: Sequence[_Row]) -> None:

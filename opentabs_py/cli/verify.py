@@ -1,7 +1,8 @@
 """`opentabs verify`: make recorded calls again, and say how the site has changed."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -178,7 +179,7 @@ async def _verify(
             verdicts: list[RecordingVerdict] = []
             for file, recorded in recordings.items():
                 bar.update(task, description=f"Calling the tools of {Path(file).name}")
-                advance: Callable[[], object] = lambda: bar.advance(task)  # noqa: E731
+                advance = partial(bar.advance, task)
                 live = await run_again(tabs, recorded, site=site, writes=writes, on_call=advance)
                 others = [
                     each
