@@ -85,7 +85,7 @@ class Chain:
     @property
     def is_usable(self) -> bool:
         """Whether another test can use it: the browser was not closed and did not die."""
-        return self._opened and not self.isolation.is_spoilt and self._is_connected()
+        return self._opened and not self.isolation.is_dirty and self._is_connected()
 
     def open(
         self,

@@ -16,7 +16,7 @@ from opentabs_py.core.origins import origin_of
 
 BLANK = "about:blank"
 # Methods of a context and of its clock whose effects on all pages cannot be undone.
-_SPOILING = (
+_IRREVERSIBLE = (
     "add_init_script",
     "expose_binding",
     "expose_function",
@@ -57,7 +57,7 @@ class Isolation:
         is_watched: There is a window, in which the user may grant permissions.
 
     Attributes:
-        is_spoilt: Whether the browser cannot be reused, because something cannot be undone.
+        is_dirty: Whether the browser cannot be reused, because something cannot be undone.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Isolation:
         keeps_storage: bool,
         is_watched: bool,
     ) -> None:
-        self.is_spoilt = False
+        self.is_dirty = False
         self._is_watched = is_watched
         self._is_permitting = False
         self._is_signed_in = False
@@ -82,9 +82,9 @@ class Isolation:
         for page in context.pages:
             self._watch(page)
         self._note_listeners()
-        for target, names in ((context, _SPOILING), (context.clock, _CLOCK)):
+        for target, names in ((context, _IRREVERSIBLE), (context.clock, _CLOCK)):
             for name in names:
-                self._note(target, name, "is_spoilt")
+                self._note(target, name, "is_dirty")
         for name in _PERMITTING:
             self._note(context, name, "_is_permitting")
         self._note(context, "set_storage_state", "_is_signed_in")
@@ -112,7 +112,7 @@ class Isolation:
                 for origin in self._origins:
                     _clear_storage(cdp, origin)
         except Error:
-            self.is_spoilt = True  # the browser is gone, or hangs
+            self.is_dirty = True  # the browser is gone, or hangs
         self._origins.clear()
 
     def _home_page(self) -> tuple[Page, CDPSession]:

@@ -61,7 +61,7 @@ class SiteReplay:
 
     Attributes:
         answered: The requests that the recording has answered.
-        broken: Why recorded answers could not be given.
+        broken: Why recorded answers could not be sent.
     """
 
     def __init__(
@@ -132,7 +132,7 @@ class SiteReplay:
         exchange = self.replay.answer(sent, is_needed=not (self._open_for_new or is_icon))
         if exchange is not None:
             self.answered.add(request)
-            self._give(route, exchange)
+            self._fulfill(route, exchange)
         elif self._open_for_new:
             route.continue_()
         elif is_icon:
@@ -140,7 +140,7 @@ class SiteReplay:
         else:
             route.abort("blockedbyclient")
 
-    def _give(self, route: Route, exchange: Exchange) -> None:
+    def _fulfill(self, route: Route, exchange: Exchange) -> None:
         to = redirect(exchange)
         if to is not None and route.request.is_navigation_request():
             # Chromium would follow a redirect itself, without asking for its answer here.
@@ -189,7 +189,7 @@ class SiteReplay:
     def _piece(self, exchange: Exchange, events: Sequence[Event], sent: int) -> bytes:
         """Return the next messages of an event stream.
 
-        Playwright gives an answer as a whole. So the stream ends after each message, and says when
+        Playwright sends an answer as a whole. So the stream ends after each message, and says when
         the browser should ask for the next one.
         """
         until = sent + 1

@@ -109,7 +109,7 @@ class Turn:
         """
         chain = self._chain
         self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.go)
-        self._thread.do(self._attend)
+        self._thread.do(self._prepare_server)
         chain.faults.begin(self._faults_seed)
         self._endings.append(chain.clear_faults)
         self._listen()
@@ -138,7 +138,7 @@ class Turn:
 
     def complaints(self, *, allow_breaches: bool) -> list[str]:
         """Return the reasons why this passing test must fail; see `breaches`."""
-        self._hear_pages()
+        self._drain_consoles()
         found: list[str] = [] if self._recording is None else self._recording.complaints()
         calls = [CallSnapshot.of(call.running) for call in self._transcript.calls]
         breaches = find_breaches(calls, self._transcript.page_warnings)
@@ -164,7 +164,7 @@ class Turn:
         complaints = [] if self._recording is None else self._recording.complaints()
         return "\n\n".join([text, *(each for each in complaints if each not in shown)])
 
-    def _hear_pages(self) -> None:
+    def _drain_consoles(self) -> None:
         """Receive what the pages of calls have written to their consoles, such as late reports."""
         if self._transcript.calls:
             for page in self._recorded.pages:
@@ -228,11 +228,11 @@ class Turn:
             self._recorder.on_will_close_browser_context(self._recorded)
 
     def _wait_until_pages_are_gone(self) -> None:
-        if not self._chain.isolation.is_spoilt:
+        if not self._chain.isolation.is_dirty:
             with suppress(TimeoutError):
                 self._thread.run(self._pages_gone, within=PAGES_GONE_WITHIN)
 
-    def _attend(self) -> None:
+    def _prepare_server(self) -> None:
         """Prepare the server for this test and record what it does; runs in its thread."""
         session = self._chain.session
         session.registry.limits = self._limits

@@ -30,12 +30,12 @@ __tracebackhide__ = True  # pytest then shows the line of the test, and none of 
 
 CALLS: Final = 100
 WITHIN: Final = 5.0  # s; as long as expect(call) waits
-STOPS_WITHIN: Final = 1.0  # s; a tool that hears the signal stops within milliseconds
+STOPS_WITHIN: Final = 1.0  # s; a tool that listens to the signal stops within milliseconds
 _SHRINK_WITHIN: Final = 20.0  # s; a call that hangs takes as long as it may, at each attempt
 _QUICK: Final = 0.1  # s; each call of a quicker tool is followed by one that must still succeed
 _CALLS_A_CANCEL: Final = 10  # of 10 inputs that were called, one call is cancelled
 _CANCELS: Final = 5  # at least; the moment matters more than the input
-_LOUD: Final = frozenset({"end", "page", "cancel", "other"})  # after these, a page is loaded again
+_RELOAD_AFTER: Final = frozenset({"end", "page", "cancel", "other"})  # the page may be broken
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class _Contract:
                 if found is not None and monotonic() > deadline:
                     return
                 breach = check(given_input)
-                if breach is not None and breach.kind in _LOUD:
+                if breach is not None and breach.kind in _RELOAD_AFTER:
                     self._probe.recover()
             if breach is None or (found is not None and not breach.is_like(found.breach)):
                 return

@@ -138,7 +138,7 @@ class Probe:
         neighbour = self._wait(beside)
         if has_succeeded and (changed := find_unexpected_end(neighbour)) is not None:
             return Breach("other", f"was cancelled, and the same call beside it {changed}")
-        return self._find_deaf(moment)
+        return self._find_not_stopped(moment)
 
     def recover(self) -> None:
         """Load the pages again, because a call may have broken them."""
@@ -174,7 +174,7 @@ class Probe:
             return Breach("fetch", f"fetched {foreign}, which is none of its plugin's sites")
         return None
 
-    def _find_deaf(self, moment: float) -> Breach | None:
+    def _find_not_stopped(self, moment: float) -> Breach | None:
         """Return a breach if the tool did not stop when it was cancelled."""
         while self._pages.is_stopping:
             taken = self._pages.stopping_time()

@@ -15,7 +15,7 @@ def key_of(value: Any) -> str:
 
 
 def unique_key(value: Any) -> str:
-    """Return a string that is equal for values that JSON Schema's `uniqueItems` takes for equal."""
+    """Return a string that is equal for values that JSON Schema's `uniqueItems` considers equal."""
     return key_of(_with_plain_numbers(value))
 
 
