@@ -28,7 +28,7 @@ const HERE = fileURLToPath(new URL(".", import.meta.url));
 const TOOLS = resolve(HERE, "..");
 const SDK = resolve(TOOLS, "sdk");
 /** A placeholder of the same length for the adapter's own hash, until that is known. */
-export const HASH_PLACEHOLDER = "opentabs:adapter-hash".padEnd(64, "-");
+const HASH_PLACEHOLDER = "opentabs:adapter-hash".padEnd(64, "-");
 /** The advice for the author of a module without a plugin. */
 export const EXPORT = "write export default new MyPlugin(), a class that extends OpenTabsPlugin";
 const ADAPTER_FILE = "adapter.iife.js";
