@@ -142,7 +142,7 @@ check-types: setup  ## Check types of Python with mypy and pyright
 	@$(BIN)/pyright
 
 .PHONY: check-layers
-check-layers: setup  ## Check that imports point downwards
+check-layers: setup  ## Check that imports point downwards, and never in a circle
 	$(call step,'Layers')
 	@$(BIN)/lint-imports
 

@@ -248,6 +248,7 @@ class _Suite:
     async def _test(self) -> int:
         """Run the tests; return the exit code."""
         from opentabs_py.cli.terminal import err
+        from opentabs_py.cli.test_programs import check_pytest, node_command
         from opentabs_py.runner.process import run_program
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
@@ -268,34 +269,6 @@ class _Suite:
             err.print(f"There are no tests in {', '.join(self.chosen.paths)}.", soft_wrap=True)
             return NO_TESTS
         return TOOL_FAILED if failed else code
-
-
-def check_pytest() -> None:
-    """Raise if the tests in the browser cannot run.
-
-    Raises:
-        BuildError: There is no pytest.
-    """
-    if find_spec("pytest") is None:
-        raise BuildError(
-            "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
-        )
-
-
-def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> list[str]:
-    """Return the command that runs tests in Node, after installing what TypeScript needs.
-
-    Raises:
-        BuildError: There is no Node, or npm could not install the rest.
-    """
-    from opentabs_py.cli.build import show_toolchain
-    from opentabs_py.plugins.toolchain import find_node
-
-    node, _ = find_node()
-    typescript: list[str] = []
-    if any(file.endswith(".ts") for file in files):
-        typescript = show_toolchain(quiet=quiet).typescript_options
-    return [str(node), *typescript, *options, "--test", *files]
 
 
 def to_fuzz(chosen: "ChosenTests", calls: int, *, seed: int | None, writes: bool) -> "ChosenTests":
