@@ -86,7 +86,8 @@ globalThis.own = (victim) => {
   }
   victim.Error.prepareStackTrace = (_error, sites) => {
     for (const site of sites) {
-      note(`site ${typeof site.getFunction()} ${typeof site.getThis()}`);
+      const [name] = site.getFileName().split("/").slice(-1);
+      note(`site ${name} ${typeof site.getFunction()} ${typeof site.getThis()}`);
     }
     return "";
   };
