@@ -171,6 +171,7 @@ async def test_document_open_neither_cuts_the_channel_nor_opens_it(
     assert await tab.call("echo", {"value": 1}) == {"value": 1}
     assert logged == ["still heard"]
     seen = json.loads(await tab.page.evaluate("JSON.stringify(seen)"))
+    assert seen, "the page spies on nothing, so this proves nothing"
     assert [text for text in seen if re.search("[0-9a-f]{32}", text)] == []
 
 
