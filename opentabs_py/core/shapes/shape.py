@@ -161,7 +161,7 @@ def _shape(samples: Sequence[Any], depth: int) -> Shape:
             case kind:
                 if kind == "string" and (found := format_of(sample)) is not None:
                     formats[found] += 1
-                fractions += kind == "number" and not float(sample).is_integer()
+                fractions += isinstance(sample, float) and not sample.is_integer()
                 too_long = kind == "string" and len(sample) > LONGEST_VALUE
                 scalars.append(None if too_long else {sample: 1})
     return Shape(

@@ -60,6 +60,11 @@ def test_fractions_are_counted() -> None:
     assert shape_of(1, 2.0, 2.5, 3.5, 3).fractions == 2
 
 
+def test_an_integer_may_be_larger_than_any_float() -> None:
+    modulus = 10**617
+    assert shape_of(modulus, 1).kinds == {"number": 2}
+
+
 def test_values_are_counted() -> None:
     assert shape_of("a", "b", "a", None).values == {"a": 2, "b": 1}
 
