@@ -140,6 +140,7 @@ def answer(name: str, variables: Mapping[str, Any]) -> Mapping[str, Any]:
 # --- every kind of API ---
 
 ZOO = [{"id": number, "name": f"animal {number}", "legs": number % 5} for number in range(1, 8)]
+ZOO_TYPE = "application/vnd.zoo+json"
 ZOO_SCRIPT = """
 async () => {
   const ask = async (url, options) => {
@@ -147,11 +148,11 @@ async () => {
     return [answer.status, await answer.text()];
   };
   const { token } = JSON.parse((await ask("/api/session"))[1]);
-  const headers = { "x-auth": token };
+  const headers = { "x-auth": token, accept: "application/vnd.zoo+json" };
   const get = (url) => ask(url, { headers });
   const send = (method, url, value) => ask(url, {
     method,
-    headers: { ...headers, "content-type": "application/json" },
+    headers: { ...headers, "content-type": "application/vnd.zoo+json" },
     body: value && JSON.stringify(value),
   });
   await get("/api/me");
@@ -200,10 +201,14 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
 
         return check
 
-    async def me(_request: Request) -> Response:
+    async def me(request: Request) -> Response:
+        if request.headers["accept"] != ZOO_TYPE:
+            return HTMLResponse("<h1>A keeper</h1>")
         return JSONResponse({"login": "keeper", "role": "admin"})
 
     async def animals(request: Request) -> Response:
+        if request.method == "POST" and request.headers["content-type"] != ZOO_TYPE:
+            return JSONResponse({"error": "What is this?"}, status_code=415)
         if request.method == "POST":
             return JSONResponse({"id": 8, **await request.json()}, status_code=201)
         page, size = (int(request.query_params[name]) for name in ("page", "per_page"))

@@ -132,6 +132,7 @@ def _request(auth: Auth, *, with_links: bool, has_unread: bool) -> str:
         "BOOLEAN": "⟦: Promise<boolean>⟧" if is_async else "⟦: boolean⟧",
         "COOKIES": _COOKIES.replace("ORIGINS", literal([*auth.without_cookies]))
         if auth.without_cookies else "",
+        "JSON_TYPE": literal(auth.json_type),
         "WITH_LINK": _WITH_LINK if with_links else "",
         "LINK_OPTION": _LINK_OPTION if with_links else "",
         "LINK_NAME": ", withLink" if with_links else "",
@@ -205,7 +206,7 @@ export async function request⟦<T>⟧(
   if (form !== undefined) {
     init.body = new URLSearchParams(buildQueryString(form));
   } else if (body !== undefined) {
-    init.headers = { ...headers, "content-type": "application/json" };
+    init.headers = { ...headers, "content-type": JSON_TYPE };
     init.body = JSON.stringify(body);
   }
 COOKIESWITH_LINKUNREAD_CASE  return (await fetchJSON(url, init))⟦ as T⟧;

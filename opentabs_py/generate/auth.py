@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
@@ -23,11 +24,13 @@ _OF_BROWSER: Final = re.compile(
     r"|upgrade-insecure-requests|user-agent|:.*|x-request-id|x-correlation-id|traceparent"
     r"|tracestate|baggage|sentry-trace|x-b3-.*"
 )
+_ANYTHING: Final = "*/*"  # what the browser accepts if the page does not say
 _SECRET: Final = re.compile(r".*(auth|token|csrf|xsrf|api-?key|session|secret|jwt|sign).*")
 _SELF: Final = (
     re.compile(r"me|self|whoami|viewer|current[_-]?user|userinfo|identity"),
     re.compile(r"profile|session|account|user"),
 )
+_JSON: Final = "application/json"
 _LOGOUT: Final = re.compile(r"(log|sign)[-_]?(out|off)", re.IGNORECASE)
 _IN_SCRIPT: Final = re.compile(r"""["']?([\w$.-]{2,60})["']?\s*[:=]\s*["']$""")
 _SHORTEST: Final = 6  # characters; a shorter value is found by chance
@@ -66,6 +69,7 @@ class Auth:
         me: The URL of what it returns about the user, if it does.
         logout: Whether a page has a link or a form to sign out.
         without_cookies: The origins of other hosts that may not be sent cookies.
+        json_type: The media type with which pages send JSON.
     """
 
     cookies: Sequence[str] = ()
@@ -73,6 +77,7 @@ class Auth:
     me: str = ""
     logout: bool = False
     without_cookies: Sequence[str] = ()
+    json_type: str = _JSON
 
     @property
     def secrets(self) -> Sequence[Header]:
@@ -145,7 +150,9 @@ def find_auth(
             continue
         for given, value in sample.request.headers:
             name = given.lower()
-            if name not in headers and not _OF_BROWSER.fullmatch(name):
+            if name == "accept" and value != _ANYTHING:
+                headers.setdefault(name, Header(name, "constant", value=value))
+            elif name not in headers and not _OF_BROWSER.fullmatch(name):
                 headers[name] = _header(name, value, secrets, replaced)
     sent = {each for sample in samples for each in _sent_cookies(sample.request.headers)}
     return Auth(
@@ -154,7 +161,18 @@ def find_auth(
         _about_self(samples),
         secrets.has_logout,
         _without_cookies(samples),
+        _json_type(samples),
     )
+
+
+def _json_type(samples: Sequence[Sample]) -> str:
+    """Return the media type with which pages send JSON; JSON:API, for example, has its own."""
+    sent = Counter(
+        each.request.mime or "text/plain"  # as the browser sends a string
+        for each in samples
+        if each.request.body and each.style != "page" and not (each.is_form or each.has_other_body)
+    )
+    return next((mime for mime, _ in sent.most_common(1)), _JSON)
 
 
 def _without_cookies(samples: Sequence[Sample]) -> Sequence[str]:

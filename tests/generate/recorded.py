@@ -31,7 +31,8 @@ def ask(
     given = dict(sent or {})
     content = b""
     if body is not None:
-        content, given["content-type"] = json.dumps(body).encode(), JSON
+        content = json.dumps(body).encode()
+        given.setdefault("content-type", JSON)
     elif form is not None:
         content, given["content-type"] = urlencode(form, doseq=True).encode(), FORM
     received = {"content-type": "text/html" if is_page else JSON, **(headers or {})}

@@ -146,3 +146,20 @@ def test_cookies_are_sent_only_to_other_hosts_that_allow_them() -> None:
 def test_a_site_without_other_hosts_is_sent_cookies() -> None:
     site = site_of(ask("GET /reviews", [{"n": 1}]))
     assert "credentials" not in api_source(site.tools, site.auth, "js")
+
+
+@pytest.mark.parametrize("mime", ["application/json", "application/vnd.api+json", "text/plain"])
+def test_json_is_asked_for_and_sent_as_the_pages_do_it(mime: str) -> None:
+    sent = {"accept": mime, "content-type": mime}
+    site = site_of(
+        ask("POST /api/items", {"id": 1}, body={"n": 1}, sent=sent),
+        ask("POST /api/login", {"id": 1}, form={"n": 1}, sent={"accept": "*/*"}),
+    )
+    source = api_source(site.tools, site.auth, "js")
+    assert f'init.headers = {{ ...headers, "content-type": "{mime}" }};' in source
+    assert f'    "accept": "{mime}",' in source
+
+
+def test_what_a_browser_accepts_by_itself_is_not_repeated() -> None:
+    site = site_of(ask("GET /api/items", [{"n": 1}], sent={"accept": "*/*"}))
+    assert "accept" not in api_source(site.tools, site.auth, "js")
