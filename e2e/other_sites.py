@@ -320,6 +320,7 @@ class Helpdesk:
                 Route("/tickets", self.list),
                 Route("/tickets", self.create, methods=["POST"]),
                 Route("/tickets/new", self.form),
+                Route("/tickets/close", self.close, methods=["POST"]),
                 Route("/tickets/{id:int}", self.show),
                 Route("/tickets/{id:int}/comments", self.comment, methods=["POST"]),
             ]
@@ -341,6 +342,9 @@ class Helpdesk:
         rows = "".join(
             f'<tr data-id="{each["id"]}"><td>{each["id"]}<td><a href="/tickets/{each["id"]}">'
             f"{str(each['subject']).replace('&', '&amp;')}</a><td>{each['status']}"
+            f'<td><form action="/tickets/close" method="post">{self._token()}'
+            f'<input type="hidden" name="ticket" value="{each["id"]}">'
+            f'<button aria-label="Close {each["id"]}">Close</button></form>'
             for each in found[start : start + PER_PAGE]
         )
         keep = f"&status={status}" if status else ""
@@ -386,6 +390,13 @@ class Helpdesk:
             f'<form action="/tickets/{number}/comments" method="post">{self._token()}'
             '<textarea name="text" required></textarea><button>Send</button></form>',
         )
+
+    async def close(self, request: Request) -> Response:
+        fields = await self._fields(request)
+        if fields is None:
+            return self._page("Not closed", '<p class="error">The form has expired.</p>', 422)
+        found = next(each for each in self.tickets if str(each["id"]) == fields["ticket"])
+        return self._page(f"Ticket {found['id']}", '<p class="flash">Closed</p>')
 
     async def comment(self, request: Request) -> Response:
         if await self._fields(request) is None:

@@ -46,6 +46,9 @@ async def use(page, opentabs):
         await (await navigation.value).body()  # before the page goes away
 
     await click("Tickets")
+    async with page.expect_navigation():
+        await page.get_by_label("Close 101").click()
+    await click("Tickets")
     await click("Next")
     await click("Next")
     await page.select_option("select", "waiting")
@@ -153,8 +156,8 @@ EXPECTED = {
         *("delete_animal", "feed_animal", "pet_animal", "zoo_list_gates", "zoo_close", "get_gate"),
     ],
     "helpdesk": [
-        *("list_tickets", "list_tickets", "get_ticket", "get_ticket", "get_ticket"),
-        *("create_comment", "create_ticket"),
+        *("list_tickets", "list_tickets", "close_ticket", "get_ticket", "get_ticket"),
+        *("get_ticket", "create_comment", "create_ticket"),
     ],
 }
 
@@ -231,6 +234,7 @@ def test_a_recording_is_analyzed_for_programs(recorded: dict[str, Path], tmp_pat
     assert document["auth"]["cookies"] == ["helpdesk"]
     assert [(each["name"], each["reads"]) for each in document["tools"]] == [
         ("list_tickets", True),
+        ("close_ticket", False),
         ("get_ticket", True),
         ("create_comment", False),
         ("create_ticket", False),

@@ -1,9 +1,9 @@
 """The forms of a page: what one fills in, and what the page fills in itself."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from opentabs_py.core.origins import follow
@@ -38,6 +38,11 @@ class FormField:
         """Whether its value is another one each time the page is opened."""
         return self.kind == "hidden" and _TOKEN.fullmatch(self.name.lower()) is not None
 
+    @property
+    def is_fixed(self) -> bool:
+        """Whether its value is the page's, and the same each time the page is opened."""
+        return self.kind == "hidden" and not self.is_token
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -56,6 +61,10 @@ class Form:
     method: str
     fields: Sequence[FormField]
     is_multipart: bool = False
+
+    def is_of(self, sent: Mapping[str, Any]) -> bool:
+        """Return whether the form was sent, by the values that its page fills in."""
+        return all(sent.get(each.name) == each.value for each in self.fields if each.is_fixed)
 
     def field(self, name: str) -> FormField | None:
         """Return the field of a name; None if there is none, as for a button."""

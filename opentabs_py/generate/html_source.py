@@ -179,9 +179,10 @@ export async function sendForm(
 )⟦: Promise<Document>⟧ {
   const page = await openPage(path, { signal });
   const base = new URL(path, location.href);
-  const form = [...page.forms].find(
+  const forms = [...page.forms].filter(
     (each) => new URL(each.getAttribute("action") ?? "", base).pathname === action,
   );
+  const form = forms.find((each) => isMeant(each, values)) ?? forms[0];
   if (form === undefined) {
     throw ToolError.notFound(`The page ${path} has no form for ${action} any more.`);
   }
@@ -191,6 +192,12 @@ export async function sendForm(
     if (value !== undefined) sent.set(name, String(value));
   }
   return load("POST", action, sent, signal);
+}
+
+/** Whether a form is the one of the entry that is meant: each entry of a list may have one. */
+function isMeant(form⟦: HTMLFormElement⟧, values⟦: Record<string, unknown>⟧)⟦: boolean⟧ {
+  const hidden = [...form.querySelectorAll⟦<HTMLInputElement>⟧('input[type="hidden" i]')];
+  return hidden.every(({ name, value }) => !(name in values) || value === String(values[name]));
 }
 
 /** The heading of a page, or else its title. */

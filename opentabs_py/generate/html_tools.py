@@ -211,16 +211,25 @@ def _sender(
     if not samples:
         return None
     path = "/" + "/".join(samples[0].path)
-    form = next((each for each in forms if (each.action, each.method) == (path, "POST")), None)
+    alike = [each for each in forms if (each.action, each.method) == (path, "POST")]
+    form = next((each for each in alike if each.is_of(samples[0].payload or {})), None)
+    form = form or next(iter(alike), None)
     if form is None or form.is_multipart or any(each.kind in _SKIPPED for each in form.fields):
         return None
     inputs = Inputs(
         [each for each in inputs_of(operation, flows, None, replaced).arguments
          if each.place in ("path", "query")]
     )  # fmt: skip
+    beside = [each for each in alike if each.page == form.page]
     for given in form.fields:
-        if given.kind != "hidden":
-            inputs.arguments.append(_field_input(given, samples, inputs.taken))
+        # Which entry of a list is meant, where each has the same form.
+        names_entry = given.is_fixed and any(
+            (other := each.field(given.name)) is not None and other.value != given.value
+            for each in beside
+        )
+        if given.kind != "hidden" or names_entry:
+            known = replace(given, is_required=True) if names_entry else given
+            inputs.arguments.append(_field_input(known, samples, inputs.taken))
     fixed = {
         name: str(value)
         for name, value in (samples[0].payload or {}).items()
@@ -237,7 +246,8 @@ def _sender(
 def _field_input(given: FormField, samples: Sequence[Sample], taken: Collection[str]) -> Input:
     values = [each.payload[given.name] for each in samples
               if each.payload is not None and given.name in each.payload]  # fmt: skip
-    is_number = given.kind in ("number", "range") and all(str(each).isdecimal() for each in values)
+    may_be_number = given.kind in ("number", "range", "hidden")
+    is_number = may_be_number and all(str(each).isdecimal() for each in values)
     choices = given.choices or ([given.value or "on"] if given.kind == "checkbox" else ())
     name = given.name if is_identifier(given.name) else camel(*words_of(given.name))
     return Input(

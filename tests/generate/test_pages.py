@@ -121,6 +121,21 @@ def test_a_form_is_a_tool_with_its_fields() -> None:
     assert [call.value for call in calls_of(tool)] == [{"title": "Tea", "notice": "Saved"}]
 
 
+def test_which_entry_is_meant_is_an_argument_where_each_has_the_same_form() -> None:
+    form = (
+        "<form action=/books/lend method=POST><input type=hidden name=csrf_token value=t{0}>"
+        "<input type=hidden name=from value=list><input type=hidden name=book value={0}></form>"
+    )
+    sent = {"csrf_token": "t8", "from": "list", "book": "8"}
+    tools = tools_of(
+        ask("GET /books", CARDS + form.format(7) + form.format(8)),
+        ask("POST /books/lend", ITEM, form=sent),
+    )
+    tool = tools["lend_book"]
+    assert [(each.name, each.is_required) for each in tool.inputs.arguments] == [("book", True)]
+    assert [call.arguments for call in calls_of(tool)] == [{"book": 8}]
+
+
 def test_the_token_of_a_form_is_not_compared_in_replays() -> None:
     site = site_of(ask("GET /books/new", FORM), ask("POST /books", ITEM, form=SENT))
     files = write_plugin(site, "books", "ts").files
