@@ -9,7 +9,7 @@ from opentabs_py.core.recording.replay import redirect
 from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.forms import Form, FormField, forms_of
-from opentabs_py.generate.inputs import Input, Inputs, inputs_of
+from opentabs_py.generate.inputs import Input, Inputs, inputs_of, is_integer
 from opentabs_py.generate.listings import PageListing, details, find_listing, heading
 from opentabs_py.generate.markup import Element, parse
 from opentabs_py.generate.names import (
@@ -247,7 +247,7 @@ def _field_input(given: FormField, samples: Sequence[Sample], taken: Collection[
     values = [each.payload[given.name] for each in samples
               if each.payload is not None and given.name in each.payload]  # fmt: skip
     may_be_number = given.kind in ("number", "range", "hidden")
-    is_number = may_be_number and all(str(each).isdecimal() for each in values)
+    is_number = may_be_number and all(is_integer(each) for each in values)
     choices = given.choices or ([given.value or "on"] if given.kind == "checkbox" else ())
     name = given.name if is_identifier(given.name) else camel(*words_of(given.name))
     return Input(

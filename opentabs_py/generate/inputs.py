@@ -229,9 +229,9 @@ def _typed(argument: Input, value: Any) -> Any:
     if "array" in kinds:
         items = argument.shape.items
         is_number = items is not None and "number" in items.kinds
-        return [int(each) if is_number and _is_integer(each) else each for each in _as_list(value)]
+        return [int(each) if is_number and is_integer(each) else each for each in _as_list(value)]
     if "string" not in kinds:
-        if "number" in kinds and _is_integer(value):
+        if "number" in kinds and is_integer(value):
             return int(value)
         if "boolean" in kinds and value in ("true", "false"):
             return value == "true"
@@ -246,7 +246,8 @@ def _is_typed(argument: Input, value: Any) -> bool:
     return not any(isinstance(each, str) for each in _as_list(value))
 
 
-def _is_integer(value: Any) -> bool:
+def is_integer(value: Any) -> bool:
+    """Return whether a value is a string that an integer is written as, without a zero before."""
     return isinstance(value, str) and _INTEGER.fullmatch(value) is not None
 
 

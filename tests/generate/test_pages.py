@@ -136,6 +136,16 @@ def test_which_entry_is_meant_is_an_argument_where_each_has_the_same_form() -> N
     assert [call.arguments for call in calls_of(tool)] == [{"book": 8}]
 
 
+def test_an_entry_that_is_named_by_digits_with_a_zero_before_is_no_number() -> None:
+    form = "<form action=/lend method=POST><input type=hidden name=book value={0}></form>"
+    tools = tools_of(
+        ask("GET /books", CARDS + form.format("007") + form.format("008")),
+        ask("POST /lend", ITEM, form={"book": "008"}),
+    )
+    [book] = next(tool for tool in tools.values() if not tool.is_read).inputs.arguments
+    assert book.shape.kinds == {"string": 1}
+
+
 def test_the_token_of_a_form_is_not_compared_in_replays() -> None:
     site = site_of(ask("GET /books/new", FORM), ask("POST /books", ITEM, form=SENT))
     files = write_plugin(site, "books", "ts").files
