@@ -161,9 +161,9 @@ def _shape(samples: Sequence[Any], depth: int) -> Shape:
             case kind:
                 if kind == "string" and (found := format_of(sample)) is not None:
                     formats[found] += 1
-                fractions += isinstance(sample, float) and not sample.is_integer()
                 too_long = kind == "string" and len(sample) > LONGEST_VALUE
                 scalars.append(None if too_long else {sample: 1})
+                fractions += isinstance(sample, float) and not sample.is_integer()
     return Shape(
         kinds=kinds,
         fractions=fractions,
