@@ -84,7 +84,8 @@ class Sample:
     @property
     def has_other_body(self) -> bool:
         """Whether the request sends something that is neither JSON nor a URL-encoded form."""
-        return bool(self.request.body) and self.payload is None and not self.other
+        is_known = self.envelope is not None or self.payload is not None or bool(self.other)
+        return bool(self.request.body) and not is_known
 
     @property
     def is_read(self) -> bool:

@@ -139,6 +139,12 @@ def test_a_request_whose_body_a_tool_cannot_send_is_left_out(mime: str, body: by
         tools_of(items, upload, chosen=("POST /api/items",))
 
 
+@pytest.mark.parametrize("more", [{}, {"variables": None}])
+def test_a_graphql_query_without_variables_is_a_tool(more: dict[str, None]) -> None:
+    body = {"query": "query Rooms { rooms { id } }", **more}
+    assert [*tools_of(ask("POST /graphql", {"data": {"rooms": []}}, body=body))] == ["list_rooms"]
+
+
 def test_a_request_that_fails_is_a_call_with_the_code_of_its_status() -> None:
     [tool] = tools_of(
         ask("GET /api/items/7", ITEM), ask("GET /api/items/8", {"error": "no"}, status=404)
