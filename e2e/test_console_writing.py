@@ -99,7 +99,7 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     with anyio.fail_after(PATIENT / 1000):
         while home.tabs.plugin("notes").status != "ready":
             await home.tabs.internals.bridge.changed().wait()
-    value = await home.tabs.registry.call("notes_config", {}, allowed_by="the test")
+    value = await home.tabs.tool_calls.call("notes_config", {}, allowed_by="the test")
     assert value["config"] == wanted
 
     permission = page.get_by_label("Permission of notes_config")

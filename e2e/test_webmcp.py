@@ -399,7 +399,7 @@ async def test_a_tool_that_its_page_has_taken_away_is_gone_at_once(
     tool = tabs.registry.find(ADD)
     await page.evaluate("off.abort()")
     with pytest.raises(CallError) as caught, anyio.fail_after(5):
-        await tabs.registry.call(tool, {"a": 1, "b": 2})
+        await tabs.tool_calls.call(tool, {"a": 1, "b": 2})
     assert caught.value.detail.code == "PAGE_TOOL_GONE"
     assert await page.evaluate("runs") == []
 

@@ -12,13 +12,17 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.link import SocketClosedError
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.tool import Tool, ToolCall
+from opentabs_py.consent.gate import Gate
 from opentabs_py.core import failures
+from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.manifest_files import parse_plugin
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PROTOCOL_VERSION, DocumentState
 from opentabs_py.core.tabs import Target
+from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 Json = dict[str, Any]
 PAGE, OTHER_PAGE = "d" * 32, "e" * 32
@@ -211,6 +215,20 @@ class Received:
 def pages_of(*bridges: Bridge) -> Pages:
     """Return the pages of some browsers."""
     return Pages(bridges, clock=bridges[0].clock)
+
+
+def tool_calls_of(
+    pages: Pages,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    message_limit: int = 1_000_000,
+    strict_output: bool = False,
+    gate: Gate | None = None,
+    built_in: Sequence[Tool] = (),
+) -> ToolCalls:
+    """Return the calls of a registry that has no tools yet."""
+    registry = ToolRegistry(pages, message_limit=message_limit, gate=gate, built_in=built_in)
+    return ToolCalls(registry, pages, limits=limits, strict_output=strict_output)
 
 
 class FakeBridge(Bridge):

@@ -11,15 +11,13 @@ from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.app import create_app
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, Json, a_manifest, a_tool
+from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
 from tests.waiting import PATIENT
 
 
@@ -43,12 +41,11 @@ class Served:
         self, bridge: FakeBridge | None = None, *, pace: Pace | None = None, strict: bool = False
     ) -> None:
         self.bridge = bridge or FakeBridge(value={})
-        self.registry = ToolRegistry(
-            self.bridge.pages, limits=Limits(), message_limit=1_000_000, strict_output=strict
-        )
+        self.tool_calls = tool_calls_of(self.bridge.pages, strict_output=strict)
+        self.registry = self.tool_calls.registry
         self.serve("send")
-        self.server = create_mcp_server(self.registry, version="1", pace=pace)
-        self.gateway = create_mcp_server(self.registry, version="1", as_gateway=True, pace=pace)
+        self.server = create_mcp_server(self.tool_calls, version="1", pace=pace)
+        self.gateway = create_mcp_server(self.tool_calls, version="1", as_gateway=True, pace=pace)
 
     def serve(self, *tools: str, **more: object) -> None:
         self.registry.set_plugins([a_manifest(*(a_tool(tool, **more) for tool in tools))])

@@ -65,6 +65,10 @@ class SimulatedSession:
         ]
 
     @property
+    def registry(self) -> "SimulatedSession":
+        return self
+
+    @property
     def caller(self) -> "SimulatedSession":
         return self
 

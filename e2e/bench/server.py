@@ -32,6 +32,7 @@ from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.results import to_result
 from opentabs_py.server.stdio import serve_stdio
+from opentabs_py.server.tool_calls import ToolCalls
 
 TOOL = "bench_echo"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"reports": {"type": "integer"}}}
@@ -53,9 +54,10 @@ def create_ours() -> Server[Any]:
     tool = ManifestTool("echo", "Echo", "Give it back", None, "wrench", None, SCHEMA, None, None)
     plugin = PluginManifest("bench", "1", "Bench", "Bench", (), (), None, {}, (tool,), None)
     pages = cast("Pages", AtOnce())
-    registry = ToolRegistry(pages, limits=Limits(idle=30, ceiling=300), message_limit=MIB)
+    registry = ToolRegistry(pages, message_limit=MIB)
     registry.set_plugins([plugin])
-    return create_mcp_server(registry, version="0")
+    calls = ToolCalls(registry, pages, limits=Limits(idle=30, ceiling=300))
+    return create_mcp_server(calls, version="0")
 
 
 def create_bare() -> Server[Any]:

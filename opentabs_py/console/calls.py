@@ -10,7 +10,7 @@ from opentabs_py.calling.tool import new_call_id
 from opentabs_py.console.requests import BadRequestError, Body, read, refuse
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.call_stream import CallStream
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 NAME: Final = "console"  # as the client that makes a call, and as what allows it
 
@@ -33,13 +33,13 @@ class CallEndpoint:
     A class, because it streams by itself.
 
     Args:
-        registry: The tools.
+        calls: Makes it.
         pace: How often progress is sent.
         limit: The longest request, in bytes.
     """
 
-    def __init__(self, registry: ToolRegistry, pace: Pace, *, limit: int) -> None:
-        self._registry = registry
+    def __init__(self, calls: ToolCalls, pace: Pace, *, limit: int) -> None:
+        self._calls = calls
         self._pace = pace
         self._limit = limit
 
@@ -54,7 +54,7 @@ class CallEndpoint:
         stream.name(call_id)
         call = partial(
             stream.call,
-            self._registry,
+            self._calls,
             body.tool,
             body.arguments,
             call_id=call_id,

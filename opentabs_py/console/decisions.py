@@ -18,7 +18,7 @@ from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
 from opentabs_py.plugins.plugin import Plugin
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 LONGEST_BODY: Final = 64 * 1024  # bytes
 LONGEST_SOURCE: Final = 2 * 1024 * 1024  # characters; of 120 public adapters, the largest has 0.8
@@ -63,11 +63,11 @@ class Decisions:
     """Carries out what the user decides.
 
     Args:
-        registry: The tools, their calls, and what is allowed.
+        calls: The calls of the server's tools, and what is allowed.
         plugins: The plugins.
     """
 
-    registry: ToolRegistry
+    calls: ToolCalls
     plugins: ServedPlugins
 
     def routes(self) -> list[BaseRoute]:
@@ -85,18 +85,18 @@ class Decisions:
         ]
 
     async def _answer(self, body: AnswerBody) -> Mapping[str, Any]:
-        questions = self.registry.gate.questions
+        questions = self.calls.registry.gate.questions
         return {"counts": questions.answer(body.id, body.answer, by=BY)}
 
     async def _cancel(self, body: CancelBody) -> Mapping[str, Any]:
-        return {"counts": self.registry.running.cancel(body.call, by="the user, in the console")}
+        return {"counts": self.calls.running.cancel(body.call, by="the user, in the console")}
 
     async def _set_permission(self, body: PermissionBody) -> Mapping[str, Any]:
         try:
             parse_rules({body.rule: body.permission})
         except ValueError as error:
             raise BadRequestError(str(error)) from None
-        await self.registry.gate.remember(body.rule, body.permission)
+        await self.calls.registry.gate.remember(body.rule, body.permission)
         return {}
 
     async def _show_build(self, request: Request) -> Response:

@@ -31,7 +31,7 @@ from opentabs_py.console.watch import Watch
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.page_headers import PageHeaders
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 from opentabs_py.tracing.html import VIEWER, trace_data
 
 PATH: Final = "/console"
@@ -47,7 +47,7 @@ class Console:
     Args:
         access: Who is let in.
         watch: What there is to see.
-        registry: The tools.
+        calls: The calls of the server's tools.
         plugins: The plugins.
         pace: How often the progress of a call made here is sent.
         message_limit: The longest arguments, in characters of JSON.
@@ -58,7 +58,7 @@ class Console:
 
     access: Access
     watch: Watch
-    registry: ToolRegistry
+    calls: ToolCalls
     plugins: ServedPlugins
     pace: Pace
     message_limit: int
@@ -74,14 +74,14 @@ class Console:
             Route("/tools/{name}", self._describe_tool),
             Route("/calls/{call_id}", self._describe_call),
             Route(
-                "/call", CallEndpoint(self.registry, self.pace, limit=self._limit), methods=["POST"]
+                "/call", CallEndpoint(self.calls, self.pace, limit=self._limit), methods=["POST"]
             ),
             Route(
                 "/snippets",
                 answering(CallBody, self._write_snippets, limit=self._limit),
                 methods=["POST"],
             ),
-            *Decisions(self.registry, self.plugins).routes(),
+            *Decisions(self.calls, self.plugins).routes(),
             *SettingsForm(self.plugins).routes(),
             *History(self.audit).routes(),
             Route("/icons/{plugin}.svg", self._show_icon),
@@ -111,11 +111,13 @@ class Console:
 
     async def _list_tools(self, request: Request) -> Response:
         owner = request.query_params.get("owner")
-        tools = [each for each in self.registry.all_tools if owner in (None, each.listing.owner)]
+        tools = [
+            each for each in self.calls.registry.all_tools if owner in (None, each.listing.owner)
+        ]
         return JSONResponse([self._in_short(each.listing) for each in tools])
 
     async def _describe_tool(self, request: Request) -> Response:
-        tool = self.registry.get(request.path_params["name"])
+        tool = self.calls.registry.get(request.path_params["name"])
         if tool is None:
             return refuse("There is no such tool, or not any more.", HTTPStatus.NOT_FOUND)
         return JSONResponse(self._in_full(tool))
@@ -130,7 +132,7 @@ class Console:
         return JSONResponse({**data, "running": self.watch.is_running(call_id)})
 
     async def _write_snippets(self, body: CallBody) -> dict[str, str]:
-        tool = self.registry.get(body.tool)
+        tool = self.calls.registry.get(body.tool)
         owner = "" if tool is None else tool.listing.owner
         plugin = self.plugins.find(owner)
         directory = None if plugin is None else plugin.directory
@@ -151,7 +153,7 @@ class Console:
         return Response(svg, headers=headers, media_type="image/svg+xml")
 
     def _in_short(self, listing: Listing) -> dict[str, Any]:
-        decision = self.registry.decision(listing.name)
+        decision = self.calls.registry.decision(listing.name)
         return {
             "name": listing.name,
             "owner": listing.owner,

@@ -25,7 +25,7 @@ from opentabs_py.console.stream import event
 from opentabs_py.core.console.board import Board, in_parts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.plugins.plugin import Plugin
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run
@@ -36,7 +36,7 @@ class Watch:
     """What a server does, for the pages that look at it.
 
     Args:
-        registry: The tools, and their calls.
+        calls: The calls of the server's tools.
         pages: The tabs in which tools run.
         plugins: The plugins that are served.
         wall: The time, in seconds since the epoch.
@@ -47,18 +47,18 @@ class Watch:
 
     def __init__(
         self,
-        registry: ToolRegistry,
+        calls: ToolCalls,
         pages: Pages,
         plugins: ServedPlugins,
         *,
         wall: Callable[[], float],
     ) -> None:
         self.board = Board()
-        self._registry = registry
+        self._calls = calls
         self._pages = pages
         self._plugins = plugins
         self._wall = wall
-        self._questions = registry.gate.questions
+        self._questions = calls.registry.gate.questions
         self._has_new_questions = True
         self._boot = secrets.token_hex(8)
         self._running: dict[str, RecordSoFar] = {}
@@ -79,11 +79,11 @@ class Watch:
         they report is known, but not when they passed each hop.
         """
         ends = [
-            self._registry.records.observe(
+            self._calls.records.observe(
                 self._handle_end, on_start=self._handle_start, traced=False
             ),
-            self._registry.subscribe(self._handle_tools),
-            self._registry.gate.subscribe(self._handle_tools),
+            self._calls.registry.subscribe(self._handle_tools),
+            self._calls.registry.gate.subscribe(self._handle_tools),
             self._questions.subscribe(self._handle_questions),
         ]
         try:
@@ -125,7 +125,7 @@ class Watch:
     @contextmanager
     def _looking(self) -> Generator[None]:
         """Let a page look while the context is open; its user can answer questions."""
-        end_tracing = self._registry.records.observe(_ignore)  # while it looks, calls are traced
+        end_tracing = self._calls.records.observe(_ignore)  # while it looks, calls are traced
         try:
             with self._questions.shown():
                 yield
@@ -174,7 +174,7 @@ class Watch:
         plugins: Sequence[Plugin] = self._plugins.plugins
         rows: Mapping[str, Any] = plugin_rows(
             plugins,
-            self._registry,
+            self._calls.registry,
             self._pages,
             standings=self._plugins.standings,
             revision=self._revision,

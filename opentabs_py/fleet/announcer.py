@@ -63,7 +63,7 @@ class Announcer:
 
     async def run(self) -> None:
         """Announce the worker until cancelled."""
-        unsubscribe = self._session.caller.subscribe(self.notify)
+        unsubscribe = self._session.registry.subscribe(self.notify)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._follow_tabs)
@@ -106,7 +106,7 @@ class Announcer:
 
     def _by_owner(self) -> dict[str, list[Tool]]:
         tools: dict[str, list[Tool]] = {}
-        for tool in self._session.caller.tools:
+        for tool in self._session.registry.tools:
             if tool.listing.owner != OURSELVES:  # endpoints have these themselves
                 tools.setdefault(tool.listing.owner, []).append(tool)
         return tools

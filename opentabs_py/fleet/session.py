@@ -11,7 +11,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
 
 
-class SessionTools(Protocol):
+class ListedTools(Protocol):
     """The tools of a session: a `ToolRegistry`."""
 
     @property
@@ -22,6 +22,10 @@ class SessionTools(Protocol):
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call a function whenever the tools change; return the unsubscriber."""
         ...
+
+
+class Caller(Protocol):
+    """Calls the tools of a session: `ToolCalls`."""
 
     async def call(
         self,
@@ -45,7 +49,12 @@ class Session(Protocol):
     """What a worker needs of the session whose tools it calls."""
 
     @property
-    def caller(self) -> SessionTools:
+    def registry(self) -> ListedTools:
+        """The tools."""
+        ...
+
+    @property
+    def caller(self) -> Caller:
         """Calls the tools."""
         ...
 

@@ -20,7 +20,7 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Question
 from opentabs_py.server.hung_clients import WAITING_LOGS
 from opentabs_py.server.mcp_side import load
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 
 class CallStream(CallObserver):
@@ -61,7 +61,7 @@ class CallStream(CallObserver):
 
     async def call(
         self,
-        registry: ToolRegistry,
+        calls: ToolCalls,
         tool: str,
         arguments: Mapping[str, Any],
         *,
@@ -73,14 +73,14 @@ class CallStream(CallObserver):
     ) -> dict[str, Any]:
         """Call a tool, while `run` is running, and return the outcome.
 
-        The arguments are those of `ToolRegistry.call`.
+        The arguments are those of `ToolCalls.call`.
         """
         await load()  # a thread may be loading the MCP SDK now
         from opentabs_py.server.results import outcome_of, result_of  # noqa: PLC0415
 
         began = time.perf_counter()
         self._began = anyio.current_time()
-        call = registry.call(
+        call = calls.call(
             tool,
             arguments,
             limits=limits,
@@ -90,7 +90,7 @@ class CallStream(CallObserver):
             allowed_by=allowed_by,
             call_id=call_id,
         )
-        result = await result_of(call, tool, with_stack=registry.debug)
+        result = await result_of(call, tool, with_stack=calls.debug)
         outcome, failed = outcome_of(result, time.perf_counter() - began)
         return {"outcome": outcome, "failed": failed}
 

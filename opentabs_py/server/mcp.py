@@ -1,4 +1,4 @@
-"""The MCP server on top of the registry: listing, calling, progress."""
+"""The MCP server: listing tools, calling them, and sending their progress."""
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
@@ -27,6 +27,7 @@ from opentabs_py.server.ready_tools import ListedTools
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.resources import Resources
 from opentabs_py.server.results import result_of, to_error_result, to_result
+from opentabs_py.server.tool_calls import ToolCalls
 from opentabs_py.server.tool_list import Page, ToolList
 from opentabs_py.server.workarounds import declare_changes, progress_token
 
@@ -47,7 +48,7 @@ MIXED_INSTRUCTIONS = "Tools without a tabId run in the server and need no tab."
 
 
 def create_mcp_server(
-    registry: ToolRegistry,
+    calls: ToolCalls,
     *,
     version: str,
     as_gateway: bool = False,
@@ -61,10 +62,10 @@ def create_mcp_server(
     on_client_gone: Callable[[str], None] = lambda _client: None,
     now: Callable[[], float] = anyio.current_time,
 ) -> Server[ClientConnections]:
-    """Build the MCP server that serves a registry, for any transport.
+    """Build the MCP server that serves the tools of a registry, for any transport.
 
     Args:
-        registry: The tools to serve.
+        calls: The calls of the tools to serve.
         version: The server's version.
         as_gateway: Serve two tools instead: one finds the registry's tools, one calls them.
         pace: How often clients receive progress.
@@ -77,10 +78,11 @@ def create_mcp_server(
         on_client_gone: Called with the session of each client that goes; must not block or raise.
         now: The clock, in seconds, for noticing clients' timeouts.
     """
+    registry = calls.registry
     shown = listed or registry
     changes = ChangeNotifier(None if as_gateway else shown.subscribe, streams, on_stop)
     handlers = _Handlers(
-        registry,
+        calls,
         tools=ToolList(shown, output_schemas=output_schemas and long_results is None),
         as_gateway=as_gateway,
         pace=pace or Pace(),
@@ -124,7 +126,7 @@ def create_mcp_server(
 class _Handlers:
     """Answers the requests of clients; the fields are arguments of `create_mcp_server`."""
 
-    registry: ToolRegistry
+    calls: ToolCalls
     _: KW_ONLY
     tools: ToolList
     as_gateway: bool
@@ -146,14 +148,14 @@ class _Handlers:
         name, arguments = params.name, params.arguments or {}
         if self.as_gateway:
             try:
-                asked = gateway.resolve(self.registry, name, arguments)
+                asked = gateway.resolve(self.calls.registry, name, arguments)
             except CallError as error:
                 return to_error_result(error)
             if isinstance(asked, gateway.FoundTools):
                 return to_result(asked.value)
             name, arguments = asked.name, asked.arguments
         connection = ctx.lifespan_context.of(ctx)
-        enough = self.registry.limits.client_timeout
+        enough = self.calls.limits.client_timeout
         patience = noticing_timeouts(ctx, name, enough=enough, now=self.now)
         with connection.hold_token(progress_token(ctx)), patience:
             return await self._call(ctx, params, connection, name, arguments)
@@ -167,7 +169,7 @@ class _Handlers:
         arguments: dict[str, Any],
     ) -> _CallResult:
         """Call a tool, and send its progress meanwhile."""
-        tool = self.registry.get(name)
+        tool = self.calls.registry.get(name)
         reporter = ProgressSender(
             ctx,
             connection=connection,
@@ -181,11 +183,9 @@ class _Handlers:
             reporter.start(tasks)
             try:
                 result = await result_of(
-                    self.registry.call(
-                        tool or name, arguments, observers=[reporter], client=reporter
-                    ),
+                    self.calls.call(tool or name, arguments, observers=[reporter], client=reporter),
                     name if tool is None else tool.listing.name,
-                    with_stack=self.registry.debug,
+                    with_stack=self.calls.debug,
                     slot=find_slot(ctx.request),
                     long_results=self.long_results,
                     session_key=reporter.session_key,

@@ -14,7 +14,7 @@ from opentabs_py.calling.tool import StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
 from opentabs_py.server.ready_tools import ListedTools
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -26,13 +26,13 @@ GATEWAY_PATH: Final = "/mcp/gateway"
 
 
 class McpSide:
-    """The MCP servers of one registry.
+    """The MCP servers of one session.
 
     The MCP SDK takes as long to load as Chromium takes to start, and a session without MCP
     clients never needs it.
 
     Args:
-        registry: The tools to serve.
+        calls: The calls of the tools to serve.
         settings: The server's settings.
         version: The server's version, as reported to clients.
         streams: The streams of Python tools.
@@ -42,7 +42,7 @@ class McpSide:
 
     def __init__(
         self,
-        registry: ToolRegistry,
+        calls: ToolCalls,
         settings: Settings,
         *,
         version: str,
@@ -50,7 +50,7 @@ class McpSide:
         listed: ListedTools | None = None,
         on_client_gone: Callable[[str], None] = lambda _client: None,
     ) -> None:
-        self._registry = registry
+        self._calls = calls
         self._settings = settings
         self._version = version
         self._streams = streams
@@ -107,7 +107,7 @@ class McpSide:
         if self._settings.max_result is not None and self._long_results is None:
             self._long_results = LongResults(self._settings.max_result)
         return create_mcp_server(
-            self._registry,
+            self._calls,
             version=self._version,
             as_gateway=as_gateway,
             pace=self._settings.pace,

@@ -18,7 +18,7 @@ from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.readiness import STARTING, Readiness
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ConfigError
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 try:
     from prometheus_client import (
@@ -109,17 +109,17 @@ class Exporter:
         """Whether the process can take calls now."""
         return STARTING if self._source is None else self._source.readiness()
 
-    def attach(self, tools: ToolRegistry, source: MeasuredProcess) -> None:
+    def attach(self, calls: ToolCalls, source: MeasuredProcess) -> None:
         """Count the calls of a session from now on, and export what it knows of itself.
 
         Calls are traced from then on, which costs each call of a tool in a page half a millisecond.
         """
 
         def owner_of(name: str) -> str | None:
-            tool = tools.get(name)
+            tool = calls.registry.get(name)
             return None if tool is None else tool.listing.owner
 
-        tools.records.observe(CallMetrics(self._registry, source.role, owner_of).observe)
+        calls.records.observe(CallMetrics(self._registry, source.role, owner_of).observe)
         self._registry.register(_State(source))
         self._source = source
 

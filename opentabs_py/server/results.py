@@ -55,7 +55,7 @@ async def result_of(
     """Make a call and return its result, whether it succeeds or fails.
 
     Args:
-        call: The call, of `ToolRegistry.call`.
+        call: The call, of `ToolCalls.call`.
         tool: The tool's name.
         with_stack: Whether the result of a failed call has its stack trace.
         slot: Where to put the value; the result is empty then.

@@ -12,18 +12,16 @@ from opentabs_py.config.settings import Settings
 from opentabs_py.core.audit.retention import Retention
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.plugin_settings import possible_secrets
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 from opentabs_py.session.plugins import PluginSet
 
 
 @asynccontextmanager
-async def audited(
-    registry: ToolRegistry, settings: Settings, plugins: PluginSet
-) -> AsyncGenerator[None]:
+async def audited(calls: ToolCalls, settings: Settings, plugins: PluginSet) -> AsyncGenerator[None]:
     """Record every call in the audit while the context is open.
 
     Args:
-        registry: Makes the calls.
+        calls: The calls.
         settings: What to record, and for how long to keep it.
         plugins: Have settings, some of which are secrets.
     """
@@ -35,10 +33,10 @@ async def audited(
             yield from possible_secrets(plugin.manifest.config_schema, plugin.config)
 
     if settings.audit_values:
-        registry.records.keep_values(Excerpts(secrets))
+        calls.records.keep_values(Excerpts(secrets))
     retention = Retention(settings.audit_days, settings.audit_size)
     writer = AuditWriter(audit_file(), retention=retention, with_values=settings.audit_values)
-    end = registry.records.observe(writer.write, traced=False)
+    end = calls.records.observe(writer.write, traced=False)
     try:
         yield
     finally:

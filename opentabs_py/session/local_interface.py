@@ -238,13 +238,13 @@ class _CallEndpoint:
                 await session.open_start_page(owner)  # it stays open, for the next call
 
     async def _call(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
-        usual = self._session.registry.limits
+        usual = self._session.tool_calls.limits
         limits = None
         if request.idle is not None or request.ceiling is not None:
             limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)
         stream.say(request.tool)
         return await stream.call(
-            self._session.registry,
+            self._session.tool_calls,
             request.tool,
             request.arguments,
             limits=limits,

@@ -53,7 +53,7 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
     exporter = Exporter()
 
     def attach(session: OpenTabs, worker: "FleetWorker | None" = None) -> None:
-        exporter.attach(session.registry, _source(session, worker))
+        exporter.attach(session.tool_calls, _source(session, worker))
 
     with bind(host, port, option="--metrics") as listener:
         async with serve_http(exporter.app(), listener):
@@ -88,7 +88,7 @@ class ServerSource:
     def read(self) -> Values:
         """Return what it has and does now."""
         return {
-            metrics.RUNNING: len(self._session.registry.running),
+            metrics.RUNNING: len(self._session.tool_calls.running),
             **_read_browsers(self._session),
         }
 

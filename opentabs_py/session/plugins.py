@@ -123,8 +123,13 @@ class PluginSet:
         self.skipped += new.problems
         self._list()
         self._log.log_standings(self.standings)
-        registry.read_stack = self._read_stack
         await self._sync(new.specs)
+
+    async def read_stack(self, name: str, stack: str) -> str:
+        """Return a stack trace of a plugin with its source's file names and lines, if known."""
+        plugin = self.find(name)
+        source_map = None if plugin is None else plugin.source_map
+        return await anyio.to_thread.run_sync(read_stack, stack, source_map)
 
     async def _sync(self, specs: Sequence[PluginSpec], *, reloads: bool = False) -> None:
         own = page_spec(self._settings, self._stager.own_pages)
@@ -178,7 +183,7 @@ class PluginSet:
                     self._sites(new.plugins, skipped),
                     self._stager.extensions,
                     self._bridges,
-                    longest_call=self._registry.limits.ceiling,
+                    longest_call=self._settings.limits.ceiling,
                 ) as reloads:
                     # First the pages, then the list, so that everything listed can be called. If
                     # this is cancelled or fails, the next reload does it.
@@ -282,11 +287,6 @@ class PluginSet:
         named = (*self._directories, *self._added)
         standings = find_standings(plugins, self._settings, self.reviews, named=named)
         return self._stager.stage(plugins, standings, served), standings
-
-    async def _read_stack(self, name: str, stack: str) -> str:
-        plugin = self.find(name)
-        source_map = None if plugin is None else plugin.source_map
-        return await anyio.to_thread.run_sync(read_stack, stack, source_map)
 
 
 def refuse_skipped(tool: str, registry: ToolRegistry, skipped: Sequence[SkippedPlugin]) -> None:

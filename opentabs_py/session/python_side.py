@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.observers import Observers
     from opentabs_py.python_tools.run import ToolHost
-    from opentabs_py.server.registry import ToolRegistry
+    from opentabs_py.server.tool_calls import ToolCalls
 
 
 class PythonSide:
@@ -40,7 +40,7 @@ class PythonSide:
         self._settings = settings
         self._clock = clock
         self._observers: Observers | None = None
-        self._registry: ToolRegistry | None = None
+        self._calls: ToolCalls | None = None
         self.tools = self._load(given) if given else None
 
     @property
@@ -52,22 +52,22 @@ class PythonSide:
             self._observers = Observers(self._pass_reports)
         return self._observers
 
-    def serve(self, registry: ToolRegistry) -> None:
+    def serve(self, calls: ToolCalls) -> None:
         """Serve the tools, and pass the reports of the others to the progress handlers as well.
 
         Raises:
             ConfigError: Two tools have the same name.
         """
-        self._registry = registry
+        self._calls = calls
         if self.tools is not None:
-            _add_tools(registry, self.tools)
+            _add_tools(calls, self.tools)
         self._pass_reports()
 
     def _pass_reports(self) -> None:
-        if self._observers and self._registry is not None:
-            self._registry.on_page_report = self._observers.notify_page_report
+        if self._observers and self._calls is not None:
+            self._calls.on_page_report = self._observers.notify_page_report
 
-    def replace(self, given: Sequence[Any], registry: ToolRegistry) -> None:
+    def replace(self, given: Sequence[Any], calls: ToolCalls) -> None:
         """Serve other tools, which share the state of the present ones; running calls continue.
 
         Raises:
@@ -80,7 +80,7 @@ class PythonSide:
                 "with tools=[...]."
             )
         new = self._load(given, host=self.tools.host)
-        _add_tools(registry, new)
+        _add_tools(calls, new)
         self.tools.stop_modules()
         self.tools = new
 
@@ -100,22 +100,23 @@ class PythonSide:
         return PythonTools(given, host)
 
     @asynccontextmanager
-    async def without_pages(self) -> AsyncGenerator[ToolRegistry]:
-        """Provide a registry of these tools alone, for a call outside of the session's context."""
+    async def without_pages(self) -> AsyncGenerator[ToolCalls]:
+        """Provide the calls of these tools alone, for a call outside of the session's context."""
         from opentabs_py.bridge.pages import Pages
-        from opentabs_py.session.tool_setup import create_registry
+        from opentabs_py.session.tool_setup import create_registry, create_tool_calls
 
-        no_pages = Pages([], clock=self._clock)
-        registry = create_registry(self._settings(), no_pages, (), clock=self._clock)
+        settings, no_pages = self._settings(), Pages([], clock=self._clock)
+        registry = create_registry(settings, no_pages, (), clock=self._clock)
+        calls = create_tool_calls(registry, no_pages, settings)
         if self.tools is not None:
-            _add_tools(registry, self.tools)
+            _add_tools(calls, self.tools)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._clock.run)
-            yield registry
+            yield calls
             tasks.cancel_scope.cancel()
 
 
-def _add_tools(registry: ToolRegistry, python: PythonTools) -> None:
+def _add_tools(calls: ToolCalls, python: PythonTools) -> None:
     """Serve Python tools, which may call all other tools."""
-    python.host.caller = registry
-    registry.set_tools(python.tools)
+    python.host.caller = calls
+    calls.registry.set_tools(python.tools)

@@ -26,8 +26,8 @@ class SessionRecorder:
         self._url = url
         self._state = state
         self._notes = CallNotes()
-        self._end_keeping = session.registry.records.keep_values(WholeValues())
-        self._end_observing = session.registry.records.observe(self._notes.note, traced=False)
+        self._end_keeping = session.tool_calls.records.keep_values(WholeValues())
+        self._end_observing = session.tool_calls.records.observe(self._notes.note, traced=False)
         ours = urlsplit(session.mcp_url).netloc
         self._changed = anyio.Event()
         self._driver = AsyncDriver()

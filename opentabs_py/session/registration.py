@@ -44,7 +44,7 @@ async def registered(
     app = LocalInterface(session, settings.pace, stop).app(local_token)
     token = settings.token
     # Its calls end with those of all clients, before the session is left.
-    async with serve_http(app, listener, on_stop=session.registry.running.stop):
+    async with serve_http(app, listener, on_stop=session.tool_calls.running.stop):
         claim.publish(
             ServerState(
                 name=claim.name,

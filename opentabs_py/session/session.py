@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.observers import Handler, Observers
     from opentabs_py.server.registry import ToolRegistry
+    from opentabs_py.server.tool_calls import ToolCalls
     from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.browser_view import BrowserView
     from opentabs_py.session.plugin_view import PluginView
@@ -260,8 +261,13 @@ class OpenTabs:
 
     @property
     def registry(self) -> ToolRegistry:
-        """The tools, and their calls. For this package's own use."""
-        return self._server.registry
+        """The tools. For this package's own use."""
+        return self.tool_calls.registry
+
+    @property
+    def tool_calls(self) -> ToolCalls:
+        """The calls of the tools. For this package's own use."""
+        return self._server.tool_calls
 
     def console_url(self, *, expires: bool = True) -> str:
         """Return a URL that opens the console, a web page that shows this session live.
@@ -358,7 +364,7 @@ class OpenTabs:
         Returns:
             A function that ends the observation.
         """
-        return self.registry.records.observe(observer, traced=traced)
+        return self.tool_calls.records.observe(observer, traced=traced)
 
     async def call(
         self,
@@ -392,7 +398,7 @@ class OpenTabs:
         from opentabs_py.calling.observer import progress_observers
 
         observers = progress_observers(on_progress)
-        return await self.registry.call(name, arguments or {}, limits=limits, observers=observers)
+        return await self.tool_calls.call(name, arguments or {}, limits=limits, observers=observers)
 
     async def call_tool(
         self,
@@ -422,13 +428,13 @@ class OpenTabs:
 
         if not self._is_open and (self.needs_browser or self.is_endpoint):
             raise RuntimeError(_NOT_RUNNING)
-        ours = nullcontext(self.registry) if self._is_open else self._python.without_pages()
-        async with ours as registry:
+        ours = nullcontext(self.tool_calls) if self._is_open else self._python.without_pages()
+        async with ours as calls:
             observers = progress_observers(on_progress)
-            call = registry.call(
+            call = calls.call(
                 name, arguments or {}, limits=limits, observers=observers, call_id=call_id
             )
-            result = await result_of(call, name, with_stack=registry.debug)
+            result = await result_of(call, name, with_stack=calls.debug)
         await self._python.observers.settle()
         return result
 
@@ -449,9 +455,9 @@ class OpenTabs:
 
         if not self._keeps_records:
             self._keeps_records = True
-            self.registry.records.observe(keep_record, on_start=keep_start)
+            self.tool_calls.records.observe(keep_record, on_start=keep_start)
         call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
-        self._server.tasks.start_soon(call.run, self.registry, limits)
+        self._server.tasks.start_soon(call.run, self.tool_calls, limits)
         await call.wait_sent()
         return call
 
@@ -486,7 +492,7 @@ class OpenTabs:
         Raises:
             ConfigError: Something cannot be served; the old tools are still there.
         """
-        self._python.replace(tools, self.registry)
+        self._python.replace(tools, self.tool_calls)
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""

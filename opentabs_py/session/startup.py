@@ -32,7 +32,7 @@ from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp_side import McpSide
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.ready_tools import ReadyTools
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
@@ -41,6 +41,7 @@ from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.python_side import PythonSide
 from opentabs_py.session.seams import Seams
+from opentabs_py.session.tool_setup import create_tool_calls
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class SessionServer:
             connect.
         plugin_set: The plugins found in the directories.
         pages: The pages of all browsers, in which tools run.
-        registry: All tools that are served.
+        tool_calls: The calls of all tools that are served.
         mcp_side: The servers that MCP clients talk to.
         mcp_url: The URL that MCP clients connect to.
         guide_url: The page that guides through loading the extension by hand, if that is done.
@@ -78,7 +79,7 @@ class SessionServer:
     """
 
     pages: Pages
-    registry: ToolRegistry
+    tool_calls: ToolCalls
     mcp_side: McpSide
     mcp_url: str
     guide_url: str | None = None
@@ -209,12 +210,15 @@ class SessionServer:
         )
 
     async def _create_tools(self, stack: AsyncExitStack) -> None:
-        """Create the registry, and fill it with the tools of pages and of Python."""
+        """Fill the registry with the tools of pages and of Python, and prepare their calls."""
         stack.push(self._history)
-        self.registry = await self._page_side.serve()
+        registry = await self._page_side.serve()
+        self.tool_calls = create_tool_calls(
+            registry, self.pages, self._settings, read_stack=self.plugin_set.read_stack
+        )
         self._count_questions(stack)
         await self._record_calls(stack)
-        self._python.serve(self.registry)
+        self._python.serve(self.tool_calls)
         stack.callback(self._python.close)
 
     async def _start_tasks(self) -> None:
@@ -255,7 +259,7 @@ class SessionServer:
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
-        self.registry.gate.forget(client)
+        self.tool_calls.registry.gate.forget(client)
         self._page_side.handle_client_gone(client)
 
     def keep_history(self) -> None:
@@ -266,7 +270,7 @@ class SessionServer:
 
     def _count_questions(self, stack: AsyncExitStack) -> None:
         """Let every extension show how many calls wait for the user."""
-        questions = self.registry.gate.questions
+        questions = self.tool_calls.registry.gate.questions
 
         def count() -> None:
             for bridge in self.pages.bridges:
@@ -277,15 +281,15 @@ class SessionServer:
     async def _record_calls(self, stack: AsyncExitStack) -> None:
         if self._trace is not None:
             writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
-            self.registry.records.observe(writer.write)
+            self.tool_calls.records.observe(writer.write)
         if self._settings.audit:
-            context = audited(self.registry, self._settings, self.plugin_set)
+            context = audited(self.tool_calls, self._settings, self.plugin_set)
             await stack.enter_async_context(context)
 
     def _join(self, setup: BrowserSetup, name: str, index: int) -> Bridge:
         """Add a browser into which the user has loaded the extension."""
         joined = setup.join(name, index)
-        joined.bridge.activity.set_waiting(len(self.registry.gate.questions.waiting))
+        joined.bridge.activity.set_waiting(len(self.tool_calls.registry.gate.questions.waiting))
         self.tasks.start_soon(joined.bridge.calls.run)
         self.browsers.append(joined)
         return joined.bridge
@@ -302,7 +306,7 @@ class SessionServer:
         settings = self._settings
         ready = None
         if settings.expose == "ready":
-            ready = ReadyTools(self.registry, self._page_side.ready)
+            ready = ReadyTools(self.tool_calls.registry, self._page_side.ready)
             self.tasks.start_soon(ready.run)
         self.mcp_side = self._create_mcp_side(ready)
         self.tasks.start_soon(self.mcp_side.run)
@@ -333,14 +337,14 @@ class SessionServer:
 
     def _end_requests(self) -> None:
         """End all that clients and pages wait for."""
-        self.registry.running.stop()
+        self.tool_calls.running.stop()
         self.mcp_side.stop()
         self.console.watch.stop()
         self._playgrounds.stop()
 
     def _create_mcp_side(self, ready: ReadyTools | None) -> McpSide:
         return McpSide(
-            self.registry,
+            self.tool_calls,
             self._settings,
             version=self._version,
             streams=None if self._python.tools is None else self._python.tools.streams,
@@ -351,8 +355,8 @@ class SessionServer:
     def _create_console(self, *, port: int) -> Console:
         return Console(
             Access(port, anyio.current_time, self.pages),
-            Watch(self.registry, self.pages, self.plugin_set, wall=wall_clock),
-            self.registry,
+            Watch(self.tool_calls, self.pages, self.plugin_set, wall=wall_clock),
+            self.tool_calls,
             self.plugin_set,
             self._settings.pace,
             self._settings.message_limit,

@@ -1,6 +1,6 @@
-"""Create the registry of a session, and the tools about its tabs."""
+"""Create the registry of a session, its calls, and the tools about its tabs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio.to_thread
 
@@ -20,6 +20,7 @@ from opentabs_py.server.local_tab_tools import (
     LocalTabsOpen,
 )
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 
 
 def create_registry(
@@ -41,13 +42,35 @@ def create_registry(
     """
     return ToolRegistry(
         pages,
-        limits=settings.limits,
         message_limit=settings.message_limit,
-        strict_output=settings.strict_output,
-        debug=settings.debug,
         built_in=built_in,
         status=status,
         gate=Gate(clock, settings.permissions, remember=_remember_permission),
+    )
+
+
+def create_tool_calls(
+    registry: ToolRegistry,
+    pages: Pages,
+    settings: Settings,
+    *,
+    read_stack: Callable[[str, str], Awaitable[str]] | None = None,
+) -> ToolCalls:
+    """Return the calls of a registry's tools, configured by the settings.
+
+    Args:
+        registry: The tools.
+        pages: Where plugin tools run.
+        settings: The settings.
+        read_stack: Maps a plugin's stack trace to its source, as for `ToolCalls`.
+    """
+    return ToolCalls(
+        registry,
+        pages,
+        limits=settings.limits,
+        strict_output=settings.strict_output,
+        debug=settings.debug,
+        read_stack=read_stack,
     )
 
 

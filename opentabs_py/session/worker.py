@@ -19,7 +19,7 @@ from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.session import SessionTools
+from opentabs_py.fleet.session import Caller, ListedTools
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling
@@ -105,9 +105,14 @@ class WorkerSession:
         self._server = server
 
     @property
-    def caller(self) -> SessionTools:
+    def registry(self) -> ListedTools:
+        """The tools."""
+        return self._server.tool_calls.registry
+
+    @property
+    def caller(self) -> Caller:
         """Calls the tools."""
-        return self._server.registry
+        return self._server.tool_calls
 
     @property
     def browsers(self) -> Sequence[str]:

@@ -235,8 +235,8 @@ class Turn:
     def _prepare_server(self) -> None:
         """Prepare the server for this test and record what it does; runs in its thread."""
         session = self._chain.session
-        session.registry.limits = self._limits
-        end_observing = session.registry.records.observe(
+        session.tool_calls.limits = self._limits
+        end_observing = session.tool_calls.records.observe(
             self._note_record, on_start=self._note_start
         )
         before = session.internals.bridge.on_log

@@ -13,13 +13,11 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import Followed
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission, Standing
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.questions import Answer, Question
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, CallRefusedError
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
+from tests.fakes import FakeBridge, a_document, a_manifest, a_tool, tool_calls_of
 from tests.python_tools.held_clock import HeldClock
 from tests.waiting import PATIENT
 
@@ -80,22 +78,21 @@ class Chain:
         self.alarms = alarms
         self.bridge = bridge or FakeBridge(value={"sent": True})
         self.bridge.clock = alarms
-        self.registry = ToolRegistry(
-            self.bridge.pages, limits=Limits(), message_limit=1_000_000, gate=self.gate
-        )
+        self.tool_calls = tool_calls_of(self.bridge.pages, gate=self.gate)
+        self.registry = self.tool_calls.registry
         self.manifest = a_manifest(
             a_tool("send"), a_tool("read", annotations={"readOnlyHint": True})
         )
         self.registry.set_plugins([self.manifest], {"chat": standing})
         self.records: list[CallRecord] = []
-        self.registry.records.observe(self.records.append)
+        self.tool_calls.records.observe(self.records.append)
 
     async def call(self, tool: str = "chat_send", client: Client | None = None, **more: Any) -> Any:
         with anyio.fail_after(PATIENT):
             if client is None:
-                return await self.registry.call(tool, {}, **more)
+                return await self.tool_calls.call(tool, {}, **more)
             waits = [Waits(client.waits)]
-            return await self.registry.call(
+            return await self.tool_calls.call(
                 tool, {}, observers=waits, client=client, client_name=client.name, **more
             )
 

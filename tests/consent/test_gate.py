@@ -188,7 +188,7 @@ async def test_a_python_tool_is_not_timed_out_while_the_user_thinks_of_its_call(
         return await progress.call("chat_send")
 
     host = ToolHost(chain.alarms, Limits(idle=30.0, ceiling=300.0))
-    host.caller = chain.registry
+    host.caller = chain.tool_calls
     chain.registry.set_tools(PythonTools([outer], host).tools)
     values: list[Any] = []
 
@@ -287,7 +287,7 @@ async def test_a_tab_that_the_caller_names_is_not_replaced_by_the_one_that_is_op
     chain, client = Chain(), Client(["once"])
     show(chain.bridge, 7, 7)
     with anyio.fail_after(PATIENT):
-        await chain.registry.call("chat_send", {"tabId": tab_id}, client=client)
+        await chain.tool_calls.call("chat_send", {"tabId": tab_id}, client=client)
 
     assert client.asked[0].place == NOWHERE
     assert [each.target.tab_id for each in chain.bridge.received] == [99]
@@ -398,7 +398,7 @@ async def test_the_user_who_makes_a_call_is_not_asked_about_it() -> None:
 async def test_an_invalid_call_asks_no_user() -> None:
     chain, client = Chain(), Client(["once"])
     with pytest.raises(CallRefusedError, match="wrong"):
-        await chain.registry.call("chat_send", {"tabId": "wrong"}, client=client)
+        await chain.tool_calls.call("chat_send", {"tabId": "wrong"}, client=client)
     assert client.asked == []
 
 
@@ -416,12 +416,12 @@ async def test_a_user_can_end_a_running_call_and_its_caller_is_notified() -> Non
         tasks.start_soon(call)
         with anyio.fail_after(PATIENT):
             await chain.bridge.called.wait()
-        assert len(chain.registry.running) == 1
-        assert chain.registry.running.cancel("c1", by="the user, in the console")
+        assert len(chain.tool_calls.running) == 1
+        assert chain.tool_calls.running.cancel("c1", by="the user, in the console")
     assert chain.bridge.cancelled.is_set()
     assert errors[0].detail.code == "CANCELLED"
     assert "the user, in the console" in errors[0].detail.message
-    assert not chain.registry.running.cancel("c1", by="the user")
+    assert not chain.tool_calls.running.cancel("c1", by="the user")
     assert chain.records[0].outcome == "cancelled"
     [received] = chain.bridge.received
     assert received.call.cancellation.reason == "cancelled by the user, in the console"

@@ -13,12 +13,10 @@ from opentabs_py.console.access import HEADER, Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import Standing
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 from opentabs_py.server.app import create_app
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.fakes import FakeBridge, a_manifest, a_tool, tool_calls_of
 
 PORT = 8377
 ORIGIN = f"http://127.0.0.1:{PORT}"
@@ -57,17 +55,18 @@ class ServedConsole:
     ) -> None:
         self.clock = Clock()
         self.bridge = bridge or FakeBridge(value={"sent": True})
-        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), message_limit=1_000_000)
+        self.tool_calls = tool_calls_of(self.bridge.pages)
+        self.registry = self.tool_calls.registry
         manifest = a_manifest(a_tool("send", summary="Say it", group="Messages"))
         self.registry.set_plugins([manifest])
         self.plugins = PluginsOnDisk()
         self.plugins.plugins.append(Plugin(Path("/p/chat"), manifest, manifest, cast(Any, None)))
-        self.watch = Watch(self.registry, self.bridge.pages, self.plugins, wall=self.clock)
+        self.watch = Watch(self.tool_calls, self.bridge.pages, self.plugins, wall=self.clock)
         self.access = Access(PORT, self.clock, self.bridge)
         self.console = Console(
             self.access,
             self.watch,
-            self.registry,
+            self.tool_calls,
             self.plugins,
             Pace(),
             message_limit=1_000,

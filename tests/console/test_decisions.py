@@ -28,11 +28,11 @@ async def test_a_question_is_shown_while_a_page_looks_and_its_answer_lets_the_ca
     served = ServedConsole()
     served.registry.gate.set_rules({"chat": "ask"})
     with pytest.raises(CallRefusedError, match="no way to ask"):
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
     values: list[Any] = []
 
     async def call() -> None:
-        values.append(await served.registry.call("chat_send", {"text": "hi"}))
+        values.append(await served.tool_calls.call("chat_send", {"text": "hi"}))
 
     reader = Reader(served)
     with served.watch.watching(), anyio.fail_after(PATIENT):
@@ -66,7 +66,7 @@ async def test_a_user_ends_a_running_call_and_its_caller_learns_who_did() -> Non
 
     async def call() -> None:
         try:
-            await served.registry.call("chat_send", {}, call_id="mine")
+            await served.tool_calls.call("chat_send", {}, call_id="mine")
         except CallError as error:
             failures.append(error)
 
@@ -85,7 +85,7 @@ async def test_a_permission_is_used_at_once_and_a_wrong_one_is_refused() -> None
     served = ServedConsole()
     assert await post(served, "permission", rule="chat.send", permission="off") == (200, {})
     with pytest.raises(CallRefusedError):
-        await served.registry.call("chat_send", {}, allowed_by="console")
+        await served.tool_calls.call("chat_send", {}, allowed_by="console")
     status, answer = await post(served, "permission", rule="a b", permission="off")
     assert (status, "not a valid name" in answer["error"]) == (400, True)
     status, answer = await post(served, "permission", rule="chat", permission="maybe")

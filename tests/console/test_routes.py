@@ -184,7 +184,7 @@ async def test_the_state_of_the_page_is_sent_as_events() -> None:
         served.watch.stop()
 
     with served.watch.watching():
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
         await served.watch.stream(send, boot="", version=0)
     [event] = events
     assert [each["name"] for each in event["plugins"]["changed"]] == ["chat"]

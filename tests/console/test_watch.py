@@ -54,7 +54,7 @@ async def test_a_running_call_is_shown_with_its_progress_and_then_its_end() -> N
     reader = Reader(served)
     with served.watch.watching():
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(served.registry.call, "chat_send", {})
+            tasks.start_soon(served.tool_calls.call, "chat_send", {})
             await bridge.called.wait()
             event = await reader.read_until(lambda event: bool(rows(event, "calls")))
             [call] = rows(event, "calls")
@@ -81,15 +81,15 @@ async def test_calls_are_traced_only_while_a_page_looks() -> None:
         return recorder is not None and recorder.is_traced
 
     async def send(_body: bytes) -> None:
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
         assert is_traced()
         served.watch.stop()
 
     with served.watch.watching(), anyio.fail_after(PATIENT):
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
         assert not is_traced()
         await served.watch.stream(send, boot="", version=0)
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
         assert not is_traced()
 
 
@@ -137,7 +137,7 @@ async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_
             tasks.start_soon(stream)
             await sent.wait()
             for _ in range(500):
-                await served.registry.call("chat_send", {})
+                await served.tool_calls.call("chat_send", {})
             reading.set()
     assert len(events) == 3  # the first, and the changes since then, in two parts
     assert sum(len(rows(event, "calls")) for event in events) == 500
@@ -145,7 +145,7 @@ async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_
 
 async def test_without_watching_nothing_of_a_call_is_kept() -> None:
     served = ServedConsole()
-    await served.registry.call("chat_send", {})
+    await served.tool_calls.call("chat_send", {})
     event = await Reader(served).read_until(lambda _event: True)
     assert rows(event, "calls") == []
 

@@ -127,7 +127,7 @@ class FakeSession:
     restarts = 0
 
     def __init__(self) -> None:
-        self.caller = self
+        self.registry = self.caller = self
         self.tools: Sequence[FakeTool] = ()
         self.called = anyio.Event()
         self.cancelled = anyio.Event()

@@ -12,14 +12,12 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.core.limits import Limits
 from opentabs_py.server.app import create_app
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import a_bridge, hello, pages_of
+from tests.fakes import a_bridge, hello, pages_of, tool_calls_of
 
 pytestmark = pytest.mark.anyio
 
@@ -31,9 +29,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
     """Serve a bridge and no tools; yield the port."""
     pages = pages_of(bridge)
-    server = create_mcp_server(
-        ToolRegistry(pages, limits=Limits(), message_limit=1000), version="1"
-    )
+    server = create_mcp_server(tool_calls_of(pages), version="1")
     with bind("127.0.0.1", 0) as listener:
         async with (
             run_endpoints({"/mcp": server}, request_limit=100_000) as endpoints,

@@ -17,7 +17,6 @@ from opentabs_py import tool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.progress import Progress
@@ -25,9 +24,8 @@ from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server import elicitation
 from opentabs_py.server.connections import ClientConnection
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.results import ERROR_META_KEY
-from tests.fakes import FakeBridge, SignedOut, a_document, a_manifest, a_tool
+from tests.fakes import FakeBridge, SignedOut, a_document, a_manifest, a_tool, tool_calls_of
 from tests.served import Served
 from tests.waiting import PATIENT, until_all_wait
 
@@ -45,12 +43,11 @@ class Asking(Served):
         self.remembered: list[tuple[str, Permission]] = []
         self.bridge = bridge or FakeBridge(value={"sent": True})
         self.gate = Gate(AlarmClock(), remember=self._remember)
-        self.registry = ToolRegistry(
-            self.bridge.pages, limits=Limits(), message_limit=1_000_000, gate=self.gate
-        )
+        self.tool_calls = tool_calls_of(self.bridge.pages, gate=self.gate)
+        self.registry = self.tool_calls.registry
         self.registry.set_plugins([a_manifest(a_tool("send"))], {"chat": "reviewed"})
-        self.server = create_mcp_server(self.registry, version="1")
-        self.gateway = create_mcp_server(self.registry, version="1", as_gateway=True)
+        self.server = create_mcp_server(self.tool_calls, version="1")
+        self.gateway = create_mcp_server(self.tool_calls, version="1", as_gateway=True)
 
     async def _remember(self, rule: str, permission: Permission) -> None:
         self.remembered.append((rule, permission))
@@ -413,7 +410,7 @@ async def test_a_python_tools_own_call_asks_only_a_client_that_can_be_asked_mean
         return await progress.call("chat_send")
 
     host = ToolHost(AlarmClock())
-    host.caller = served.registry
+    host.caller = served.tool_calls
     served.registry.set_tools(PythonTools([outer], host).tools)
     async with connected(served, "auto", says("once")) as client:
         result = await client.call_tool("outer", {})

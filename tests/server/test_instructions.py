@@ -4,12 +4,11 @@ import pytest
 from mcp.client import Client
 
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.core.limits import Limits
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_manifest, a_tool
+from opentabs_py.server.tool_calls import ToolCalls
+from tests.fakes import FakeBridge, a_manifest, a_tool, tool_calls_of
 from tests.served import Served
 
 pytestmark = pytest.mark.anyio
@@ -24,13 +23,13 @@ def double(number: int) -> int:
     return 2 * number
 
 
-def a_registry(*, python: bool, plugins: bool) -> ToolRegistry:
-    registry = ToolRegistry(FakeBridge().pages, limits=Limits(), message_limit=1000)
+def some_calls(*, python: bool, plugins: bool) -> ToolCalls:
+    calls = tool_calls_of(FakeBridge().pages)
     if python:
-        registry.set_tools(PythonTools([double], ToolHost(AlarmClock())).tools)
+        calls.registry.set_tools(PythonTools([double], ToolHost(AlarmClock())).tools)
     if plugins:
-        registry.set_plugins([a_manifest(a_tool("send"))])
-    return registry
+        calls.registry.set_plugins([a_manifest(a_tool("send"))])
+    return calls
 
 
 @pytest.mark.parametrize("as_gateway", [False, True])
@@ -46,8 +45,8 @@ def a_registry(*, python: bool, plugins: bool) -> ToolRegistry:
 async def test_they_say_where_the_tools_run(
     python: bool, plugins: bool, said: set[str], as_gateway: bool
 ) -> None:
-    registry = a_registry(python=python, plugins=plugins)
-    server = create_mcp_server(registry, version="1", as_gateway=as_gateway)
+    calls = some_calls(python=python, plugins=plugins)
+    server = create_mcp_server(calls, version="1", as_gateway=as_gateway)
     text = server.instructions or ""
     assert {each for each in (IN_TABS, IN_SERVER, SOME_IN_SERVER) if each in text} == said
     assert ("opentabs_call" in text) == as_gateway

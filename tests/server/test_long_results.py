@@ -42,7 +42,7 @@ def serving(value: Any, *, error: Exception | None = None, **bounds: Any) -> Ser
     long_results = LongResults(LIMIT, **bounds)
     served.server, served.gateway = (
         create_mcp_server(
-            served.registry, version="1", as_gateway=as_gateway, long_results=long_results
+            served.tool_calls, version="1", as_gateway=as_gateway, long_results=long_results
         )
         for as_gateway in (False, True)
     )

@@ -10,13 +10,11 @@ from mcp.client import Client
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.results import ERROR_META_KEY, to_error_result, to_result
-from tests.fakes import FakeBridge, Json, a_manifest, a_tool
+from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
 
 pytestmark = pytest.mark.anyio
 
@@ -32,9 +30,9 @@ STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 
 
 def a_client(bridge: FakeBridge, mode: str, *tools: Json) -> Client:
-    registry = ToolRegistry(bridge.pages, limits=Limits(), message_limit=1_000_000)
-    registry.set_plugins([a_manifest(*(tools or [a_tool("send")]))])
-    server = create_mcp_server(registry, version="1.2.3")
+    calls = tool_calls_of(bridge.pages)
+    calls.registry.set_plugins([a_manifest(*(tools or [a_tool("send")]))])
+    server = create_mcp_server(calls, version="1.2.3")
     return Client(server, mode="legacy" if mode == "legacy" else "auto")
 
 
@@ -204,9 +202,9 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
 
 async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
     """Send initialize, a call and a ping; return everything the server sends, in order."""
-    registry = ToolRegistry(bridge.pages, limits=Limits(), message_limit=1_000_000)
-    registry.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(registry, version="1.2.3")
+    calls = tool_calls_of(bridge.pages)
+    calls.registry.set_plugins([a_manifest(a_tool("send"))])
+    server = create_mcp_server(calls, version="1.2.3")
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
     call = {"name": "chat_send", "arguments": {}, "_meta": meta}
     said: list[Json] = [

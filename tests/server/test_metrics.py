@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry
 from starlette.testclient import TestClient
 
 from opentabs_py.core import failures, metrics
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.metrics import Role
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.readiness import Readiness
@@ -17,8 +16,7 @@ from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ErrorDetail, ToolFailedError
 from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.metrics import CallMetrics, Exporter, Values
-from opentabs_py.server.registry import ToolRegistry
-from tests.fakes import FakeBridge, a_manifest, a_tool
+from tests.fakes import FakeBridge, a_manifest, a_tool, tool_calls_of
 from tests.scraped import Scraped
 from tests.tracing.examples import ALL, SUCCEEDED, TIMED_OUT
 
@@ -48,23 +46,19 @@ class Exported:
         self, *, error: Exception | None = None, reports: Sequence[ProgressReport] = ()
     ) -> None:
         self.bridge = FakeBridge(value={}, error=error, reports=reports)
-        self.registry = ToolRegistry(
-            self.bridge.pages,
-            limits=Limits(),
-            message_limit=1000,
-            built_in=[LocalTabsList(self.bridge.pages)],
-        )
-        self.registry.set_plugins([a_manifest(a_tool("send"))])
+        built_in = [LocalTabsList(self.bridge.pages)]
+        self.tool_calls = tool_calls_of(self.bridge.pages, built_in=built_in)
+        self.tool_calls.registry.set_plugins([a_manifest(a_tool("send"))])
         self.exporter = Exporter()
         self.process = Process()
-        self.exporter.attach(self.registry, self.process)
+        self.exporter.attach(self.tool_calls, self.process)
 
     def scrape(self) -> Scraped:
         return Scraped(self.exporter.text().decode())
 
     async def calls(self, name: str) -> Scraped:
         with suppress(CallError):
-            await self.registry.call(name, {})
+            await self.tool_calls.call(name, {})
         return self.scrape()
 
 
@@ -125,11 +119,11 @@ async def test_reports_are_counted() -> None:
 async def test_a_running_call_is_counted_until_it_ends() -> None:
     exported = Exported()
     seen: list[int] = []
-    exported.registry.on_page_report = lambda *_: seen.append(len(exported.registry.running))
+    exported.tool_calls.on_page_report = lambda *_: seen.append(len(exported.tool_calls.running))
     exported.bridge._reports = [ProgressReport(0)]
     await exported.calls("chat_send")
     assert seen == [1]
-    assert len(exported.registry.running) == 0
+    assert len(exported.tool_calls.running) == 0
 
 
 def text_of(*records: CallRecord) -> str:

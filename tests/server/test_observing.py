@@ -20,7 +20,6 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import CallError, CallRefusedError, ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.tracing.otel import span_exporter
 from tests.fakes import (
     FakeBridge,
@@ -32,6 +31,7 @@ from tests.fakes import (
     greeted,
     pages_of,
     running,
+    tool_calls_of,
 )
 from tests.waiting import until_all_wait
 
@@ -51,26 +51,29 @@ class Observed:
         reports: Sequence[ProgressReport] = (),
     ) -> None:
         self.bridge = FakeBridge(value={} if value is None else value, error=error, reports=reports)
-        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(1.0, 2.0), message_limit=1000)
+        self.tool_calls = tool_calls_of(
+            self.bridge.pages, limits=Limits(1.0, 2.0), message_limit=1000
+        )
+        self.registry = self.tool_calls.registry
         self.registry.set_plugins([a_manifest(a_tool("send", input_schema=SCHEMA))])
         self.records: list[CallRecord] = []
-        self.end = self.registry.records.observe(self.records.append)
+        self.end = self.tool_calls.records.observe(self.records.append)
 
     async def call(self, name: str = "chat_send", **arguments: object) -> CallRecord:
         with anyio.fail_after(5):
-            await self.registry.call(name, arguments)
+            await self.tool_calls.call(name, arguments)
         return self.records[-1]
 
     async def fail(self, name: str = "chat_send", **arguments: object) -> CallRecord:
         with pytest.raises((CallError, ValueError)), anyio.fail_after(5):
-            await self.registry.call(name, arguments)
+            await self.tool_calls.call(name, arguments)
         return self.records[-1]
 
 
 async def test_while_nobody_observes_no_call_is_traced() -> None:
     observed = Observed()
     observed.end()
-    await observed.registry.call("chat_send", {})
+    await observed.tool_calls.call("chat_send", {})
     assert observed.bridge.received[0].call.recorder is None
     assert observed.records == []
 
@@ -79,10 +82,10 @@ async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records(
     observed = Observed(reports=[ProgressReport(0)])
     observed.end()
     records: list[CallRecord] = []
-    end = observed.registry.records.observe(records.append, traced=False)
-    await observed.registry.call("chat_send", {}, client_name="opentabs call")
+    end = observed.tool_calls.records.observe(records.append, traced=False)
+    await observed.tool_calls.call("chat_send", {}, client_name="opentabs call")
     end()
-    await observed.registry.call("chat_send", {})
+    await observed.tool_calls.call("chat_send", {})
     [record] = records
     assert (record.outcome, record.plugin, record.client) == ("succeeded", "chat", "opentabs call")
     assert (record.reports, record.progress) == (0, ())
@@ -96,7 +99,7 @@ async def test_a_caller_may_ask_for_the_record_while_nobody_observes(traced: boo
     observed = Observed()
     observed.end()
     records: list[CallRecord] = []
-    await observed.registry.call("chat_send", {}, on_record=records.append, traced=traced)
+    await observed.tool_calls.call("chat_send", {}, on_record=records.append, traced=traced)
     assert [record.outcome for record in records] == ["succeeded"]
     recorder = observed.bridge.received[0].call.recorder
     assert recorder is not None
@@ -106,7 +109,7 @@ async def test_a_caller_may_ask_for_the_record_while_nobody_observes(traced: boo
 async def test_both_kinds_of_observers_receive_the_record_of_a_traced_call() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     others: list[CallRecord] = []
-    observed.registry.records.observe(others.append, traced=False)
+    observed.tool_calls.records.observe(others.append, traced=False)
     await observed.call()
     assert others == observed.records
     assert others[0].reports == 1
@@ -121,7 +124,7 @@ async def test_a_call_that_succeeds_is_recorded_with_its_names_limits_and_progre
 
 async def test_limits_given_with_a_call_are_those_of_its_record() -> None:
     observed = Observed()
-    await observed.registry.call("chat_send", {}, limits=Limits(7.0, 8.0))
+    await observed.tool_calls.call("chat_send", {}, limits=Limits(7.0, 8.0))
     assert observed.records[0].limits == Limits(7.0, 8.0)
 
 
@@ -141,7 +144,7 @@ async def test_a_call_that_fails_is_recorded_and_still_fails(
 ) -> None:
     observed = Observed(error=error)
     with pytest.raises(type(error)) as caught:
-        await observed.registry.call("chat_send", {})
+        await observed.tool_calls.call("chat_send", {})
     assert caught.value is error
     assert [record.outcome for record in observed.records] == [outcome]
 
@@ -150,7 +153,7 @@ async def test_a_call_that_fails_is_recorded_and_still_fails(
 async def test_a_record_names_the_client_that_made_the_call(mode: str) -> None:
     observed = Observed()
     info = Implementation(name="claude-code\n\x1b", version="2.1.0")
-    server = create_mcp_server(observed.registry, version="1")
+    server = create_mcp_server(observed.tool_calls, version="1")
     async with Client(server, mode=mode, client_info=info) as client:
         await client.call_tool("chat_send", {})
     assert observed.records[0].client == "claude-code   2.1.0"
@@ -158,14 +161,14 @@ async def test_a_record_names_the_client_that_made_the_call(mode: str) -> None:
 
 async def test_a_call_may_be_made_in_the_name_of_a_command() -> None:
     observed = Observed()
-    await observed.registry.call("chat_send", {}, client_name="opentabs call")
-    await observed.registry.call("chat_send", {})
+    await observed.tool_calls.call("chat_send", {}, client_name="opentabs call")
+    await observed.tool_calls.call("chat_send", {})
     assert [record.client for record in observed.records] == ["opentabs call", None]
 
 
 async def test_a_call_has_one_id_for_its_caller_and_its_record() -> None:
     observed = Observed()
-    await observed.registry.call("chat_send", {}, call_id="mine")
+    await observed.tool_calls.call("chat_send", {}, call_id="mine")
     assert [record.call_id for record in observed.records] == ["mine"]
 
 
@@ -174,16 +177,16 @@ async def test_two_running_calls_cannot_have_the_same_id() -> None:
 
     async def again() -> None:
         with pytest.raises(CallRefusedError, match="is still running"):
-            await observed.registry.call("chat_send", {}, call_id="mine")
+            await observed.tool_calls.call("chat_send", {}, call_id="mine")
 
     async with anyio.create_task_group() as tasks:
 
         def begin_another(_: RecordSoFar) -> None:
             tasks.start_soon(again)
 
-        observed.registry.records.observe(lambda _: None, on_start=begin_another)
-        await observed.registry.call("chat_send", {}, call_id="mine")
-    await observed.registry.call("chat_send", {}, call_id="mine")
+        observed.tool_calls.records.observe(lambda _: None, on_start=begin_another)
+        await observed.tool_calls.call("chat_send", {}, call_id="mine")
+    await observed.tool_calls.call("chat_send", {}, call_id="mine")
     assert [record.outcome for record in observed.records] == ["succeeded"] * 2
 
 
@@ -202,7 +205,7 @@ async def test_a_call_that_is_cancelled_is_recorded_and_stays_cancelled() -> Non
     observed = Observed()
     observed.bridge.hangs = True
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(observed.registry.call, "chat_send", {})
+        tasks.start_soon(observed.tool_calls.call, "chat_send", {})
         await until_all_wait()
         tasks.cancel_scope.cancel()
     assert [record.outcome for record in observed.records] == ["cancelled"]
@@ -212,7 +215,7 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
     observed = Observed(value={"ok": 1})
     record = await observed.call(text="hi")
     assert (record.arguments, record.result) == (None, None)
-    end = observed.registry.records.keep_values(Excerpts(lambda: ["my secret"]))
+    end = observed.tool_calls.records.keep_values(Excerpts(lambda: ["my secret"]))
     record = await observed.call(text="hi, my secret")
     assert (record.arguments, record.result) == ('{"text":"hi, •••"}', '{"ok":1}')
     end()
@@ -222,8 +225,8 @@ async def test_arguments_and_result_are_in_the_record_only_when_asked_for() -> N
 
 async def test_values_are_kept_as_whoever_asked_last_and_still_wants_them() -> None:
     observed = Observed()
-    end_first = observed.registry.records.keep_values(Excerpts(lambda: ["the first"]))
-    end_last = observed.registry.records.keep_values(Excerpts(lambda: ["the last"]))
+    end_first = observed.tool_calls.records.keep_values(Excerpts(lambda: ["the first"]))
+    end_last = observed.tool_calls.records.keep_values(Excerpts(lambda: ["the last"]))
     end_first()
     record = await observed.call(text="the first, the last")
     assert record.arguments == '{"text":"the first, •••"}'
@@ -236,7 +239,7 @@ async def test_values_are_kept_as_whoever_asked_last_and_still_wants_them() -> N
 async def test_a_caller_gets_progress_and_logs_even_while_another_observes() -> None:
     observed = Observed(reports=[ProgressReport(0)])
     running = RunningCall("chat_send", {})
-    await running.run(observed.registry, None)
+    await running.run(observed.tool_calls, None)
     assert running.progress == [ProgressReport(0)]
     entry = LogEntry(level="info", message="hello", time=0)
     observed.bridge.received[0].call.notify_log([entry])
@@ -251,8 +254,8 @@ async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
     def fail(_record: CallRecord) -> None:
         raise RuntimeError("an observer's own bug")
 
-    observed.registry.records.observe(fail)
-    observed.registry.records.observe(others.append)
+    observed.tool_calls.records.observe(fail)
+    observed.tool_calls.records.observe(others.append)
     with caplog.at_level(logging.ERROR):
         await observed.call()
     assert others == observed.records
@@ -261,10 +264,10 @@ async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
 
 async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
     observed, started = Observed(), list[RecordSoFar]()
-    end = observed.registry.records.observe(lambda _record: None, on_start=started.append)
+    end = observed.tool_calls.records.observe(lambda _record: None, on_start=started.append)
     observed.bridge.hangs = True
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(observed.registry.call, "chat_send", {})
+        tasks.start_soon(observed.tool_calls.call, "chat_send", {})
         with anyio.fail_after(5):
             await observed.bridge.called.wait()
         seen = started[0]()
@@ -279,22 +282,22 @@ async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
 
 async def test_ending_an_observation_twice_is_harmless() -> None:
     observed, others = Observed(), list[CallRecord]()
-    observed.registry.records.observe(others.append)
+    observed.tool_calls.records.observe(others.append)
     observed.end()
     observed.end()
-    await observed.registry.call("chat_send", {})
+    await observed.tool_calls.call("chat_send", {})
     assert (len(observed.records), len(others)) == (0, 1)
 
 
 async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_left() -> None:
     bridge = a_bridge()
-    registry = ToolRegistry(pages_of(bridge), limits=Limits(5.0, 9.0), message_limit=1000)
-    registry.set_plugins([a_manifest(a_tool("send"))])
+    calls = tool_calls_of(pages_of(bridge), limits=Limits(5.0, 9.0))
+    calls.registry.set_plugins([a_manifest(a_tool("send"))])
     records: list[CallRecord] = []
-    registry.records.observe(records.append)
+    calls.records.observe(records.append)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
-        tasks.start_soon(registry.call, "chat_send", {})
+        tasks.start_soon(calls.call, "chat_send", {})
         params = (await socket.hear("tool.dispatch"))["params"]
         entry = {"level": "warning", "message": "slow", "time": 0}
         about = {"documentId": params["documentId"], "plugin": "chat"}
@@ -318,8 +321,8 @@ async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
     observed = Observed(value={"sent": True})
-    observed.registry.records.observe(span_exporter(tracer_provider=provider))
-    server = create_mcp_server(observed.registry, version="1")
+    observed.tool_calls.records.observe(span_exporter(tracer_provider=provider))
+    server = create_mcp_server(observed.tool_calls, version="1")
     async with Client(server, mode=mode) as client:
         with anyio.fail_after(5):
             await client.call_tool("chat_send", {})

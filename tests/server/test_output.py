@@ -28,7 +28,7 @@ async def test_a_value_that_keeps_the_promise_passes_in_silence(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     for strict in (False, True):
-        assert await serving({"n": 1}, strict=strict).registry.call("chat_send", {}) == {"n": 1}
+        assert await serving({"n": 1}, strict=strict).tool_calls.call("chat_send", {}) == {"n": 1}
     assert warnings(caplog) == []
 
 
@@ -37,11 +37,11 @@ async def test_in_service_a_broken_promise_is_logged_once_for_each_tool_and_the_
 ) -> None:
     served = serving({"n": "one"}, strict=False)
     for _ in range(3):
-        assert await served.registry.call("chat_send", {}) == {"n": "one"}
+        assert await served.tool_calls.call("chat_send", {}) == {"n": "one"}
     [warning] = warnings(caplog)
     assert 'at n: it is not of type "integer"' in warning
     served.registry.set_plugins([a_manifest(a_tool("send", output_schema=PROMISE))])
-    await served.registry.call("chat_send", {})
+    await served.tool_calls.call("chat_send", {})
     assert len(warnings(caplog)) == 2, "a plugin that is built again is checked again"
 
 
@@ -49,7 +49,7 @@ async def test_only_a_tool_that_promises_an_object_has_to_return_one() -> None:
     served = Served(FakeBridge(value=[1]), strict=True)
     numbers = {"type": "array", "items": {"type": "integer"}}
     served.registry.set_plugins([a_manifest(a_tool("send", output_schema=numbers))])
-    assert await served.registry.call("chat_send", {}) == [1]
+    assert await served.tool_calls.call("chat_send", {}) == [1]
 
 
 async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() -> None:
@@ -57,19 +57,19 @@ async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() 
     older = served.registry.find("chat_send")
     newer = {"type": "object", "properties": {"n": {"type": "string"}}}
     served.registry.set_plugins([a_manifest(a_tool("send", output_schema=newer))])
-    assert await served.registry.call(older, {}) == {"n": 1}
+    assert await served.tool_calls.call(older, {}) == {"n": 1}
     with pytest.raises(BrokenResultError):
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
 
 
 async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_one() -> None:
     served = serving({"n": "one"}, strict=True)
     records: list[CallRecord] = []
-    served.registry.records.observe(records.append)
+    served.tool_calls.records.observe(records.append)
     with pytest.raises(
         BrokenResultError, match="does not match its output schema: at n: "
     ) as caught:
-        await served.registry.call("chat_send", {})
+        await served.tool_calls.call("chat_send", {})
     assert caught.value.value == {"n": "one"}
     assert caught.value.detail.code == "RESULT_BREAKS_SCHEMA"
     assert [record.outcome for record in records] == ["failed"]

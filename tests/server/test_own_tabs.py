@@ -14,15 +14,13 @@ from mcp.client import Client
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.browser.urls import web_address
-from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import CallClient
-from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.session.tool_setup import create_registry, create_tab_tools
+from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.session.tool_setup import create_tab_tools
 from tests.fakes import (
     FakeSocket,
     Json,
@@ -34,6 +32,7 @@ from tests.fakes import (
     pages_of,
     running,
     tabs_changed,
+    tool_calls_of,
 )
 from tests.served import INITIALIZE, INITIALIZED, Served
 from tests.waiting import PATIENT
@@ -73,7 +72,7 @@ class Own:
     bridge: Bridge
     extension: FakeSocket
     own_tabs: OwnTabs
-    registry: ToolRegistry
+    tool_calls: ToolCalls
 
     async def answer_open(self, *documents: Json, tab: int = NEW) -> Json:
         """Open a tab, as the extension does; report these documents."""
@@ -96,7 +95,7 @@ class Own:
 
         async def call() -> None:
             whose = None if who is None else client(who)
-            answers.append(await self.registry.call("tabs_open", {"url": url}, client=whose))
+            answers.append(await self.tool_calls.call("tabs_open", {"url": url}, client=whose))
 
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
@@ -117,11 +116,10 @@ async def own_tabs(*documents: Json, keep: bool = False) -> AsyncGenerator[Own]:
         extension = await greeted(connect, *documents)
         pages = pages_of(bridge)
         opener = OwnTabs(pages, keep=keep)
-        tools, clock = create_tab_tools(pages, opener), AlarmClock()
-        registry = create_registry(load_settings(port=0), pages, tools, clock=clock)
-        registry.set_plugins([a_manifest(a_tool("send"))])
+        calls = tool_calls_of(pages, built_in=create_tab_tools(pages, opener))
+        calls.registry.set_plugins([a_manifest(a_tool("send"))])
         bridge.plugin_sync.plugins = [CHAT]
-        yield Own(bridge, extension, opener, registry)
+        yield Own(bridge, extension, opener, calls)
 
 
 def new_document(**more: Any) -> Json:
@@ -148,7 +146,7 @@ async def test_a_page_that_loads_is_waited_for() -> None:
         answers: list[Any] = []
 
         async def call() -> None:
-            answers.append(await own.registry.call("tabs_open", {"url": URL}, client=client("a")))
+            answers.append(await own.tool_calls.call("tabs_open", {"url": URL}, client=client("a")))
 
         tasks.start_soon(call)
         with anyio.fail_after(PATIENT):
@@ -162,7 +160,7 @@ async def test_a_page_that_loads_is_waited_for() -> None:
 
 async def test_a_page_is_opened_as_users_type_it() -> None:
     async with own_tabs() as own, anyio.create_task_group() as tasks:
-        tasks.start_soon(own.registry.call, "tabs_open", {"url": " chat.example/inbox"})
+        tasks.start_soon(own.tool_calls.call, "tabs_open", {"url": " chat.example/inbox"})
         with anyio.fail_after(PATIENT):
             assert await own.answer_open(new_document()) == {"url": URL}
 
@@ -189,7 +187,7 @@ async def test_what_is_not_a_web_page_is_refused_before_anything_is_sent(url: st
             assert web_address(url) == "https://a.example/"
             return
         with pytest.raises(CallError, match="write an http or https URL") as error:
-            await own.registry.call("tabs_open", {"url": url})
+            await own.tool_calls.call("tabs_open", {"url": url})
         assert error.value.detail.code == "INVALID_ARGUMENTS"
         own.bridge.disconnect(1000, "done")
         await own.extension.hear_the_end()
@@ -205,7 +203,7 @@ async def test_a_browser_that_refuses_is_an_error() -> None:
 
         tasks.start_soon(refuse)
         with pytest.raises(CallError, match="did not open a tab") as error:
-            await own.registry.call("tabs_open", {"url": URL})
+            await own.tool_calls.call("tabs_open", {"url": URL})
         assert error.value.detail.code == "TAB_NOT_OPENED"
 
 
@@ -232,7 +230,7 @@ async def test_a_call_that_is_cancelled_meanwhile_leaves_no_tab_behind() -> None
     async with own_tabs() as own:
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(own.registry.call, "tabs_open", {"url": URL})
+                tasks.start_soon(own.tool_calls.call, "tabs_open", {"url": URL})
                 asked = await own.extension.hear("tabs.open")
                 tasks.cancel_scope.cancel()
             own.extension.say({"id": asked["id"], "result": {"tabId": NEW}})
@@ -245,7 +243,7 @@ async def test_a_call_that_is_cancelled_while_the_page_loads_leaves_no_tab_behin
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
                 arguments = {"url": URL}
-                tasks.start_soon(own.registry.call, "tabs_open", arguments)
+                tasks.start_soon(own.tool_calls.call, "tabs_open", arguments)
                 await own.answer_open(new_document(readiness="pending"))
                 while not own.bridge.tabs.documents:
                     await own.bridge.changed().wait()
@@ -273,11 +271,11 @@ async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
         await own.open("a", a_document(), new_document())
         for who, tab in ((client("b"), NEW), (None, NEW), (client("a"), 7)):
             with pytest.raises(CallError, match="You did not open tab") as error:
-                await own.registry.call("tabs_close", {"tabId": tab}, client=who)
+                await own.tool_calls.call("tabs_close", {"tabId": tab}, client=who)
             assert error.value.detail.code == "TAB_NOT_YOURS"
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(own.answer_close)
-            closed = await own.registry.call("tabs_close", {"tabId": NEW}, client=client("a"))
+            closed = await own.tool_calls.call("tabs_close", {"tabId": NEW}, client=client("a"))
             assert not own.bridge.tabs.owners
         assert closed == {"closed": NEW}
 
@@ -294,7 +292,7 @@ async def test_the_list_shows_each_client_its_own_tabs() -> None:
         await own.open("a", a_document(), new_document())
         seen = {}
         for who in ("a", "b"):
-            listed = await own.registry.call("tabs_list", {}, client=client(who))
+            listed = await own.tool_calls.call("tabs_list", {}, client=client(who))
             seen[who] = [(tab["tabId"], tab.get("own")) for tab in listed["tabs"]]
     assert seen == {"a": [(NEW, True), (7, None)], "b": [(7, None)]}
 
@@ -426,7 +424,7 @@ def test_a_page_is_served_if_a_plugin_matches_and_does_not_exclude_it() -> None:
 async def test_a_client_that_goes_is_reported(mode: str) -> None:
     gone: list[str] = []
     async with own_tabs() as own:
-        server = create_mcp_server(own.registry, version="1", on_client_gone=gone.append)
+        server = create_mcp_server(own.tool_calls, version="1", on_client_gone=gone.append)
         async with Client(server, mode=mode) as one:
             names = [tool.name for tool in (await one.list_tools()).tools]
             assert not gone
@@ -443,7 +441,7 @@ async def test_a_client_that_ends_its_session_is_reported_once_initialized_or_no
 ) -> None:
     gone: list[str] = []
     served = Served()
-    served.server = create_mcp_server(served.registry, version="1", on_client_gone=gone.append)
+    served.server = create_mcp_server(served.tool_calls, version="1", on_client_gone=gone.append)
     headers = {"accept": "application/json, text/event-stream"}
     a_call = {"id": 2, "method": "tools/call", "params": {"name": "chat_send"}}
     async with served.over_http() as url, httpx2.AsyncClient(headers=headers) as http:
@@ -467,7 +465,7 @@ async def test_a_call_that_names_an_own_tab_makes_it_the_one_that_is_used_next()
         own.extension.say(tabs_changed(new_document(), newer, tabs=[NEW, NEW + 1]))
 
         async def used(**arguments: Any) -> Any:
-            call = own.registry.call
+            call = own.tool_calls.call
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(partial(call, "chat_send", arguments, client=client("a")))
                 document: Json = (await own.extension.hear("tool.dispatch"))["params"]

@@ -16,7 +16,6 @@ from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.ready_tools import ReadyInPages, ReadyTools
-from opentabs_py.server.registry import ToolRegistry
 from tests.fakes import (
     OTHER_PAGE,
     PAGE,
@@ -27,6 +26,7 @@ from tests.fakes import (
     pages_of,
     running,
     tabs_changed,
+    tool_calls_of,
 )
 from tests.waiting import until_all_wait
 
@@ -45,7 +45,8 @@ class ListedTools:
             page_tools=PageRegistrations(),
         )
         self.pages = pages = pages_of(self.bridge)
-        self.registry = ToolRegistry(pages, limits=Limits(1.0, 2.0), message_limit=1000, gate=gate)
+        self.tool_calls = tool_calls_of(pages, limits=Limits(1.0, 2.0), gate=gate)
+        self.registry = self.tool_calls.registry
         self.tools = PageToolList(pages, self.registry, message_limit=1000, cadence=cadence)
         self.changed = anyio.Event()
         self.registry.subscribe(self._note)

@@ -10,7 +10,6 @@ from mcp.server import Server
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.listed_plugins import ListedPlugins
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.declare import tool
@@ -19,7 +18,7 @@ from opentabs_py.server.connections import ClientConnections
 from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.ready_tools import ReadyInPages, ReadyTools
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 from tests.clients import hearing
 from tests.fakes import (
     FakeSocket,
@@ -31,6 +30,7 @@ from tests.fakes import (
     pages_of,
     running,
     tabs_changed,
+    tool_calls_of,
 )
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ def chat() -> int:
 @dataclass
 class Exposed:
     bridge: Bridge
-    registry: ToolRegistry
+    tool_calls: ToolCalls
     ready: ReadyTools
     extension: FakeSocket
     server: Server[ClientConnections]
@@ -61,18 +61,17 @@ async def exposed() -> AsyncGenerator[Exposed]:
     """Serve the tools of two plugins as they become ready, without a delay."""
     bridge = a_bridge()
     pages = pages_of(bridge)
-    registry = ToolRegistry(
-        pages, limits=Limits(), message_limit=1_000, built_in=[LocalTabsList(pages)]
-    )
+    calls = tool_calls_of(pages, built_in=[LocalTabsList(pages)])
+    registry = calls.registry
     manifests = [a_manifest(a_tool("send"), name=name) for name in ("chat", "mail")]
     registry.set_plugins(manifests)
     registry.set_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
     ready = ReadyTools(registry, ReadyInPages(pages), ListedPlugins(rest=0.0, apart=0.0))
-    server = create_mcp_server(registry, version="1", listed=ready)
+    server = create_mcp_server(calls, version="1", listed=ready)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         extension = await greeted(connect)
         tasks.start_soon(ready.run)
-        yield Exposed(bridge, registry, ready, extension, server)
+        yield Exposed(bridge, calls, ready, extension, server)
         tasks.cancel_scope.cancel()
 
 
@@ -94,7 +93,7 @@ async def test_a_change_of_the_plugins_is_a_change_of_the_list_too(mode: str) ->
     async with exposed() as it, hearing(it.server, mode) as heard:
         it.extension.say(tabs_changed(a_document(plugin="mail")))
         await heard.wait_for_change()
-        it.registry.set_plugins([a_manifest(a_tool("read"), name="mail")])
+        it.tool_calls.registry.set_plugins([a_manifest(a_tool("read"), name="mail")])
         await heard.wait_for_change()
         assert await heard.tools() == ["chat", "mail_read", "tabs_list"]
 
@@ -119,5 +118,5 @@ async def test_clients_are_notified_that_the_list_follows_the_tabs() -> None:
         assert "Only the tools that work in an open tab are listed" in (
             it.server.instructions or ""
         )
-        everything = create_mcp_server(it.registry, version="1")
+        everything = create_mcp_server(it.tool_calls, version="1")
         assert "are listed; the list" not in (everything.instructions or "")

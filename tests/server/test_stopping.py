@@ -91,9 +91,9 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
     bridge.hangs = True
     served = Served(bridge)
     records: list[CallRecord] = []
-    served.registry.records.observe(records.append)
+    served.tool_calls.records.observe(records.append)
     results: list[types.CallToolResult] = []
-    server = create_mcp_server(served.registry, version="1")
+    server = create_mcp_server(served.tool_calls, version="1")
     with anyio.fail_after(PATIENT):
         async with Client(server) as client, anyio.create_task_group() as tasks:
 
@@ -102,7 +102,7 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
 
             tasks.start_soon(call)
             await bridge.called.wait()
-            served.registry.running.stop()
+            served.tool_calls.running.stop()
     [record], [result] = records, results
     assert record.outcome == "lost"
     assert record.error is not None
@@ -113,8 +113,8 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
 
 async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
     served = Served()
-    served.registry.running.stop()
-    async with Client(create_mcp_server(served.registry, version="1")) as client:
+    served.tool_calls.running.stop()
+    async with Client(create_mcp_server(served.tool_calls, version="1")) as client:
         result = await client.call_tool("chat_send", {})
     assert "so chat_send did not run" in str(result.content[0])
     assert served.bridge.received == []

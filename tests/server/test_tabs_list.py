@@ -14,7 +14,7 @@ from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.mcp import INSTRUCTIONS, create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tool_calls import ToolCalls
 from tests.fakes import (
     FakeBridge,
     a_bridge,
@@ -25,6 +25,7 @@ from tests.fakes import (
     pages_of,
     running,
     tabs_changed,
+    tool_calls_of,
 )
 from tests.waiting import PATIENT, until_all_wait
 
@@ -37,15 +38,13 @@ def add() -> int:
     return 3
 
 
-def a_registry(bridge: Bridge) -> ToolRegistry:
+def some_calls(bridge: Bridge) -> ToolCalls:
     pages = pages_of(bridge)
-    return ToolRegistry(
-        pages, limits=Limits(), message_limit=1_000, built_in=[LocalTabsList(pages)]
-    )
+    return tool_calls_of(pages, built_in=[LocalTabsList(pages)])
 
 
-def names(registry: ToolRegistry) -> list[str]:
-    return [each.listing.name for each in registry.tools]
+def names(calls: ToolCalls) -> list[str]:
+    return [each.listing.name for each in calls.registry.tools]
 
 
 def a_call(**arguments: object) -> ToolCall:
@@ -57,29 +56,29 @@ def of_python(*functions: object) -> PythonTools:
 
 
 async def test_it_is_listed_as_long_as_there_are_page_tools() -> None:
-    registry = a_registry(FakeBridge())
-    registry.set_tools(of_python(add).tools)
-    assert names(registry) == ["add"]
-    registry.set_plugins([a_manifest(a_tool("send"))])
-    assert names(registry) == ["add", "chat_send", "tabs_list"]
-    registry.set_plugins([])
-    assert names(registry) == ["add"]
+    calls = some_calls(FakeBridge())
+    calls.registry.set_tools(of_python(add).tools)
+    assert names(calls) == ["add"]
+    calls.registry.set_plugins([a_manifest(a_tool("send"))])
+    assert names(calls) == ["add", "chat_send", "tabs_list"]
+    calls.registry.set_plugins([])
+    assert names(calls) == ["add"]
 
 
 async def test_it_lists_the_tabs_as_they_were_last_reported() -> None:
     bridge = a_bridge()
-    registry = a_registry(bridge)
-    registry.set_plugins([a_manifest(a_tool("send"))])
+    calls = some_calls(bridge)
+    calls.registry.set_plugins([a_manifest(a_tool("send"))])
     async with running(bridge) as connect:
         extension = await greeted(connect, a_document(title="Inbox"))
-        [tab] = (await registry.call("tabs_list", {}))["tabs"]
+        [tab] = (await calls.call("tabs_list", {}))["tabs"]
         assert (tab["tabId"], tab["title"]) == (7, "Inbox")
 
         changed = bridge.changed()
         extension.say(tabs_changed())
         with anyio.fail_after(PATIENT):
             await changed.wait()
-        assert await registry.call("tabs_list", {}) == {"tabs": []}
+        assert await calls.call("tabs_list", {}) == {"tabs": []}
 
 
 async def test_an_extension_that_reconnects_is_waited_for() -> None:
@@ -125,14 +124,14 @@ async def test_no_python_tool_may_have_its_name() -> None:
         return 1
 
     with pytest.raises(ConfigError, match="Two tools are named tabs_list: one from opentabs"):
-        a_registry(FakeBridge()).set_tools(of_python(mine).tools)
+        some_calls(FakeBridge()).registry.set_tools(of_python(mine).tools)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_clients_see_hints_a_schema_and_how_tab_ids_refer_to_it(mode: str) -> None:
-    registry = a_registry(FakeBridge())
-    registry.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(registry, version="1")
+    calls = some_calls(FakeBridge())
+    calls.registry.set_plugins([a_manifest(a_tool("send"))])
+    server = create_mcp_server(calls, version="1")
     async with Client(server, mode=mode) as client:
         send, listing = (await client.list_tools()).tools
         assert client.instructions == INSTRUCTIONS  # it does not count as a Python tool
@@ -147,9 +146,9 @@ async def test_clients_see_hints_a_schema_and_how_tab_ids_refer_to_it(mode: str)
 async def test_the_gateway_finds_and_calls_it(mode: str) -> None:
     bridge = FakeBridge()
     bridge.handle_browser_gone()
-    registry = a_registry(bridge)
-    registry.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(registry, version="1", as_gateway=True)
+    calls = some_calls(bridge)
+    calls.registry.set_plugins([a_manifest(a_tool("send"))])
+    server = create_mcp_server(calls, version="1", as_gateway=True)
     async with Client(server, mode=mode) as client:
         asked = {"query": "which tabs are open", "ready": True}
         found = await client.call_tool("opentabs_list_tools", asked)

@@ -15,18 +15,16 @@ import pytest
 
 from opentabs_py import Progress, __version__
 from opentabs_py.config.settings import Settings, load_settings
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.daemon.local_client import Document, LocalClient
 from opentabs_py.daemon.state import ServerState, claim, read_state
 from opentabs_py.errors import BrowserError, ChainError
 from opentabs_py.plugins.plugin import SkippedPlugin
-from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.local_interface import LocalInterface
 from opentabs_py.session.registration import registered
 from opentabs_py.session.session import OpenTabs
-from tests.fakes import SignedOut, a_manifest, a_tool
+from tests.fakes import SignedOut, a_manifest, a_tool, tool_calls_of
 from tests.session.built import build
 from tests.waiting import PATIENT
 
@@ -233,7 +231,7 @@ async def test_a_question_is_asked_by_the_command_that_can_ask_and_answered_ther
             return happened
 
         records: list[CallRecord] = []
-        server.session.registry.records.observe(records.append)
+        server.session.tool_calls.records.observe(records.append)
         with anyio.fail_after(PATIENT):
             [*before, last] = await anyio.to_thread.run_sync(call)
         assert any("question" in each for each in before)
@@ -316,7 +314,8 @@ class WithBrowser:
         self.bridge = SignedOut()
         self.bridge.is_signed_in = True
         self.bridge.tabs.update([], anyio.current_time())
-        self.registry = ToolRegistry(self.bridge.pages, limits=Limits(), message_limit=1_000_000)
+        self.tool_calls = tool_calls_of(self.bridge.pages)
+        self.registry = self.tool_calls.registry
         self.registry.set_plugins([a_manifest(a_tool("send"))])
 
     @asynccontextmanager

@@ -78,7 +78,7 @@ def a_session(*, needs_browser: bool = True) -> Any:
     return SimpleNamespace(
         internals=SimpleNamespace(browsers=browsers, pages=pages),
         needs_browser=needs_browser,
-        registry=SimpleNamespace(running=["a call"] * 7),
+        tool_calls=SimpleNamespace(running=["a call"] * 7),
     )
 
 

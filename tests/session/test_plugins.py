@@ -45,7 +45,7 @@ pytestmark = pytest.mark.anyio
 
 async def serve(plugins: PluginSet, tmp_path: Path) -> ToolRegistry:
     bridge = FakeBridge()
-    registry = ToolRegistry(bridge.pages, limits=Limits(), message_limit=1_000_000)
+    registry = ToolRegistry(bridge.pages, message_limit=1_000_000)
     await plugins.serve([bridge], registry, [stage_extension(tmp_path / "extension", port=1)])
     return registry
 
@@ -324,7 +324,7 @@ async def test_no_call_begins_between_the_end_of_the_last_one_and_a_reload_of_th
     settings = load_settings(plugins=(), plugin_folders=(folder,))
     plugins = PluginSet([], settings, reviews=Reviews(tmp_path / "reviews"))
     first, second = a_bridge(), a_bridge()
-    registry = ToolRegistry(pages_of(first, second), limits=Limits(), message_limit=1_000_000)
+    registry = ToolRegistry(pages_of(first, second), message_limit=1_000_000)
     staged = stage_extension(tmp_path / "extension", port=1)
     staged.allow(plugins.sites)
 
@@ -363,7 +363,7 @@ async def test_a_withdrawn_review_turns_tools_off_while_a_reload_waits_for_a_cal
     reviews.approve("chat", "1.2.0", content_digest(load_plugin(chat)), {})
     plugins = PluginSet([], load_settings(), read_settings=load_settings, reviews=reviews)
     bridge = a_bridge()
-    registry = ToolRegistry(pages_of(bridge), limits=Limits(), message_limit=1_000_000)
+    registry = ToolRegistry(pages_of(bridge), message_limit=1_000_000)
     staged = stage_extension(tmp_path / "extension", port=1)
     staged.allow(plugins.sites)
 

@@ -90,11 +90,11 @@ class Rig:
 
     def __init__(self) -> None:
         self.context = Context()
-        self.registry = Served(FakeBridge(value={"sent": 1})).registry
+        self.tool_calls = Served(FakeBridge(value={"sent": 1})).tool_calls
 
     async def start(self) -> SessionRecorder:
         session: Any = SimpleNamespace(
-            context=self.context, registry=self.registry, mcp_url="http://127.0.0.1:8377/mcp"
+            context=self.context, tool_calls=self.tool_calls, mcp_url="http://127.0.0.1:8377/mcp"
         )
         return await SessionRecorder.start(session, URL)
 
@@ -108,7 +108,7 @@ async def test_a_recording_has_responses_calls_and_the_storage_at_both_ends() ->
     rig = Rig()
     recorder = await rig.start()
     rig.context.answer(rig.context.ask(f"{URL}messages"))
-    await rig.registry.call("chat_send", {"text": "hi"})
+    await rig.tool_calls.call("chat_send", {"text": "hi"})
     rig.context.cookies = ["second"]
 
     recording = await recorder.stop()
@@ -138,11 +138,11 @@ async def test_what_pages_ask_of_our_own_server_is_not_recorded() -> None:
 
 async def test_after_its_end_nothing_is_recorded() -> None:
     rig = Rig()
-    rig.registry.records.keep_values(WholeValues())
+    rig.tool_calls.records.keep_values(WholeValues())
     recorder = await rig.start()
-    await rig.registry.call("chat_send", {"text": "during"})
+    await rig.tool_calls.call("chat_send", {"text": "during"})
     recording = await recorder.stop()
-    await rig.registry.call("chat_send", {"text": "after"})
+    await rig.tool_calls.call("chat_send", {"text": "after"})
     assert [call.arguments for call in recording.calls] == [{"text": "during"}]
     assert rig.context.listeners == {}
 
@@ -150,11 +150,11 @@ async def test_after_its_end_nothing_is_recorded() -> None:
 async def test_after_its_end_the_values_of_calls_are_no_longer_kept() -> None:
     rig = Rig()
     records: list[CallRecord] = []
-    rig.registry.records.observe(records.append)
+    rig.tool_calls.records.observe(records.append)
     recorder = await rig.start()
-    await rig.registry.call("chat_send", {"text": "during"})
+    await rig.tool_calls.call("chat_send", {"text": "during"})
     await recorder.stop()
-    await rig.registry.call("chat_send", {"text": "after"})
+    await rig.tool_calls.call("chat_send", {"text": "after"})
     assert [record.arguments for record in records] == ['{"text":"during"}', None]
 
 
