@@ -9,6 +9,8 @@
  * @property {(value: unknown) => unknown} safeParse
  */
 
+/** @typedef {{zodSchema: any, jsonSchema: any}} Converted a nested schema that Zod has converted */
+
 /**
  * @typedef {object} SchemaProblem
  * @property {string} path as in `input.channel.name`
@@ -36,6 +38,9 @@ const NOT_EXPRESSIBLE = /** @type {Record<string, string>} */ ({
   custom:
     "uses z.custom() or z.instanceof(), which JSON Schema cannot express; write what the value holds, as in z.object({…})",
 });
+
+/** The flags without which a regular expression matches other texts; JSON Schema has no flags. */
+const FLAGS = /[ims]/;
 
 const NO_SCHEMA = "is not a schema of Zod 4";
 
@@ -67,7 +72,12 @@ export function toJsonSchema(zod, schema, side) {
   try {
     // A handler's return value is sent unparsed. So both sides use the "input" form of the schema,
     // in which unnamed members are allowed and members with defaults may be absent.
-    const override = side === "input" ? refuseUnknown(schema) : undefined;
+    const refuse = side === "input" ? refuseUnknown(schema) : () => undefined;
+    /** @param {Converted} found */
+    const override = (found) => {
+      refuse(found);
+      dropFlagged(found);
+    };
     const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input", override })));
     if (side === "input" && json.type !== "object") {
       const why = "is not an object, but a tool's arguments are named; wrap it in z.object({…})";
@@ -85,7 +95,7 @@ export function toJsonSchema(zod, schema, side) {
  * Makes each object of an input reject additional members, because Zod drops them and a misspelled
  * one would go unnoticed. The parts of an intersection accept each other's members.
  * @param {Schema} root
- * @returns {(found: {zodSchema: any, jsonSchema: any}) => void} an `override` of Zod's
+ * @returns {(found: Converted) => void}
  */
 function refuseUnknown(root) {
   /** @type {Set<Schema>} */
@@ -101,6 +111,30 @@ function refuseUnknown(root) {
       jsonSchema.additionalProperties = false;
     }
   };
+}
+
+/**
+ * Leaves out the patterns that would match other texts without their flags, and so refuse valid
+ * values. Like a `.refine()`, they are checked only in the page.
+ * @param {Converted} found
+ */
+function dropFlagged({ zodSchema, jsonSchema }) {
+  const { def } = zodSchema._zod;
+  const checks = [def, ...(def.checks ?? []).map((/** @type {Schema} */ each) => each._zod.def)];
+  const flagged = checks.flatMap(({ pattern }) =>
+    pattern instanceof RegExp && FLAGS.test(pattern.flags) ? [pattern.source] : [],
+  );
+  if (flagged.length === 0) {
+    return;
+  }
+  if (flagged.includes(jsonSchema.pattern)) {
+    delete jsonSchema.pattern;
+  }
+  if (jsonSchema.allOf !== undefined) {
+    jsonSchema.allOf = jsonSchema.allOf.filter(
+      (/** @type {{pattern?: string}} */ each) => !flagged.includes(each.pattern ?? ""),
+    );
+  }
 }
 
 /**

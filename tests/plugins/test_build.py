@@ -3,104 +3,18 @@
 import json
 import os
 import shutil
-from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 
-from opentabs_py.config.paths import data_dir
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.build import Builder, Built, start_builder
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin
-from opentabs_py.plugins.toolchain import Toolchain, find_toolchain
+from opentabs_py.plugins.toolchain import Toolchain
+from tests.plugins.sources import HEAD, INDEX, PACKAGE, TOOL, build, dist, source, tools
 from tests.waiting import PATIENT
-
-PACKAGE = {
-    "name": "opentabs-plugin-chat",
-    "version": "1.0.0",
-    "opentabs": {
-        "displayName": "Chat",
-        "description": "Chats",
-        "urlPatterns": ["http://127.0.0.1/*"],
-    },
-}
-INDEX = """
-import { OpenTabsPlugin } from '@opentabs-dev/plugin-sdk';
-import * as tools from './tools';
-class Chat extends OpenTabsPlugin {
-  readonly name = 'chat';
-  readonly displayName = 'Chat';
-  readonly description = 'Chats';
-  readonly urlPatterns = ['http://127.0.0.1/*'];
-  readonly tools = Object.values(tools);
-  async isReady() { return true; }
-}
-export default new Chat();
-"""
-HEAD = """import { defineTool, ToolError } from '@opentabs-dev/plugin-sdk';
-import { z } from 'zod';
-"""
-TOOL = """export const send = defineTool({{
-  name: 'send_message',
-  description: 'Send a message',
-  input: {input},
-  output: {output},
-  handle: async () => {{ throw ToolError.internal('no'); }},
-}});
-"""
-
-
-def source(
-    directory: Path,
-    *,
-    given: str = "z.object({ text: z.string() })",
-    output: str = "z.object({ ok: z.boolean() })",
-    **files: str,
-) -> Path:
-    written = {
-        "package.json": json.dumps(PACKAGE),
-        "src/index.ts": INDEX,
-        "src/tools.ts": HEAD + TOOL.format(input=given, output=output),
-        **files,
-    }
-    for name, text in written.items():
-        (directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (directory / name).write_text(text)
-    return directory
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture(scope="module")
-def toolchain() -> Toolchain:
-    return find_toolchain(data_dir=data_dir())
-
-
-@pytest.fixture(scope="module")
-async def builder(toolchain: Toolchain) -> AsyncGenerator[Builder]:
-    async with start_builder(toolchain) as running:
-        yield running
-
-
-async def build(builder: Builder, directory: Path) -> Built:
-    built = await builder.build(directory)
-    assert built.problems == ()
-    return built
-
-
-def dist(directory: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted((directory / "dist").iterdir())}
-
-
-def tools(directory: Path) -> list[dict[str, Any]]:
-    listed: list[dict[str, Any]] = json.loads(dist(directory)["tools.json"])["tools"]
-    return listed
 
 
 async def test_what_is_built_can_be_loaded(builder: Builder, tmp_path: Path) -> None:
@@ -110,68 +24,6 @@ async def test_what_is_built_can_be_loaded(builder: Builder, tmp_path: Path) -> 
     assert (built.name, built.tools) == ("chat", ("send_message",))
     assert [tool.name for tool in manifest.tools] == ["send_message"]
     assert manifest.tools[0].display_name == "Send Message"
-
-
-async def test_the_schemas_are_those_that_zod_generates(builder: Builder, tmp_path: Path) -> None:
-    schema = """z.object({
-        text: z.string().min(1).describe('What is said'),
-        to: z.enum(['all', 'me']).default('all'),
-        tags: z.array(z.string().trim()).optional(),
-    })"""
-    await build(builder, source(tmp_path, given=schema))
-
-    [tool] = tools(tmp_path)
-
-    assert tool["input_schema"] == {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "type": "object",
-        "properties": {
-            "text": {"type": "string", "minLength": 1, "description": "What is said"},
-            "to": {"type": "string", "enum": ["all", "me"], "default": "all"},
-            "tags": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["text"],
-        "additionalProperties": False,
-    }
-
-
-async def test_an_input_schema_says_which_of_its_objects_are_closed(
-    builder: Builder, tmp_path: Path
-) -> None:
-    schema = """z.object({
-        plain: z.object({ a: z.string() }).optional(),
-        strict: z.strictObject({}),
-        loose: z.looseObject({}),
-        open: z.object({}).catchall(z.number()),
-        both: z.object({ a: z.string() }).and(z.object({ b: z.object({}) })),
-        either: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
-    })"""
-    await build(builder, source(tmp_path, given=schema))
-
-    [tool] = tools(tmp_path)
-    members = tool["input_schema"]["properties"]
-    more = {name: member.get("additionalProperties") for name, member in members.items()}
-
-    assert more == {
-        "plain": False,
-        "strict": False,
-        "loose": {},
-        "open": {"type": "number"},
-        "both": None,
-        "either": None,
-    }
-    assert [each["additionalProperties"] for each in members["either"]["anyOf"]] == [False, False]
-    assert members["both"]["properties"]["b"]["additionalProperties"] is False
-
-
-async def test_what_a_tool_returns_may_have_members_that_its_schema_does_not_name(
-    builder: Builder, tmp_path: Path
-) -> None:
-    await build(builder, source(tmp_path))
-
-    [tool] = tools(tmp_path)
-
-    assert "additionalProperties" not in tool["output_schema"]
 
 
 async def test_the_icon_itself_is_embedded(builder: Builder, tmp_path: Path) -> None:
@@ -363,134 +215,6 @@ async def test_a_pre_script_is_built_and_named_and_goes_when_its_source_goes(
     assert manifest.pre_script_file == "pre-script.iife.js"
     assert load_plugin(directory).manifest.pre_script_file is None
     assert list(dist(directory)) == ["adapter.iife.js", "adapter.iife.js.map", "tools.json"]
-
-
-REFUSED = {
-    "transform": ("z.string().transform((s) => s.length)", "input.it: uses .transform()"),
-    "pipe": ("z.string().pipe(z.string().min(1))", "input.it: uses .pipe()"),
-    "preprocess": ("z.preprocess((s) => s, z.string())", "input.it: uses z.preprocess()"),
-    "codec": ("z.stringbool()", "input.it: uses a codec"),
-    "date": ("z.array(z.date())", "input.it[]: uses z.date()"),
-    "bigint": ("z.bigint()", "input.it: uses z.bigint()"),
-    "symbol": ("z.symbol()", "input.it: uses z.symbol()"),
-    "undefined": ("z.union([z.string(), z.undefined()])", "input.it: uses z.undefined()"),
-    "void": ("z.void()", "input.it: uses z.void()"),
-    "nan": ("z.nan()", "input.it: uses z.nan()"),
-    "map": ("z.map(z.string(), z.string())", "input.it: uses z.map()"),
-    "set": ("z.set(z.string())", "input.it: uses z.set()"),
-    "file": ("z.file()", "input.it: uses z.file()"),
-    "promise": ("z.promise(z.string())", "input.it: uses z.promise()"),
-    "custom": ("z.instanceof(URL)", "input.it: uses z.custom() or z.instanceof()"),
-    "literal": ("z.literal([1, 2n])", "input.it: has a literal that JSON cannot express"),
-    "deep": ("z.object({ 'a b': z.tuple([z.date()]) }).optional()", 'input.it["a b"][0]: uses'),
-    "record": ("z.record(z.string(), z.date())", "input.it.*: uses z.date()"),
-    "lazy": ("z.lazy(() => z.date())", "input.it: uses z.date()"),
-    "intersection": (
-        "z.intersection(z.object({ a: z.date() }), z.object({}))",
-        "input.it.a: uses z.date()",
-    ),
-    "reference": (
-        "z.string().meta({ $ref: 'https://example.com/text.json' })",
-        'input.it: refers to "https://example.com/text.json"',
-    ),
-    "refine": (
-        "z.url().refine((url) => new URL(url).host !== 'x')",
-        'input.it: has a .refine() that throws when it is called with "" (Invalid URL)',
-    ),
-    "refine of an object": (
-        "z.object({ a: z.string().min(3) }).refine((it) => it.a[2].length === 1)",
-        "input.it: has a .refine() that throws when it is called with",
-    ),
-    "refine of a list": (
-        "z.array(z.object({ n: z.int() })).min(1).refine((all) => all[0].n > 0)",
-        "input.it: has a .refine() that throws when it is called with []",
-    ),
-    "no member": ("z.object({ a: undefined })", "input.it.a: is undefined"),
-    "no element": ("z.array(undefined)", "input.it[]: is undefined"),
-    "no catchall": ("z.object({}).catchall({})", "input.it.*: is not a schema of Zod 4"),
-    "no inner type": ("z.optional(undefined)", "input.it: is undefined"),
-    "no end of a pipe": ("z.pipe(undefined, undefined)", "input.it: uses .pipe()"),
-    "no lazy schema": ("z.lazy(() => undefined)", "input.it: is undefined"),
-    "a lazy schema that throws": (
-        "z.lazy(() => { throw new Error('not yet'); })",
-        "input.it: cannot be read (not yet)",
-    ),
-    "a getter that throws": (
-        "z.object({ get a() { throw new Error('not yet'); } })",
-        "input.it: cannot be read (not yet)",
-    ),
-    "default": ("z.any().default(1n)", "input: cannot be written as JSON Schema"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-async def test_what_json_schema_cannot_say_is_refused_by_its_path(
-    builder: Builder, tmp_path: Path, name: str
-) -> None:
-    schema, wanted = REFUSED[name]
-
-    built = await builder.build(source(tmp_path, given=f"z.object({{ it: {schema} }})"))
-
-    [problem] = built.problems
-    assert str(problem).startswith(f"src/tools.ts:3: send_message {wanted}")
-    assert ";" in problem.why or "," in problem.why  # and says what to write instead
-    assert not (tmp_path / "dist").exists()
-
-
-ALLOWED = [
-    "z.url().refine((url) => URL.canParse(url) && new URL(url).host !== 'x')",
-    "z.string().refine((text) => document.title !== text)",
-    "z.string().refine(async (text) => text !== 'x')",
-    "z.string().trim().toLowerCase()",
-    "z.coerce.number()",
-    "z.string().catch('x').readonly().nullable().default('y')",
-    "z.templateLiteral(['a', z.number()])",
-    "z.unknown()",
-    "z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') })])",
-]
-
-
-@pytest.mark.parametrize("schema", ALLOWED)
-async def test_what_json_schema_can_say_is_built(
-    builder: Builder, tmp_path: Path, schema: str
-) -> None:
-    await build(builder, source(tmp_path, given=f"z.object({{ it: {schema} }})"))
-
-
-async def test_a_schema_that_contains_itself_is_built(builder: Builder, tmp_path: Path) -> None:
-    tree = "const Tree = z.object({ get children() { return z.array(Tree); } });\n"
-    text = HEAD + tree + TOOL.format(input="z.object({ tree: Tree })", output="z.object({})")
-
-    await build(builder, source(tmp_path, **{"src/tools.ts": text}))
-
-    assert "$ref" in json.dumps(tools(tmp_path)[0]["input_schema"])
-
-
-@pytest.mark.parametrize("schema", ["z.string()", "z.union([z.object({}), z.object({})])"])
-async def test_an_input_that_is_not_an_object_is_refused(
-    builder: Builder, tmp_path: Path, schema: str
-) -> None:
-    built = await builder.build(source(tmp_path, given=schema))
-
-    [problem] = built.problems
-    assert (problem.path, problem.why.partition(",")[0]) == ("input", "is not an object")
-
-
-@pytest.mark.parametrize("schema", ["undefined", "{ type: 'object' }"])
-async def test_a_schema_that_is_not_from_zod_is_refused(
-    builder: Builder, tmp_path: Path, schema: str
-) -> None:
-    built = await builder.build(source(tmp_path, output=schema))
-
-    [problem] = built.problems
-    assert problem.path == "output"
-    assert "write one, as in z.object({ ok: z.boolean() })" in problem.why
-
-
-async def test_the_output_is_checked_as_the_input_is(builder: Builder, tmp_path: Path) -> None:
-    built = await builder.build(source(tmp_path, output="z.object({ at: z.date() })"))
-
-    assert [problem.path for problem in built.problems] == ["output.at"]
 
 
 async def test_everything_wrong_is_reported_in_one_run(builder: Builder, tmp_path: Path) -> None:
