@@ -276,6 +276,22 @@ async def test_a_long_list_is_folded_and_can_be_opened(rig: Rig) -> None:
     ]
 
 
+async def test_a_look_at_a_part_keeps_the_references_of_the_rest(rig: Rig) -> None:
+    snapshot = await rig.open()
+    part = await rig.call("snapshot", ref=ref(snapshot, 'combobox "Size"'))
+    done = await rig.call("click", ref=ref(snapshot, 'button "Order"'))
+    assert re.fullmatch(r'combobox "Size" \w+: \*small \| large', part["snapshot"])
+    assert "Sent" in done["changed"]
+
+
+async def test_a_part_that_is_gone_is_named(rig: Rig) -> None:
+    snapshot = await rig.open()
+    await rig.page.evaluate("document.querySelector('form').remove()")
+    message = await rig.fails("STALE_REF", "snapshot", ref=ref(snapshot, 'button "Order"'))
+    assert 'button "Order", is gone' in message
+    assert "no element e99999" in await rig.fails("STALE_REF", "snapshot", ref="e99999")
+
+
 async def test_only_what_is_new_is_shown(rig: Rig) -> None:
     await rig.open()
     assert (await rig.call("snapshot", changed=True))["snapshot"] == "(nothing has changed)"

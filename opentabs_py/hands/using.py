@@ -100,31 +100,35 @@ class PageUser:
         Raises:
             ToolError: It is not in the page any more; the message names similar elements.
         """
-        watched = self.pages.watched(page)
-        self._check_dialog(watched)
+        self._check_dialog(self.pages.watched(page))
         element = page.locator(f"aria-ref={ref}")
         try:
             if ref.isalnum() and await element.count():
                 return element
         except FAILURES:
             pass  # the reference has another form than Playwright's, or the page is gone
+        if ref not in self.seen_in(page).nodes:
+            raise self._stale(page, ref, {})
+        raise self._stale(page, ref, self._nodes(parse(await self._raw(page))))
+
+    def _stale(self, page: Page, ref: str, now: Mapping[str, Node]) -> ToolError:
+        """Return the error of a reference that is not among the elements that a page has now."""
         known = self.seen_in(page).nodes.get(ref)
         if known is None:
-            raise ToolError(
+            return ToolError(
                 f"The last snapshot has no element {ref}. Take one with page_snapshot.",
                 codes.STALE_REF,
                 retryable=True,
             )
-        nodes = self._nodes(parse(await self._raw(page, None)))
         alike = [
             each.ref
-            for each in nodes.values()
+            for each in now.values()
             if (each.role, each.name) == (known.role, known.name) and each.ref != ref
         ]
         what = f'{known.role} "{shorten(one_line(known.name), 60)}"'
-        now = f" Similar elements now: {', '.join(alike[:3])}." if alike else ""
-        raise ToolError(
-            f"The element {ref}, {what}, is gone.{now} Take a new snapshot.",
+        instead = f" Similar elements now: {', '.join(alike[:3])}." if alike else ""
+        return ToolError(
+            f"The element {ref}, {what}, is gone.{instead} Take a new snapshot.",
             codes.STALE_REF,
             retryable=True,
         )
@@ -176,25 +180,24 @@ class PageUser:
     ) -> str:
         """Return a page or a part of it as text, and remember it."""
         progress.heartbeat()
-        if ref is not None:
-            await self.find_element(page, ref)
-        nodes = parse(await self._raw(page, ref))
+        # Always of the whole page: Playwright forgets the references outside of what it looks at.
+        nodes = parse(await self._raw(page))
         for node in (each for top in nodes for each in top.walk()):
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self.masked, (node.name, node.text, node.url))
+        found, seen = self._nodes(nodes), self.seen_in(page)
+        if ref is not None:
+            if ref not in found:
+                raise self._stale(page, ref, found)
+            seen.nodes = found
+            return render([found[ref]], most=most, links=links, start=start)
         text = render(nodes, most=most, links=links, start=start)
-        if ref is None:
-            seen = self.seen_in(page)
-            seen.nodes, seen.shown = self._nodes(nodes), text
+        seen.nodes, seen.shown = found, text
         return text
 
-    async def _raw(self, page: Page, ref: str | None) -> str:
-        timeout = ACT_WITHIN * 1000
+    async def _raw(self, page: Page) -> str:
         try:
-            if ref is None:
-                return await page.aria_snapshot(mode="ai", timeout=timeout)
-            element = page.locator(f"aria-ref={ref}")
-            return await element.aria_snapshot(mode="ai", timeout=timeout)
+            return await page.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
         except FAILURES as error:
             raise self.failed(error) from None
 
