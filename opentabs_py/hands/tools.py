@@ -279,6 +279,7 @@ class Hands(PageUser):
         """Return a screenshot of a page, as JPEG."""
         page = (await self.find_tab(tabId)).page
         progress.heartbeat()
+        self.check_dialog(page)
         element = None if ref is None else await self.find_element(page, ref)
         try:
             async with self.pages.as_active(page):

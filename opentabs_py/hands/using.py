@@ -16,7 +16,7 @@ from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ConfigError, ToolError
 from opentabs_py.hands.masks import Masks
-from opentabs_py.hands.pages import HandPages, PatientAction, Seen, Tab, Watched, action_failed
+from opentabs_py.hands.pages import HandPages, PatientAction, Seen, Tab, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
 from opentabs_py.hands.tree import Node, parse
 from opentabs_py.python_tools.progress import Progress
@@ -100,7 +100,7 @@ class PageUser:
         Raises:
             ToolError: It is not in the page any more; the message names similar elements.
         """
-        self._check_dialog(self.pages.watched(page))
+        self.check_dialog(page)
         element = page.locator(f"aria-ref={ref}")
         try:
             if ref.isalnum() and await element.count():
@@ -137,36 +137,45 @@ class PageUser:
         self, page: Page, progress: Progress, action: Callable[[], Any]
     ) -> dict[str, Any]:
         """Do something in a page, and return what it changed there."""
+        self.check_dialog(page)
         watched = self.pages.watched(page)
-        self._check_dialog(watched)
         before = self.seen_in(page).shown
         async with self.pages.as_active(page):
             await PatientAction(watched, progress.heartbeat, self.failed).run(action)
             with suppress(*FAILURES):  # it may never end
                 await page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
-        dialog: Dialog | None = watched.dialog
-        if dialog is not None:
+        try:
+            text = await self.look(page, progress, None, MOST_TOKENS)
+        except ToolError:
+            if (dialog := watched.dialog) is None:
+                raise
             return {
-                "dialog": {
-                    "type": dialog.type,
-                    "message": shorten(self.masked(dialog.message), 1_000),
-                },
+                "dialog": {"type": dialog.type, "message": self._message(dialog)},
                 "next": "Answer it with page_dialog.",
             }
-        text = await self.look(page, progress, None, MOST_TOKENS)
         new = changes(before, text) if before else text
         if is_longer(new, CHANGED_TOKENS):
             new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
         return {**await self.about(page), "changed": new or "(no visible change)"}
 
-    def _check_dialog(self, watched: Watched) -> None:
-        if watched.dialog is not None:
+    def check_dialog(self, page: Page) -> None:
+        """Check that no dialog of a page is open, in which case it answers nothing else.
+
+        Raises:
+            ToolError: One is.
+        """
+        dialog = self.pages.watched(page).dialog
+        if dialog is not None:
+            message = one_line(shorten(self._message(dialog), 200))
+            says = f', "{message}",' if message else ""
             raise ToolError(
-                f"The page's {watched.dialog.type} dialog is in the way. Answer it with "
-                "page_dialog.",
+                f"The page's {dialog.type} dialog{says} is in the way. Answer it with page_dialog.",
                 codes.DIALOG_OPEN,
                 retryable=True,
             )
+
+    def _message(self, dialog: Dialog) -> str:
+        return shorten(self.masked(dialog.message), 1_000)
 
     async def look(
         self,
@@ -196,10 +205,14 @@ class PageUser:
         return text
 
     async def _raw(self, page: Page) -> str:
-        try:
+        async def take() -> str:
             return await page.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
-        except FAILURES as error:
-            raise self.failed(error) from None
+
+        # Without a heartbeat: it ends within the idle timer.
+        taking = PatientAction(self.pages.watched(page), lambda: None, self.failed)
+        while (text := await taking.run(take)) is None:
+            self.check_dialog(page)  # unless the user has answered it
+        return str(text)
 
     def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
         return {each.ref: each for node in nodes for each in node.walk() if each.ref}

@@ -3,8 +3,10 @@
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, cast
 
+import anyio
 import pytest
 from playwright.async_api import Error, Page
 
@@ -12,6 +14,7 @@ from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import HandPages, PageRequest, PatientAction, Tab, Watched
 from opentabs_py.hands.tools import Hands, take_screenshot
+from opentabs_py.hands.using import PageUser
 from opentabs_py.python_tools.progress import Progress
 
 pytestmark = pytest.mark.anyio
@@ -154,6 +157,61 @@ async def test_a_page_of_a_dead_driver_has_no_title_and_its_requests_no_response
     page.post_data = None
     bodies = await HandsOnOne(page).bodies(page)
     assert bodies["received"] == "(cannot be shown: RuntimeError)"
+
+
+@dataclass
+class AlertOf:
+    """A dialog."""
+
+    message: str
+    type: str = "alert"
+
+
+@dataclass
+class AlertingPage:
+    """A page that opens a dialog while it is looked at, and then does not answer."""
+
+    watched: Watched
+    url: str = "https://a.example/"
+
+    async def aria_snapshot(self, **_options: Any) -> str:
+        self.watched.dialog = cast("Any", AlertOf("Two\nlines"))
+        self.watched.has_dialog.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def wait_for_load_state(self, *_state: Any, **_options: Any) -> None: ...
+
+    async def screenshot(self, **_options: Any) -> bytes:
+        raise AssertionError
+
+
+async def test_a_dialog_that_opens_during_a_look_ends_it_and_is_quoted() -> None:
+    hands = HandsOnOne(None)
+    page = cast("Any", AlertingPage(hands.seen.seen))
+    for _ in range(2):
+        with anyio.fail_after(5), pytest.raises(ToolError) as error:
+            await hands.look(page, PROGRESS, None, 100)
+        assert error.value.detail.code == "DIALOG_OPEN"
+        assert 'alert dialog, "Two lines", is in the way' in error.value.detail.message
+
+
+async def test_a_dialog_that_opens_after_an_action_is_its_result() -> None:
+    hands = HandsOnOne(None)
+    page = cast("Any", AlertingPage(hands.seen.seen))
+
+    async def action() -> None: ...
+
+    with anyio.fail_after(5):
+        done = await PageUser.act(hands, page, PROGRESS, action)
+    assert done["dialog"] == {"type": "alert", "message": "Two\nlines"}
+
+
+async def test_no_screenshot_waits_for_a_dialog() -> None:
+    hands = HandsOnOne(AlertingPage(Watched()))
+    hands.seen.seen.dialog = cast("Any", AlertOf("", "beforeunload"))
+    with pytest.raises(ToolError, match="The page's beforeunload dialog is in the way"):
+        await hands.page_screenshot(PROGRESS)
 
 
 class WidePage:
