@@ -317,6 +317,33 @@ async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     assert "it has: SITE_PASSWORD" in message
 
 
+async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
+    await rig.open()
+    field = "<input type=password aria-label={} value={}>"
+    await rig.page.evaluate(
+        """([framed, own, shadowed]) => {
+            document.querySelector("iframe").srcdoc = framed;
+            document.querySelector("form").insertAdjacentHTML("beforeend", own);
+            host.shadowRoot.innerHTML = shadowed;
+        }""",
+        [
+            field.format("Framed", "hunter1"),
+            field.format("Own", "hunter2") + "<input aria-label=User value=ada>",
+            field.format("Shadowed", "hunter3"),
+        ],
+    )
+    await rig.page.frame_locator("iframe").get_by_label("Framed").wait_for()
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+    for name in ("Framed", "Own", "Shadowed"):
+        assert re.search(rf'textbox "{name}" \w+: \(a password, hidden\)', snapshot)
+    assert re.search(r'textbox "User" \w+: ada', snapshot)
+
+    own = ref(snapshot, 'textbox "Own"')
+    typed = await rig.call("type", ref=own, text={"secret": "SITE_PASSWORD"})
+    assert ": <secret SITE_PASSWORD>" in typed["changed"]
+    assert "hunter" not in snapshot + json.dumps(await rig.call("type", ref=own, text="hunter4"))
+
+
 async def test_no_part_of_a_secret_is_shown_where_a_text_is_cut(rig: Rig) -> None:
     await rig.open()
     await rig.call("console")

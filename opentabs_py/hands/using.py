@@ -26,7 +26,10 @@ ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not cove
 TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
+PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
+HIDDEN: Final = "(a password, hidden)"
 BODY_TOKENS: Final = 5_000
+_FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
 
 
 class PageUser:
@@ -195,6 +198,7 @@ class PageUser:
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self.masked, (node.name, node.text, node.url))
         found, seen = self._nodes(nodes), self.seen_in(page)
+        await self._hide_passwords(page, found)
         if ref is not None:
             if ref not in found:
                 raise self._stale(page, ref, found)
@@ -213,6 +217,30 @@ class PageUser:
         while (text := await taking.run(take)) is None:
             self.check_dialog(page)  # unless the user has answered it
         return str(text)
+
+    async def _hide_passwords(self, page: Page, nodes: Mapping[str, Node]) -> None:
+        """Replace what is in password fields, of which a page shows only dots.
+
+        A field counts as one if it does not say in time that it is none, or is gone by then.
+        """
+        shown = {f"<secret {name}>" for name in self._secrets}
+        fields = [each for each in nodes.values() if each.role in _FIELDS and each.text]
+        hidden = {each.ref for each in fields if each.text not in shown}
+        others = page.locator(":not(input[type=password])")
+
+        async def keep(ref: str) -> None:
+            with suppress(*FAILURES):
+                if await page.locator(f"aria-ref={ref}").and_(others).count():
+                    hidden.discard(ref)
+
+        with anyio.move_on_after(PASSWORDS_WITHIN) as asking:
+            async with anyio.create_task_group() as tasks:
+                for ref in [*hidden]:
+                    tasks.start_soon(keep, ref)
+        if asking.cancelled_caught:
+            self.check_dialog(page)  # it may be the reason
+        for ref in hidden:
+            nodes[ref].text = HIDDEN
 
     def _nodes(self, nodes: Sequence[Node]) -> Mapping[str, Node]:
         return {each.ref: each for node in nodes for each in node.walk() if each.ref}
