@@ -56,7 +56,9 @@ class Node:
     @property
     def is_used(self) -> bool:
         """Whether one can click it, type into it or choose it."""
-        return self.role in USED or "cursor" in self.attributes
+        # The `<summary>` of a `<details>` has no role of its own.
+        is_summary = self.role == "generic" and self.name != ""
+        return self.role in USED or "cursor" in self.attributes or is_summary
 
     def walk(self) -> Iterator["Node"]:
         """Yield it and everything in it, in the order of the page."""

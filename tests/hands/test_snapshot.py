@@ -71,6 +71,11 @@ not"""
     )
 
 
+def test_a_summary_which_opens_its_details_has_a_reference() -> None:
+    details = parse('- group [ref=e2]:\n  - generic "More" [ref=e3]\n')
+    assert render(details) == 'group\n generic "More" e3'
+
+
 def test_addresses_of_links_are_shown_if_asked() -> None:
     assert "e3 -> https://shop.example/a" in render(parse(PAGE), links=True)
 
