@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import sys
+import sysconfig
 import traceback
 from collections.abc import Iterable, Sequence
 from importlib import import_module, invalidate_caches
@@ -17,6 +18,12 @@ from opentabs_py.python_tools.module import Module
 
 # What Python and this module do when they import; no place in a tool.
 _IMPORTING: Final = ("<frozen ", str(importlib.__file__), __file__)
+# What is not the user's own, even if it is in the directory of a tool: a `.venv`, for example.
+_INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_LIBRARIES: Final = (
+    Path(__file__).resolve().parents[1],  # this package
+    *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")),
+)
 
 
 def load_tools(sources: Iterable[str]) -> list[Any]:
@@ -52,7 +59,8 @@ def reload_tools(sources: Sequence[str], directories: Iterable[Path]) -> list[An
 
     Args:
         sources: As for `load_tools`.
-        directories: Modules whose files are in there are imported again.
+        directories: Modules whose files are in there are imported again, but not those of Python,
+            of installed packages and of this one.
 
     Raises:
         ConfigError: A source cannot be loaded, or has no tools. The modules are then what they
@@ -62,7 +70,7 @@ def reload_tools(sources: Sequence[str], directories: Iterable[Path]) -> list[An
     kept: dict[str, ModuleType] = {}
     for name, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None)
-        if file and any(Path(file).resolve().is_relative_to(each) for each in within):
+        if file and any(_is_own(Path(file).resolve(), each) for each in within):
             kept[name] = sys.modules.pop(name)
     invalidate_caches()
     try:
@@ -70,6 +78,16 @@ def reload_tools(sources: Sequence[str], directories: Iterable[Path]) -> list[An
     except BaseException:
         sys.modules.update(kept)
         raise
+
+
+def _is_own(file: Path, directory: Path) -> bool:
+    """Return whether a file in a directory is the user's, not one of a library in there."""
+    if not file.is_relative_to(directory):
+        return False
+    if not _INSTALLED.isdisjoint(file.relative_to(directory).parts):
+        return False
+    libraries = (each for each in _LIBRARIES if each.is_relative_to(directory))
+    return not any(file.is_relative_to(each) for each in libraries)
 
 
 def _load(source: str) -> list[Any]:

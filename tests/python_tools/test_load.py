@@ -4,17 +4,19 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 import tomllib
 from pathlib import Path
 
 import pytest
 
+import opentabs_py
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.settings_file import set_permission
 from opentabs_py.core.consent import parse_rules
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.collection import PythonTools
-from opentabs_py.python_tools.load import load_tools
+from opentabs_py.python_tools.load import load_tools, reload_tools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
 
@@ -123,6 +125,32 @@ def test_what_is_not_there_says_so(source: str) -> None:
         load_tools(["/nowhere/tools.py"])
     with pytest.raises(ConfigError, match="has no three"):
         load_tools([f"{source}:three"])
+
+
+def test_tools_are_loaded_again_without_the_libraries_in_their_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    libraries = tmp_path / ".venv" / "lib" / "python3" / "site-packages"
+    libraries.mkdir(parents=True)
+    (libraries / "installed_beside.py").touch()
+    monkeypatch.syspath_prepend(str(libraries))  # type: ignore[no-untyped-call]
+    neighbour = tmp_path / "neighbour_of_tools.py"
+    neighbour.write_text("VALUE = 'before'")
+    file = tmp_path / "tools_in_project.py"
+    file.write_text(
+        "import installed_beside, json, neighbour_of_tools, opentabs_py\n"
+        "@opentabs_py.tool\n"
+        "def get(): return neighbour_of_tools.VALUE, installed_beside, json, opentabs_py.tool\n"
+    )
+    [tool] = load_tools([str(file)])
+    before, *libraries_before = tool()
+    neighbour.write_text("VALUE = 'and after'")
+    # As if the checkout, or the user's own Python, were in the directory too.
+    package, python = Path(opentabs_py.__file__).parent, Path(sysconfig.get_path("stdlib"))
+    [tool] = reload_tools([str(file)], [tmp_path, package, python])
+    after, *libraries_after = tool()
+    assert (before, after) == ("before", "and after")
+    assert libraries_after == libraries_before
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
