@@ -26,7 +26,7 @@ from e2e.console import (
     write_lacking,
 )
 from opentabs_py.config.settings import load_settings
-from opentabs_py.errors import CallError
+from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.session.session import OpenTabs
 
 WITHIN = PATIENT / 1000  # s
@@ -187,6 +187,39 @@ async def test_plugins_are_cards_and_a_broken_one_says_what_to_do(page: Page, ta
     await tab.goto("about:blank")
     about = page.get_by_role("region", name="forms", exact=True)
     await expect(about).to_contain_text("No tab open", timeout=PATIENT)
+
+
+async def test_a_click_counts_although_the_card_changes_while_the_button_is_down(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    card = page.get_by_role("link", name="forms 1.0.0")
+    await expect(card).to_contain_text("Ready")
+    gate = served.registry.gate
+    gate.set_rules({"forms.version": "ask"})
+
+    async def call() -> None:
+        with pytest.raises(CallRefusedError):
+            await served.call("forms_version")
+
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call)
+                await expect(page).to_have_title("(1) Plugins · OpenTabs")
+                await card.hover()
+                await page.mouse.down()
+                await tab.goto("about:blank")
+                while served.registry.status("forms") != "closed":
+                    await served.internals.pages.changed().wait()
+                [question] = gate.questions.waiting
+                gate.questions.answer(question.id, "no", by="the test")
+                await expect(page).to_have_title("Plugins · OpenTabs")  # with the new status
+                await page.mouse.up()
+                await expect(page.get_by_role("heading", name="forms")).to_be_visible()
+    finally:
+        gate.set_rules({})
+    about = page.get_by_role("region", name="forms", exact=True)
+    await expect(about).to_contain_text("No tab open")
 
 
 async def lucide(page: Page, name: str) -> str:

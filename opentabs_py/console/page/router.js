@@ -11,6 +11,8 @@ import { byId, isTyping } from "./dom.js";
 export class Router {
   /** @type {ReadonlyMap<string, View>} */
   #views = new Map();
+  /** @type {Set<Section> | null} what has changed while a button is down */
+  #held = null;
   #home;
   #onShow;
 
@@ -46,12 +48,29 @@ export class Router {
     this.#views = new Map(Object.entries(views).map(([name, { view }]) => [name, view]));
     addEventListener("hashchange", () => this.#route());
     addEventListener("keydown", (event) => this.#handleKey(event));
+    addEventListener("pointerdown", () => this.#hold(), true);
+    for (const type of ["pointerup", "pointercancel"]) {
+      addEventListener(type, () => setTimeout(() => this.#release()), true); // after the click
+    }
+    addEventListener("blur", () => this.#release()); // of the window, which may not see the rest
     this.#route();
   }
 
   /** @param {ReadonlySet<Section>} changed */
   update(changed) {
-    this.#views.get(this.current)?.update(changed);
+    if (this.#held === null) this.#views.get(this.current)?.update(changed);
+    else for (const section of changed) this.#held.add(section);
+  }
+
+  /** Hold updates while a button is down: if its element is replaced, there is no click. */
+  #hold() {
+    this.#held ??= new Set();
+  }
+
+  #release() {
+    const held = this.#held;
+    this.#held = null;
+    if (held !== null && held.size > 0) this.update(held);
   }
 
   #route() {
