@@ -18,6 +18,18 @@ def path_text(path: Iterable[int | str]) -> str:
     return "".join(steps).removeprefix(".")
 
 
+def well_formed(text: str) -> str:
+    """Return a text with U+FFFD for each lone surrogate, which neither UTF-8 nor JSON can carry.
+
+    Python has them in the names of files that are not UTF-8, and pages in texts that were cut.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def shorten(text: str, limit: int = 120) -> str:
     """Truncate a string that would overwhelm the message it appears in."""
     return text if len(text) <= limit else text[: limit - 1] + "…"

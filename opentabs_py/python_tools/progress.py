@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, cast
 
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
+from opentabs_py.core.text import well_formed
 
 Kind = Literal["report", "callback", "yield", "page", "heartbeat", "stream"]
 
@@ -184,7 +185,7 @@ def _said(message: str | None, progress: float | None, total: float | None) -> d
 
 
 def _text(message: object) -> str | None:
-    return message[:MESSAGE_MAX] if isinstance(message, str) else None
+    return well_formed(message[:MESSAGE_MAX]) if isinstance(message, str) else None
 
 
 def _number(value: object) -> float | None:

@@ -22,11 +22,13 @@ from opentabs_py.core.consent import rule_name
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME
 from opentabs_py.core.schemas import check_schema
+from opentabs_py.core.text import well_formed
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
     CallTimeoutError,
     ConfigError,
+    ErrorDetail,
     ToolFailedError,
 )
 from opentabs_py.python_tools.declare import declaration_of, within_partial
@@ -235,10 +237,26 @@ def _with_partial(error: CallError, partial: Output | None) -> CallError:
     failure.__cause__, failure.__context__ = error.__cause__, error.__context__
     failure.__suppress_context__ = error.__suppress_context__
     failure.partial = partial
+    failure.detail = detail = _as_text(error.detail)
     if partial is not None:
-        message = f"{error.detail.message} Its earlier output follows."
-        failure.detail = replace(error.detail, message=message)
+        message = f"{detail.message} Its earlier output follows."
+        failure.detail = replace(detail, message=message)
     return failure.with_traceback(error.__traceback__)
+
+
+def _as_text(detail: ErrorDetail) -> ErrorDetail:
+    """Return an error's fields as texts that can be sent: a tool may give others."""
+
+    def text(value: object) -> Any:
+        return None if value is None else well_formed(str(value))
+
+    return replace(
+        detail,
+        code=text(detail.code),
+        message=text(detail.message),
+        category=text(detail.category),
+        stack=text(detail.stack),
+    )
 
 
 def _is_interrupt(error: BaseException) -> bool:

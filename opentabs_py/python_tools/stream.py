@@ -17,6 +17,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.text import well_formed
 from opentabs_py.python_tools.timers import RunningTimers
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ class Stream:
         changed: Callable[["Stream"], None],
     ) -> None:
         self.id = secrets.token_hex(16)  # lower case, because some clients lower-case addresses
-        self.name = name
+        self.name = well_formed(name)
         self.opener = opener
         self.ended: str | None = None
         self._loop = loop
@@ -100,11 +101,12 @@ class Stream:
 
     def update(self, text: str) -> bool:
         """Add an update; return whether the stream was open."""
+        text = well_formed(text[:TEXT_LIMIT])
         with self._lock:
             if self.ended is not None:
                 return False
             self._count += 1
-            self._updates.append(StreamUpdate(self._count, text[:TEXT_LIMIT]))
+            self._updates.append(StreamUpdate(self._count, text))
         self._wake()
         return True
 

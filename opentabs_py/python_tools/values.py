@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 from opentabs_py.calling.tool import CallClient, Followed, Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
+from opentabs_py.core.text import well_formed
 
 STREAMS_META_KEY: Final = "opentabs/streams"
 _BLOCKS = (
@@ -25,7 +26,7 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
     """Return a tool's return value as JSON, or as an `Output` if it contains MCP content.
 
     Models, dataclasses, dates, sets and the like are converted by pydantic; numbers that JSON
-    does not have (NaN, infinities) become null, as in a page.
+    does not have (NaN, infinities) become null, and lone surrogates U+FFFD, as in a page.
 
     Raises:
         ToolFailedError: It is not JSON-serializable, or it is too large.
@@ -33,9 +34,10 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
     if isinstance(value, Output):
         return value
     if isinstance(value, types.CallToolResult):
+        _serialize(tool, value)
         return Output(tuple(value.content), value.structured_content, value.meta)
     if isinstance(value, _BLOCKS):
-        return Output((value,))
+        return Output((to_block(tool, value, limit=limit)[0],))
     if isinstance(value, list | tuple):
         items = cast(Sequence[Any], value)
         if any(isinstance(each, _BLOCKS) for each in items):
@@ -50,6 +52,7 @@ def to_block(tool: str, value: Any, *, limit: int) -> tuple[types.ContentBlock, 
         ToolFailedError: It is not JSON-serializable, or it is too large.
     """
     if isinstance(value, _BLOCKS):
+        _serialize(tool, value)
         return value, None
     value = to_value(tool, value, limit=limit)
     return to_text(value), value
@@ -101,10 +104,46 @@ def to_value(tool: str, value: Any, *, limit: int) -> Any:
     Raises:
         ToolFailedError: It is not JSON-serializable, or it is too large.
     """
-    try:
-        text = to_json(value, inf_nan_mode="null")
-    except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise failures.result_not_serializable(tool, str(error).partition("\n")[0]) from error
+    text = _serialize(tool, value)
     if len(text) > limit and (size := len(text.decode())) > limit:  # as for arguments
         raise failures.result_too_large(tool, size, limit)
     return from_json(text)
+
+
+def _serialize(tool: str, value: Any) -> bytes:
+    try:
+        return _to_json(value)
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise failures.result_not_serializable(tool, str(error).partition("\n")[0]) from error
+
+
+def _to_json(value: Any) -> bytes:
+    try:
+        return to_json(value, inf_nan_mode="null")
+    except PydanticSerializationError as error:
+        try:
+            plain = _well_formed(value)
+        except TypeError:
+            raise error from None
+        return to_json(plain, inf_nan_mode="null")
+
+
+def _well_formed(value: Any) -> Any:
+    """Return a value with well-formed strings.
+
+    Raises:
+        TypeError: It contains more than JSON does; that may be an iterator, which cannot be read
+            twice.
+    """
+    match value:
+        case str():
+            return well_formed(value)
+        case list() | tuple():
+            return [_well_formed(each) for each in cast(Sequence[Any], value)]
+        case dict():
+            members = cast(dict[Any, Any], value).items()
+            return {_well_formed(key): _well_formed(each) for key, each in members}
+        case None | bool() | int() | float():
+            return value
+        case _:
+            raise TypeError

@@ -17,6 +17,7 @@ from opentabs_py.core.text import (
     shorten,
     show_value,
     visible,
+    well_formed,
 )
 
 
@@ -118,3 +119,16 @@ def test_a_suggestion_names_what_is_near(near: list[str], text: str) -> None:
 )
 def test_one_thing_is_named_in_the_singular(number: int, text: str) -> None:
     assert quantity(number, "call") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("old\udce9", "old\ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ("\ud83d x", "\ufffd x"),
+        ("é", "é"),
+    ],
+)
+def test_a_lone_surrogate_becomes_a_replacement_character(text: str, expected: str) -> None:
+    assert well_formed(text) == expected

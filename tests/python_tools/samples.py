@@ -73,6 +73,34 @@ def refuse() -> None:
     raise ToolError("Sign in first.", code="AUTH", category="auth", retryable=True)
 
 
+NOT_UTF8 = "old\udce9.txt"  # as Python reads the name of a file that is not UTF-8
+
+
+@tool
+def name_file(progress: Progress) -> dict[str, Any]:
+    """Name a file that is not UTF-8."""
+    progress.report(NOT_UTF8)
+    return {"files": [NOT_UTF8, {NOT_UTF8: 1}]}
+
+
+@tool
+def name_file_in_content() -> TextContent:
+    """Name a file that is not UTF-8, as content of MCP."""
+    return TextContent(text=NOT_UTF8)
+
+
+@tool
+def refuse_file() -> None:
+    """Fail with a file that is not UTF-8."""
+    raise ToolError(f"There is no {NOT_UTF8}.", code=NOT_UTF8)
+
+
+@tool
+def refuse_with_other_types() -> None:
+    """Fail with an exception and a status."""
+    raise ToolError(FileNotFoundError("no such file"), code=404)  # type: ignore[arg-type]
+
+
 @tool
 def crash() -> None:
     """Fail with an unexpected error."""
@@ -229,6 +257,18 @@ def hangs_in_thread(note: str, progress: Progress) -> None:
 
 
 # --- streams ---
+
+
+class Namer(Module):
+    """Names a file in a stream."""
+
+    @skill
+    def name_in_stream(self) -> str:
+        """Name a file that is not UTF-8, in an update."""
+        self.start_tool("name_in_stream")
+        self.tool_update("name_in_stream", NOT_UTF8)
+        self.stop_tool("name_in_stream")
+        return "Named."
 
 
 class Counter(Module):

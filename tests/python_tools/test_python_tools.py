@@ -70,6 +70,28 @@ async def test_a_tool_error_reaches_the_caller_with_all_its_fields(way: Way) -> 
     assert outcome.text.splitlines()[0] == line
 
 
+async def test_text_that_is_not_unicode_arrives_with_replacement_characters(way: Way) -> None:
+    name = "old\ufffd.txt"
+    outcome = await way.call("name_file")
+    assert outcome.messages == [name]
+    assert json.loads(outcome.text) == {"files": [name, {name: 1}]}
+    assert (await way.call("name_in_stream")).messages == [name]
+    refused = await way.call("refuse_file")
+    assert refused.text.splitlines()[0] == (
+        f"[ERROR code={name} retryable=false] There is no {name}."
+    )
+
+
+async def test_content_that_is_not_unicode_is_an_error_of_the_tool(way: Way) -> None:
+    outcome = await way.call("name_file_in_content")
+    assert "code=RESULT_NOT_SERIALIZABLE" in outcome.text
+
+
+async def test_the_fields_of_a_tool_error_are_sent_as_text(way: Way) -> None:
+    outcome = await way.call("refuse_with_other_types")
+    assert outcome.text.splitlines()[0] == "[ERROR code=404 retryable=false] no such file"
+
+
 @pytest.mark.parametrize(
     ("tool", "kind"),
     [
