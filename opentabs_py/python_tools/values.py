@@ -1,6 +1,6 @@
 """Convert a tool's return value for its caller: to a JSON value, or to MCP content."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, cast
 
@@ -141,7 +141,7 @@ def _well_formed(value: Any) -> Any:
         case list() | tuple():
             return [_well_formed(each) for each in cast(Sequence[Any], value)]
         case dict():
-            members = cast(dict[Any, Any], value).items()
+            members = cast(Mapping[Any, Any], value).items()
             return {_well_formed(key): _well_formed(each) for key, each in members}
         case None | bool() | int() | float():
             return value

@@ -133,7 +133,7 @@ def test_tools_are_loaded_again_without_the_libraries_in_their_directory(
     libraries = tmp_path / ".venv" / "lib" / "python3" / "site-packages"
     libraries.mkdir(parents=True)
     (libraries / "installed_beside.py").touch()
-    monkeypatch.syspath_prepend(str(libraries))  # type: ignore[no-untyped-call]
+    monkeypatch.syspath_prepend(str(libraries))
     neighbour = tmp_path / "neighbour_of_tools.py"
     neighbour.write_text("VALUE = 'before'")
     file = tmp_path / "tools_in_project.py"
