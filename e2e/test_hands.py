@@ -12,6 +12,7 @@ import anyio
 import pytest
 from mcp.client import Client
 from playwright.async_api import Page
+from playwright.async_api import Route as PageRoute
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
@@ -20,6 +21,7 @@ from starlette.routing import Route
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import CallRefusedError, ToolFailedError
+from opentabs_py.hands import tools
 from opentabs_py.hands.pages import Driven, HandPages
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
@@ -244,6 +246,33 @@ async def test_an_element_that_is_gone_is_named_with_what_looks_like_it(rig: Rig
     [instead] = re.findall(r"Similar elements now: ((?:f\d+)?e\d+)", message)
     assert "Sent" in (await rig.call("click", ref=instead))["changed"]
     assert "no element e99999" in await rig.fails("STALE_REF", "click", ref="e99999")
+
+
+async def test_a_click_that_was_done_is_not_to_be_repeated_though_the_next_page_is_late(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await rig.open()
+    await rig.page.evaluate("document.body.innerHTML = '<a href=/late>Pay</a>'")
+    pay = ref((await rig.call("snapshot"))["snapshot"], 'link "Pay"')
+    arrived, answered = anyio.Event(), anyio.Event()
+
+    async def hold(route: PageRoute) -> None:
+        arrived.set()
+        await answered.wait()
+        await route.abort()
+
+    await rig.page.route("**/late", hold)
+    monkeypatch.setattr(tools, "ACT_WITHIN", 5.0)  # enough for the click
+    with pytest.raises(ToolFailedError) as caught:
+        await rig.call("click", ref=pay)
+    was_clicked = arrived.is_set()
+    answered.set()
+    await rig.page.unroute_all(behavior="wait")
+
+    assert was_clicked
+    detail = caught.value.detail
+    assert (detail.code, detail.retryable) == ("ACTION_TIMED_OUT", False)
+    assert "Do not click again" in detail.message
 
 
 async def test_what_covers_an_element_is_named(rig: Rig) -> None:

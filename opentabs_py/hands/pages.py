@@ -24,6 +24,7 @@ KEPT_CLIENTS: Final = 16  # for each page; the snapshot of a large one takes som
 LONGEST_MESSAGE: Final = 4_000
 _KNOWN_WITHIN: Final = 2.0  # s; Playwright hears of a new page some ms after its extension does
 _SESSION_WITHIN: Final = 1.0  # s; takes some ms, but waits while a dialog is open
+_DONE: Final = "click action done"  # in Playwright's log; then it waits for a navigation
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,6 +330,13 @@ def action_failed(message: str) -> ToolError:
     lines = [line.strip(" -") for line in message.splitlines() if line.strip()]
     causes = [line for line in lines if not line.startswith(("Call log", "====="))]
     text = ". ".join(dict.fromkeys(each.rstrip(".") for each in causes[:1] + causes[-3:]))
+    if "Timeout" in text and _DONE in message:
+        return ToolError(
+            f"The page was clicked, but the next one is late: {text}. Do not click again; wait for "
+            "the page with page_wait_for, or take a snapshot.",
+            codes.ACTION_TIMED_OUT,
+            category="timeout",
+        )
     if "Timeout" in text:
         return ToolError(
             f"The action timed out: {text}. Take a snapshot to see why.",
