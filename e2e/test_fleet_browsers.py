@@ -131,7 +131,7 @@ async def test_a_client_works_in_its_own_tab_which_is_closed_when_it_goes(
             await mine.call_tool("probe_run", {"key": f"own-{number}"})
         waited = {"tabId": own, "what": "finished", "key": "own-9"}
         result = await mine.call_tool("probe_await", waited)
-        assert not result.is_error
+        assert not result.is_error, result.content
         async with Client(tabs.mcp_url, mode="legacy") as other:
             assert own not in [tab["tabId"] for tab in await listed(other)]
             stolen = await other.call_tool("probe_echo", {"tabId": own, "value": 1})
