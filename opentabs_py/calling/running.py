@@ -17,7 +17,7 @@ _PACKAGE = "opentabs_py."
 
 
 class Caller(Protocol):
-    """Calls tools: a `ToolCalls`."""
+    """Calls tools: `ToolCalls`."""
 
     async def call(
         self,

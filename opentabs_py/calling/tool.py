@@ -314,3 +314,16 @@ class Tool(Protocol):
             CallRefusedError: The arguments break its schema or the size limit.
         """
         ...
+
+
+class ListedTools(Protocol):
+    """The tools that clients see in a list, such as a `ToolRegistry`."""
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        """The tools, sorted by name; the same object until they change."""
+        ...
+
+    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a function whenever the tools change; return the unsubscriber."""
+        ...

@@ -6,22 +6,9 @@ from typing import Any, Protocol
 import anyio
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Cancellation, Tool
+from opentabs_py.calling.tool import CallClient, Cancellation, ListedTools
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
-
-
-class ListedTools(Protocol):
-    """The tools of a session: a `ToolRegistry`."""
-
-    @property
-    def tools(self) -> Sequence[Tool]:
-        """All tools."""
-        ...
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function whenever the tools change; return the unsubscriber."""
-        ...
 
 
 class Caller(Protocol):

@@ -30,7 +30,7 @@ WAITING: Final = 10_000  # reports waiting for the event loop; beyond that, the 
 
 
 class ToolCaller(Protocol):
-    """Calls tools by name: a `ToolCalls`."""
+    """Calls tools by name: `ToolCalls`."""
 
     async def call(
         self,

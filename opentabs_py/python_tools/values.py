@@ -37,7 +37,8 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
         _serialize(tool, value)
         return Output(tuple(value.content), value.structured_content, value.meta)
     if isinstance(value, _BLOCKS):
-        return Output((to_block(tool, value, limit=limit)[0],))
+        _serialize(tool, value)
+        return Output((value,))
     if isinstance(value, list | tuple):
         items = cast(Sequence[Any], value)
         if any(isinstance(each, _BLOCKS) for each in items):

@@ -11,7 +11,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import StreamSource
+from opentabs_py.calling.tool import ListedTools, StreamSource
 from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import CallError
@@ -23,7 +23,6 @@ from opentabs_py.server.connections import ClientConnection, ClientConnections, 
 from opentabs_py.server.elicitation import ConsentAskedError, Retries, find_asker
 from opentabs_py.server.long_results import LongResults
 from opentabs_py.server.progress_sender import ProgressSender
-from opentabs_py.server.ready_tools import ListedTools
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.resources import Resources
 from opentabs_py.server.results import result_of, to_error_result, to_result

@@ -10,10 +10,9 @@ import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import StreamSource
+from opentabs_py.calling.tool import ListedTools, StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
-from opentabs_py.server.ready_tools import ListedTools
 from opentabs_py.server.tool_calls import ToolCalls
 
 if TYPE_CHECKING:

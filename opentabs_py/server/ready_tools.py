@@ -7,21 +7,8 @@ import anyio
 
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import Tool
+from opentabs_py.calling.tool import ListedTools, Tool
 from opentabs_py.core.listed_plugins import ListedPlugins
-
-
-class ListedTools(Protocol):
-    """The tools that clients see in a list."""
-
-    @property
-    def tools(self) -> Sequence[Tool]:
-        """The tools, sorted by name; the same object until they change."""
-        ...
-
-    def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a function whenever the tools change; return the unsubscriber."""
-        ...
 
 
 class Ready(Protocol):

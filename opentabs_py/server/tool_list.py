@@ -10,9 +10,8 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json, to_json
 
-from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.calling.tool import ListedTools, Listing, Tool
 from opentabs_py.core.text import shorten
-from opentabs_py.server.ready_tools import ListedTools
 
 PAGE_META_KEY: Final = "opentabs/pageSize"
 _CURSOR: Final = re.compile(r"after:(?P<size>[0-9]{0,9}):(?P<name>.*)", re.DOTALL)

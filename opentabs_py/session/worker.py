@@ -12,6 +12,7 @@ import psutil
 
 from opentabs_py import __version__
 from opentabs_py.browser.process import proportional_memory
+from opentabs_py.calling.tool import ListedTools
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
@@ -19,7 +20,7 @@ from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.session import Caller, ListedTools
+from opentabs_py.fleet.session import Caller
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling

@@ -98,7 +98,9 @@ def refuse_file() -> None:
 @tool
 def refuse_with_other_types() -> None:
     """Fail with an exception and a status."""
-    raise ToolError(FileNotFoundError("no such file"), code=404)  # type: ignore[arg-type]
+    message: Any = FileNotFoundError("no such file")
+    status: Any = 404
+    raise ToolError(message, code=status)
 
 
 @tool

@@ -11,7 +11,7 @@ import { byId, isTyping } from "./dom.js";
 export class Router {
   /** @type {ReadonlyMap<string, View>} */
   #views = new Map();
-  /** @type {Set<Section> | null} what has changed while a button is down */
+  /** @type {Set<Section> | null} what has changed while a mouse button is down */
   #held = null;
   #home;
   #onShow;
@@ -62,7 +62,7 @@ export class Router {
     else for (const section of changed) this.#held.add(section);
   }
 
-  /** Hold updates while a button is down: if its element is replaced, there is no click. */
+  /** Hold updates while a mouse button is down: replacing what it is on would lose the click. */
   #hold() {
     this.#held ??= new Set();
   }
