@@ -28,16 +28,21 @@ def alive(pids: Iterable[int]) -> dict[int, str]:
     return {pid: " ".join(command_line(pid))[:300] for pid in pids if is_alive(pid)}
 
 
+def browser_process(extension: Path) -> int:
+    """Return the main process of our browser that runs an extension."""
+    for pid in descendants(os.getpid()):
+        words = command_line(pid)
+        if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
+            return pid
+    raise LookupError(f"no browser of ours runs the extension of {extension}")
+
+
 def extension_process(extension: Path) -> int | None:
     """Return the process of an extension's service worker; None if it has none now."""
-    for browser in descendants(os.getpid()):
-        words = command_line(browser)
-        if f"--load-extension={extension}" in words and not any("--type=" in w for w in words):
-            for child in descendants(browser):
-                if "--extension-process" in command_line(child):
-                    return child
-            return None
-    raise LookupError(f"no browser of ours runs the extension of {extension}")
+    for child in descendants(browser_process(extension)):
+        if "--extension-process" in command_line(child):
+            return child
+    return None
 
 
 def is_browser(pid: int) -> bool:

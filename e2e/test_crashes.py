@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
-from e2e.processes import command_line, descendants
+from e2e.processes import browser_process, command_line, descendants
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
 from opentabs_py.session.seams import Seams
@@ -24,11 +24,7 @@ async def own() -> AsyncGenerator[OpenTabs]:
 
 def renderers(tabs: OpenTabs) -> set[int]:
     """Return the renderer processes of a browser: its pages and extensions."""
-    browser = next(
-        pid
-        for pid in descendants(os.getpid())
-        if f"--load-extension={tabs.extension_dir}" in command_line(pid)
-    )
+    browser = browser_process(tabs.extension_dir)
     return {pid for pid in descendants(browser) if "--type=renderer" in command_line(pid)}
 
 

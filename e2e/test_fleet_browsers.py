@@ -128,7 +128,8 @@ async def test_a_client_works_in_its_own_tab_which_is_closed_when_it_goes(
         assert opened is not None
         own = opened["tabId"]
         for number in range(10):
-            await mine.call_tool("probe_run", {"key": f"own-{number}"})
+            run = await mine.call_tool("probe_run", {"key": f"own-{number}"})
+            assert not run.is_error, run.content
         waited = {"tabId": own, "what": "finished", "key": "own-9"}
         result = await mine.call_tool("probe_await", waited)
         assert not result.is_error, result.content

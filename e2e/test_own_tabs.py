@@ -1,6 +1,9 @@
 """Client-owned tabs: agents work in parallel, each in tabs that no other client uses."""
 
-from collections.abc import AsyncGenerator
+import os
+import signal
+from collections.abc import AsyncGenerator, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from playwright.async_api import Page
 
 from e2e.chain import drop_connection, extension_worker
 from e2e.on_disk import write_plugin
+from e2e.processes import browser_process, command_line, descendants
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
 from opentabs_py.session.session import OpenTabs
@@ -114,6 +118,54 @@ async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
         assert (users["active"], users["groupId"]) == (True, -1)
         assert after["focused"] == before["focused"]
     await until_open(tabs, 1)
+
+
+@contextmanager
+def without_pages(tabs: OpenTabs) -> Generator[None]:
+    """Stop all processes that could load a page, as a busy machine does."""
+    stopped = []
+    for pid in descendants(browser_process(tabs.extension_dir)):
+        words = command_line(pid)
+        if "--type=zygote" in words or (
+            "--type=renderer" in words and "--extension-process" not in words
+        ):
+            os.kill(pid, signal.SIGSTOP)
+            stopped.append(pid)
+    try:
+        yield
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
+
+
+async def test_a_busy_browser_opens_it_as_soon_as_it_can(tabs: OpenTabs, site: str) -> None:
+    await open_users(tabs, f"{site}/user")
+    opened: list[Any] = []
+    async with agent(tabs) as client:
+
+        async def open_it() -> None:
+            opened.append(await open_own(client, f"{site}/own"))
+
+        async with anyio.create_task_group() as tasks:
+            with without_pages(tabs):
+                tasks.start_soon(open_it)
+                await anyio.sleep(2)  # for so long, it is busy
+        assert opened[0]["plugins"] == [{"name": "chat", "readiness": "ready"}]
+        assert await where(client) == f"{site}/own"
+    await until_open(tabs, 1)
+
+
+async def test_a_browser_that_stays_busy_is_reported_and_leaves_no_tab(
+    tabs: OpenTabs, site: str
+) -> None:
+    await open_users(tabs, f"{site}/user")
+    async with agent(tabs) as client:
+        with without_pages(tabs):
+            opened = await client.call_tool("tabs_open", {"url": f"{site}/own"})
+        assert opened.is_error
+        assert opened.meta is not None
+        assert opened.meta["opentabs/error"]["code"] == "TAB_NOT_OPENED"
+        assert [tab["url"] for tab in (await state(tabs))["tabs"]] == [f"{site}/user"]
 
 
 async def test_other_clients_neither_choose_it_nor_may_name_it(tabs: OpenTabs, site: str) -> None:

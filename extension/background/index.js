@@ -27,7 +27,10 @@ chrome.runtime.onStartup.addListener(() => link.connect());
 chrome.alarms.onAlarm.addListener(() => link.connect());
 
 chrome.tabs.onActivated.addListener(() => tabs.changed());
-chrome.tabs.onRemoved.addListener(() => tabs.changed());
+chrome.tabs.onRemoved.addListener((tabId) => {
+  ownTabs.removed(tabId);
+  tabs.changed();
+});
 chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
   if (url !== undefined) {
     documents.moved(tabId, url);

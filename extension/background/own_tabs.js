@@ -3,10 +3,10 @@
  */
 
 const TITLE = "OpenTabs";
-const BLANK_WITHIN = 1000; // ms; an empty page takes a few
+const BLANK_WITHIN = 10_000; // ms; an empty page takes a few, and seconds on a busy machine
 const UNANSWERED = "unansweredTabs";
 
-/** @type {Map<number, () => void>} */
+/** @type {Map<number, PromiseWithResolvers<void>>} */
 const loading = new Map();
 
 /** @type {Set<number>} tabs that the server does not know of yet */
@@ -35,7 +35,15 @@ async function closeUnanswered() {
  * @param {number} tabId
  */
 export function loaded(tabId) {
-  loading.get(tabId)?.();
+  loading.get(tabId)?.resolve();
+}
+
+/**
+ * Handles the end of a tab.
+ * @param {number} tabId
+ */
+export function removed(tabId) {
+  loading.get(tabId)?.reject(new Error("the tab was closed"));
 }
 
 /**
@@ -99,7 +107,13 @@ async function openNext() {
   }
   unanswered.add(tab.id);
   await storeUnanswered();
-  await untilLoaded(tab.id);
+  try {
+    await untilLoaded(tab.id);
+  } catch (error) {
+    await close(tab.id);
+    await answered(tab.id);
+    throw error;
+  }
   try {
     await put(tab.id, tab.windowId, group?.id);
   } catch (error) {
@@ -111,16 +125,22 @@ async function openNext() {
 /**
  * Waits for the empty page, which would otherwise replace the one that is shown next.
  * @param {number} tabId
+ * @throws {Error} if it does not load
  */
 async function untilLoaded(tabId) {
   /** @type {PromiseWithResolvers<void>} */
   const done = Promise.withResolvers();
-  const timer = setTimeout(done.resolve, BLANK_WITHIN);
-  loading.set(tabId, done.resolve);
+  const timer = setTimeout(() => {
+    done.reject(new Error("the browser is too busy to load an empty page"));
+  }, BLANK_WITHIN);
+  loading.set(tabId, done);
   try {
-    if ((await chrome.tabs.get(tabId)).status !== "complete") {
-      await done.promise;
-    }
+    chrome.tabs.get(tabId).then(({ status }) => {
+      if (status === "complete") {
+        done.resolve();
+      }
+    }, done.reject);
+    await done.promise;
   } finally {
     clearTimeout(timer);
     loading.delete(tabId);

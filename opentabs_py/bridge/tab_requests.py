@@ -10,7 +10,7 @@ from opentabs_py.core.tab_numbers import own_number
 from opentabs_py.core.tabs import Tabs
 
 QUERY_WITHIN = 2.0  # s; an answer takes a few ms
-OPEN_WITHIN = 5.0  # s; an answer takes tens of ms
+OPEN_WITHIN = 15.0  # s; an answer takes tens of ms, and the extension itself gives up after 10 s
 
 
 class TabRequests:
