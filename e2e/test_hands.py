@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
+from mcp import types
 from mcp.client import Client
 from playwright.async_api import Page
 from playwright.async_api import Route as PageRoute
@@ -542,6 +543,55 @@ async def test_looking_is_allowed_and_acting_is_asked_about() -> None:
             await tabs.call("page_press", {"key": "a"})
     assert caught.value.detail.code == "CONSENT_NEEDED"
     assert '"hands.page_press" = "auto"' in caught.value.detail.message
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_the_question_names_the_page_and_the_element_and_the_call_stays_there(
+    rig: Rig, mode: Any
+) -> None:
+    messages: list[str] = []
+
+    async def allow(_context: Any, params: Any) -> types.ElicitResult:
+        messages.append(params.message)
+        await tabs.open(f"{rig.url}long")  # which is the active tab from now on
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        await tabs.open(rig.url)
+        callback: Any = allow
+        async with Client(tabs.mcp_url, mode=mode, elicitation_callback=callback) as client:
+            shown = (await client.call_tool("page_snapshot", {})).structured_content
+            assert shown is not None
+            click = {"ref": ref(shown["snapshot"], 'button "Later"')}
+            clicked = await client.call_tool("page_click", click)
+
+    host = rig.url.removeprefix("http://").rstrip("/")
+    where = f'on the button "Later" on {host} (tab "Shop"). Allow it?'
+    assert [message.partition("\n")[0].partition("” ")[2] for message in messages] == [where]
+    assert not clicked.is_error, clicked.content
+    assert clicked.structured_content is not None
+    assert clicked.structured_content["title"] == "Shop"
+
+
+async def test_a_tab_that_a_click_opens_is_in_its_result_and_has_references_of_its_own(
+    rig: Rig,
+) -> None:
+    await rig.open()
+    await rig.page.evaluate("document.querySelector('nav a').target = '_blank'")
+    link = ref((await rig.call("snapshot"))["snapshot"], 'link "Cart"')
+
+    clicked = await rig.call("click", ref=link)
+
+    [opened] = clicked["opened"]
+    assert opened["url"] == f"{rig.url}cart"
+    said = await rig.fails("STALE_REF", "click", ref=link)  # the new tab is the active one
+    assert "pass the tabId of the tab that has it" in said
+    there = await rig.call("snapshot", tabId=opened["tabId"])
+    item = ref(there["snapshot"], 'link "Item 3"')
+    done = await rig.call("click", ref=item, tabId=opened["tabId"])
+    assert done["url"] == f"{rig.url}3"
+    assert "opened" not in done
+    await rig.page.context.pages[-1].close()
 
 
 async def test_a_browser_that_was_closed_is_launched_again_by_the_next_call(rig: Rig) -> None:

@@ -8,8 +8,11 @@ from typing import Any, TypeAlias
 
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing, ToolCall
+from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
 from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.questions import Place, find_place
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tabs import Target
 
@@ -57,6 +60,18 @@ class InPageTool(ABC):
         target, name, arguments = self.check(call.arguments, call.session_key)
         checked = replace(call, arguments=arguments)
         return partial(self._pages.call, target, name, checked)
+
+    async def find_place(self, call: ToolCall) -> Place:
+        """Return where a call would run now, as far as that is known."""
+        chosen = self.foresee(call)
+        documents = self._pages.tabs.documents if chosen is None else [chosen]
+        return find_place(documents, self.plugin, read_tab_id(self.listing.name, call.arguments))
+
+    def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
+        """Return a call that runs in this tab, or not at all; see `PlacedTool`."""
+        if find_place(self._pages.tabs.documents, self.plugin, tab_id).tab_id is None:
+            raise failures.allowed_tab_gone(self.listing.name)
+        return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
 
     def foresee(self, call: ToolCall) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""

@@ -4,14 +4,14 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.consent import GatedTool, Standing
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.questions import Answer, Question
+from opentabs_py.core.questions import Answer, Place, Question
 from opentabs_py.core.trace.recorder import CallRecorder
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser
@@ -312,6 +312,23 @@ class Tool(Protocol):
 
         Raises:
             CallRefusedError: The arguments break its schema or the size limit.
+        """
+        ...
+
+
+@runtime_checkable
+class PlacedTool(Protocol):
+    """A tool whose calls run in a tab, so that a question to the user can say in which."""
+
+    async def find_place(self, call: ToolCall) -> Place:
+        """Return where a call would run now, as far as that is known."""
+        ...
+
+    def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
+        """Return a call that runs in this tab, or not at all.
+
+        Raises:
+            ChainError: The tab is not there any more.
         """
         ...
 

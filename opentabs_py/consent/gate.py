@@ -30,6 +30,13 @@ logger = logging.getLogger(__name__)
 REMIND_AFTER = 10.0  # s; TypeScript clients give up after 60 s without progress
 
 
+async def _nothing() -> None: ...
+
+
+async def _nowhere() -> Place:
+    return NOWHERE
+
+
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
     """A call that asks to be let through.
@@ -52,7 +59,7 @@ class PermissionRequest:
     client: CallClient | None = None
     notify_waiting: Callable[[str], None] = lambda _why: None
     is_nested: bool = False
-    find_place: Callable[[], Place] = lambda: NOWHERE
+    find_place: Callable[[], Awaitable[Place]] = _nowhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +76,6 @@ class Permit:
 
 
 AUTO = Permit("auto")
-
-
-async def _nothing() -> None: ...
 
 
 class Gate:
@@ -196,7 +200,7 @@ class Gate:
         asker = _asker(request)
         if asker is None and not self.questions.can_be_seen:
             return None
-        question = self._question(request, asker, ("once", "no"), "sign_in")
+        question = await self._question(request, asker, ("once", "no"), "sign_in")
         if asker is not None and asker.is_immediate:
             return await asker.ask(question) == "once"
 
@@ -217,7 +221,7 @@ class Gate:
         answers: tuple[Answer, ...] = tuple(
             each for each in ANSWERS if each != "session" or session_key is not None
         )
-        question = self._question(request, asker, answers)
+        question = await self._question(request, asker, answers)
         if asker is not None and asker.is_immediate:
             answer = await asker.ask(question) or "no"
             return answer, "client", asker.asked_tab
@@ -227,7 +231,7 @@ class Gate:
             raise failures.nobody_answered(tool.name, tool.rule)
         return *answered, question.place.tab_id
 
-    def _question(
+    async def _question(
         self,
         request: PermissionRequest,
         asker: Asker | None,
@@ -243,7 +247,7 @@ class Gate:
             tool.rule,
             arguments_text(request.arguments),
             client=request.client_name,
-            place=request.find_place(),
+            place=await request.find_place(),
             answers=answers,
             about=about,
             by_client=asker is not None,

@@ -198,6 +198,7 @@ def question_rows(questions: Questions, now: float) -> Rows:
             "rule": each.rule,
             "arguments": each.arguments,
             "client": _cut_title(each.client),
+            "element": each.place.element,
             "site": each.place.site,
             "tabTitle": _cut_title(each.place.title),
             "answers": [*each.answers],

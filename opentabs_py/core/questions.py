@@ -34,11 +34,13 @@ class Place:
         site: The host, with its port if it has one.
         title: The title of the tab.
         tab_id: The tab. A call that the user allows runs in this one, or not at all.
+        element: What it would use there, as in `button "Buy"`; empty if it is about the whole page.
     """
 
     site: str | None = None
     title: str | None = None
     tab_id: int | None = None
+    element: str = ""
 
 
 NOWHERE: Final = Place()
@@ -81,7 +83,9 @@ def ask_text(question: Question) -> str:
     """Return a question as one line for the user, without the arguments."""
     who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
     place = question.place
-    where = "" if place.site is None else f" on {one_line(shorten(place.site, 100))}"
+    where = f" on the {one_line(shorten(place.element, 80))}" if place.element else ""
+    if place.site is not None:
+        where += f" on {one_line(shorten(place.site, 100))}"
     if place.title is not None:
         title = one_line(shorten(place.title, 60))
         where += f" (tab {json.dumps(title, ensure_ascii=False)})"
@@ -90,6 +94,11 @@ def ask_text(question: Question) -> str:
     if question.about == "sign_in":
         return f"{wants}, but the page is not ready. Sign in there; then the call continues."
     return f"{wants}. Allow it?"
+
+
+def site_of(url: str) -> str:
+    """Return the host of a URL, with its port if it has one; empty if it has no host."""
+    return urlsplit(url).netloc.rpartition("@")[2]  # a user name could look like another host
 
 
 def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | None) -> Place:
@@ -103,7 +112,7 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | 
     fitting = [each for each in documents if plugin in each.plugins]
     if tab_id is not None:
         fitting = [each for each in fitting if each.tab_id == tab_id]
-    sites = {urlsplit(each.url).netloc for each in fitting}
+    sites = {site_of(each.url) for each in fitting}
     site = sites.pop() if len(sites) == 1 else None
     only = fitting[0] if len(fitting) == 1 else None
     return Place(

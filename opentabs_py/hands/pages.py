@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 import anyio
 from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, Page, Request
@@ -92,6 +92,7 @@ class Watched:
         network: Its requests.
         dialog: The dialog that waits for an answer.
         has_dialog: Set while there is one.
+        opened: The pages that it opened in other tabs, as long as they are there.
         requests: How many requests have ended.
         lines: How many messages were written to the console.
         seen: What each client has seen of it, by its session; the one that looked last is last.
@@ -101,6 +102,7 @@ class Watched:
     network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
     dialog: Dialog | None = None
     has_dialog: anyio.Event = field(default_factory=anyio.Event)
+    opened: WeakSet[Page] = field(default_factory=WeakSet[Page])
     requests: int = 0
     lines: int = 0
     seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
@@ -258,6 +260,7 @@ class HandPages:
         page.on("requestfinished", end)
         page.on("requestfailed", end)
         page.on("dialog", ask)
+        page.on("popup", watched.opened.add)
 
     async def _target(self, page: Page) -> str:
         known = self._targets.get(page)

@@ -1,5 +1,6 @@
 """The steps that all hands share: find the tab and the element, act, and report the changes."""
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -10,11 +11,13 @@ import anyio
 from playwright.async_api import Dialog, Locator, Page, Request
 
 from opentabs_py.browser.driver import FAILURES
+from opentabs_py.calling.tool import CallClient
 from opentabs_py.core import codes
+from opentabs_py.core.questions import NOWHERE, Place, site_of
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
-from opentabs_py.errors import ConfigError, ToolError
+from opentabs_py.errors import ChainError, ConfigError, ToolError
 from opentabs_py.hands.masks import Masks
 from opentabs_py.hands.pages import HandPages, PatientAction, Seen, Tab, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
@@ -69,7 +72,10 @@ class PageUser:
             ToolError: There is none, or it belongs to another client.
         """
         run = current_run.get()
-        client = None if run is None or run.client is None else run.client.session_key
+        return await self._tab(number, None if run is None else run.client)
+
+    async def _tab(self, number: int | None, caller: CallClient | None) -> Tab:
+        client = None if caller is None else caller.session_key
         owners, tabs = self.owners(), await self.pages.tabs(number)
         if number is not None:
             found = next((each for each in tabs if each.number == number), None)
@@ -92,6 +98,30 @@ class PageUser:
             )
         return max(mine, key=lambda each: (each.active, each.used))
 
+    async def find_place(
+        self, number: int | None, ref: str | None, caller: CallClient | None
+    ) -> Place:
+        """Return where a call would act, as far as that is known.
+
+        Args:
+            number: The tab that it names, if it names one.
+            ref: The reference of its element, if it has one.
+            caller: The client that makes it.
+        """
+        try:
+            tab = await self._tab(number, caller)
+        except (ToolError, ChainError):  # the call fails with it, if it is allowed
+            return NOWHERE
+        seen = self.pages.watched(tab.page).seen_by("" if caller is None else caller.session_key)
+        node = seen.nodes.get(ref or "")
+        title = (await self.about(tab.page))["title"]
+        return Place(
+            site_of(tab.page.url) or None,
+            title or None,
+            tab.number,
+            element="" if node is None else described(node),
+        )
+
     def seen_in(self, page: Page) -> Seen:
         """Return what the client of the running call has seen of a page."""
         run = current_run.get()
@@ -105,21 +135,21 @@ class PageUser:
         """
         self.check_dialog(page)
         element = page.locator(f"aria-ref={ref}")
-        try:
-            if ref.isalnum() and await element.count():
-                return element
-        except FAILURES:
-            pass  # the reference has another form than Playwright's, or the page is gone
-        if ref not in self.seen_in(page).nodes:
+        if ref not in self.seen_in(page).nodes:  # in another tab, it is another element
             raise self._stale(page, ref, {})
+        with suppress(*FAILURES):  # the page is gone
+            if await element.count():
+                return element
         raise self._stale(page, ref, self._nodes(parse(await self._raw(page))))
 
     def _stale(self, page: Page, ref: str, now: Mapping[str, Node]) -> ToolError:
         """Return the error of a reference that is not among the elements that a page has now."""
-        known = self.seen_in(page).nodes.get(ref)
+        seen = self.seen_in(page)
+        known = seen.nodes.get(ref)
         if known is None:
             return ToolError(
-                f"The last snapshot has no element {ref}. Take one with page_snapshot.",
+                f"Your last snapshot of this tab has no element {ref}. Take one with "
+                "page_snapshot, or pass the tabId of the tab that has it.",
                 codes.STALE_REF,
                 retryable=True,
             )
@@ -127,11 +157,11 @@ class PageUser:
             each.ref
             for each in now.values()
             if (each.role, each.name) == (known.role, known.name) and each.ref != ref
-        ]
-        what = f'{known.role} "{shorten(one_line(known.name), 60)}"'
-        instead = f" Similar elements now: {', '.join(alike[:3])}." if alike else ""
+        ][:3]
+        seen.nodes = {**seen.nodes, **dict.fromkeys(alike, known)}
+        instead = f" Similar elements now: {', '.join(alike)}." if alike else ""
         return ToolError(
-            f"The element {ref}, {what}, is gone.{instead} Take a new snapshot.",
+            f"The element {ref}, {described(known)}, is gone.{instead} Take a new snapshot.",
             codes.STALE_REF,
             retryable=True,
         )
@@ -143,6 +173,7 @@ class PageUser:
         self.check_dialog(page)
         watched = self.pages.watched(page)
         before = self.seen_in(page).shown
+        known = {*watched.opened}
         async with self.pages.as_active(page):
             await PatientAction(watched, progress.heartbeat, self.failed).run(action)
             with suppress(*FAILURES):  # it may never end
@@ -159,7 +190,14 @@ class PageUser:
         new = changes(before, text) if before else text
         if is_longer(new, CHANGED_TOKENS):
             new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
-        return {**await self.about(page), "changed": new or "(no visible change)"}
+        result = {**await self.about(page), "changed": new or "(no visible change)"}
+        if opened := watched.opened - known:
+            result["opened"] = [
+                {"tabId": tab.number, **await self.about(tab.page)}
+                for tab in await self.pages.tabs()
+                if tab.page in opened
+            ]
+        return result
 
     def check_dialog(self, page: Page) -> None:
         """Check that no dialog of a page is open, in which case it answers nothing else.
@@ -307,3 +345,9 @@ class PageUser:
                 category="not_found",
             )  # fmt: skip
         return file
+
+
+def described(node: Node) -> str:
+    """Return an element for users, as in `button "Buy"`."""
+    name = one_line(shorten(node.name or node.text, 60))
+    return f"{node.role} {json.dumps(name, ensure_ascii=False)}" if name else node.role

@@ -1,16 +1,14 @@
 """Ask the user about a call: whether it may run, and to sign in to its site."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from opentabs_py.bridge.in_page_tool import InPageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import Tool, ToolCall
+from opentabs_py.calling.tool import PlacedTool, Tool, ToolCall
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision, GatedTool
-from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
-from opentabs_py.core.questions import NOWHERE, Place, find_place
+from opentabs_py.core.questions import NOWHERE, Place
 from opentabs_py.errors import ChainError
 
 
@@ -57,13 +55,9 @@ class CallPermits:
         Raises:
             ChainError: The tab is not there any more.
         """
-        tool = self._tool
-        if permit.tab_id is None or not isinstance(tool, InPageTool):
+        if permit.tab_id is None or not isinstance(self._tool, PlacedTool):
             return call
-        place = find_place(self._pages.tabs.documents, tool.plugin, permit.tab_id)
-        if place.tab_id is None:
-            raise failures.allowed_tab_gone(tool.listing.name)
-        return replace(call, arguments={**call.arguments, TAB_ID: permit.tab_id})
+        return self._tool.in_tab(call, permit.tab_id)
 
     async def sign_in(self, call: ToolCall, error: ChainError) -> None:
         """Wait until the user has signed in to the site that a call needs.
@@ -94,13 +88,8 @@ class CallPermits:
     def _request(self, call: ToolCall) -> PermissionRequest:
         tool = self._tool
 
-        def place() -> Place:
-            if not isinstance(tool, InPageTool):
-                return NOWHERE
-            chosen = tool.foresee(call)
-            documents = self._pages.tabs.documents if chosen is None else [chosen]
-            tab_id = read_tab_id(tool.listing.name, call.arguments)
-            return find_place(documents, tool.plugin, tab_id)
+        async def place() -> Place:
+            return await tool.find_place(call) if isinstance(tool, PlacedTool) else NOWHERE
 
         return PermissionRequest(
             self._gated,

@@ -1,7 +1,6 @@
 """Serve the hands: the tools that see and use any page of the browsers that a session drives."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 
 import anyio
 from playwright.async_api import BrowserContext
@@ -11,12 +10,11 @@ from opentabs_py.bridge.pages import Pages, bring_any
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
-from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import ChainError
+from opentabs_py.hands.hand_tool import HandTool
 from opentabs_py.hands.pages import Driven, HandPages
 from opentabs_py.hands.tools import Hands
-from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.browser import SessionBrowser
 
@@ -66,10 +64,7 @@ def create_hands(
         browser.on_driven = hand_pages.follow
     hands = Hands(hand_pages, lambda: pages.tabs.owners, secrets=settings.secrets)
     host = ToolHost(clock, settings.limits, settings.message_limit)
-    tools = [PythonTool(function, host) for function in hands.functions]
-    for tool in tools:
-        tool.listing = replace(tool.listing, owner=HANDS)
-    return hands, tools
+    return hands, [HandTool(function, host, hands) for function in hands.functions]
 
 
 async def find_targets(bridges: Sequence[Bridge]) -> Sequence[TabTarget]:

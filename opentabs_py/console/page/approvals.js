@@ -69,7 +69,7 @@ export function approvalsView({ store, link }) {
 
   /** @param {QuestionRow} question */
   function cardOf(question) {
-    const { id, tool, title, plugin, client, site, tabTitle, answers } = question;
+    const { id, tool, title, plugin, client, element, site, tabTitle, answers } = question;
     const signsIn = question.about === "sign_in";
     const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
     const buttons = /** @type {string[]} */ (answers).map((answer) =>
@@ -102,6 +102,7 @@ export function approvalsView({ store, link }) {
         h("strong", {}, client ?? "An agent"),
         " wants to use ",
         h("strong", {}, title),
+        element !== "" && [" on the ", element].join(""),
         site !== null && [" on ", site].join(""),
         signsIn && ", but the page is not ready. Sign in there; then the call continues.",
       ),

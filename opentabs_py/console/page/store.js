@@ -71,6 +71,7 @@
  * @property {string} rule
  * @property {string} arguments
  * @property {string | null} client
+ * @property {string} element what the call would use in the page; empty if that is not one element
  * @property {string | null} site
  * @property {string | null} tabTitle
  * @property {string[]} answers

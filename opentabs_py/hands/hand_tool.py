@@ -1,0 +1,38 @@
+"""A hand as a served tool, whose questions say in which tab it acts, and on which element."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.plugin_names import HANDS
+from opentabs_py.core.questions import Place
+from opentabs_py.hands.using import PageUser
+from opentabs_py.python_tools.python_tool import PythonTool
+from opentabs_py.python_tools.run import ToolHost
+
+
+class HandTool(PythonTool):
+    """A tool that sees or uses a page.
+
+    Args:
+        function: The function to run.
+        host: State shared with the other tools of its server.
+        user: Finds the page of a call.
+    """
+
+    def __init__(self, function: Callable[..., Any], host: ToolHost, user: PageUser) -> None:
+        super().__init__(function, host)
+        self.listing = replace(self.listing, owner=HANDS)
+        self._user = user
+
+    async def find_place(self, call: ToolCall) -> Place:
+        """Return where a call would run now, as far as that is known."""
+        return await self._user.find_place(
+            call.arguments.get(TAB_ID), call.arguments.get("ref"), call.client
+        )
+
+    def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
+        """Return a call that runs in this tab, or not at all."""
+        return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
