@@ -93,6 +93,19 @@ async def fails(tabs: OpenTabs) -> str:
     return caught.value.detail.message
 
 
+async def until_answered(tabs: OpenTabs) -> None:
+    """Wait until the dialog is closed: the browser handles a key some time after it is pressed."""
+    with anyio.fail_after(PATIENT):
+        while True:
+            try:
+                await tabs.call("page_snapshot")
+            except ToolFailedError as error:
+                assert error.detail.code == "DIALOG_OPEN"  # noqa: PT017
+                await anyio.sleep(0.05)
+            else:
+                return
+
+
 async def test_hands_use_a_persons_own_tabs_and_leave_them_where_they_are(
     chromium: Chromium,
 ) -> None:
@@ -122,6 +135,7 @@ async def test_a_dialog_that_the_user_answers_is_not_in_the_way(
         asked = await tabs.call("page_click", {"ref": ref(shown, 'button "Ask"')})
         assert asked["dialog"] == {"type": "confirm", "message": "Really?"}
         chromium.press("Return")
+        await until_answered(tabs)
 
         pressed = await press(tabs)
 
