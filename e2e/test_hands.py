@@ -505,7 +505,7 @@ async def test_a_tab_goes_to_addresses_and_back(rig: Rig) -> None:
     await rig.fails("INVALID_ARGUMENTS", "navigate")
 
 
-async def test_a_picture_is_taken(rig: Rig) -> None:
+async def test_a_screenshot_is_taken(rig: Rig) -> None:
     await rig.open()
     result = await rig.tabs.call_tool("page_screenshot", {})
     [image] = result.content
@@ -513,7 +513,7 @@ async def test_a_picture_is_taken(rig: Rig) -> None:
     assert base64.b64decode(image.data)[:3] == b"\xff\xd8\xff"
 
 
-async def test_a_picture_is_taken_of_one_element(rig: Rig) -> None:
+async def test_a_screenshot_is_taken_of_one_element(rig: Rig) -> None:
     order = ref(await rig.open(), 'button "Order"')
     [whole] = (await rig.tabs.call_tool("page_screenshot", {})).content
     [small] = (await rig.tabs.call_tool("page_screenshot", {"ref": order})).content
@@ -562,15 +562,20 @@ async def test_the_question_names_the_page_and_the_element_and_the_call_stays_th
         async with Client(tabs.mcp_url, mode=mode, elicitation_callback=callback) as client:
             shown = (await client.call_tool("page_snapshot", {})).structured_content
             assert shown is not None
-            click = {"ref": ref(shown["snapshot"], 'button "Later"')}
+            click = {"ref": ref(shown["snapshot"], 'button "Ask"')}
             clicked = await client.call_tool("page_click", click)
+            found = (await client.call_tool("tabs_list", {})).structured_content
+            assert found is not None
+            [shop] = [each["tabId"] for each in found["tabs"] if each["url"] == rig.url]
+            await client.call_tool("page_dialog", {"tabId": shop, "accept": True})
 
     host = rig.url.removeprefix("http://").rstrip("/")
-    where = f'on the button "Later" on {host} (tab "Shop"). Allow it?'
-    assert [message.partition("\n")[0].partition("” ")[2] for message in messages] == [where]
+    asked = [message.partition("\n")[0].partition("” ")[2] for message in messages]
+    assert asked[0] == f'on the button "Ask" on {host} (tab "Shop"). Allow it?'
+    assert asked[1].startswith(f'on the confirm dialog "Really?" on {host}')
     assert not clicked.is_error, clicked.content
     assert clicked.structured_content is not None
-    assert clicked.structured_content["title"] == "Shop"
+    assert clicked.structured_content["dialog"]["message"] == "Really?"  # it was in the first tab
 
 
 async def test_a_tab_that_a_click_opens_is_in_its_result_and_has_references_of_its_own(

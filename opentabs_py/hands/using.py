@@ -112,15 +112,14 @@ class PageUser:
             tab = await self._tab(number, caller)
         except (ToolError, ChainError):  # the call fails with it, if it is allowed
             return NOWHERE
-        seen = self.pages.watched(tab.page).seen_by("" if caller is None else caller.session_key)
-        node = seen.nodes.get(ref or "")
+        watched = self.pages.watched(tab.page)
+        seen = watched.seen_by("" if caller is None else caller.session_key)
+        node, dialog = seen.nodes.get(ref or ""), watched.dialog
+        element = "" if node is None else described(node.role, node.name or node.text)
+        if dialog is not None:
+            element = described(f"{dialog.type} dialog", self._message(dialog))
         title = (await self.about(tab.page))["title"]
-        return Place(
-            site_of(tab.page.url) or None,
-            title or None,
-            tab.number,
-            element="" if node is None else described(node),
-        )
+        return Place(site_of(tab.page.url) or None, title or None, tab.number, element=element)
 
     def seen_in(self, page: Page) -> Seen:
         """Return what the client of the running call has seen of a page."""
@@ -161,7 +160,7 @@ class PageUser:
         seen.nodes = {**seen.nodes, **dict.fromkeys(alike, known)}
         instead = f" Similar elements now: {', '.join(alike)}." if alike else ""
         return ToolError(
-            f"The element {ref}, {described(known)}, is gone.{instead} Take a new snapshot.",
+            f"The element {ref}, {described(known.role, known.name or known.text)}, is gone.{instead} Take a new snapshot.",
             codes.STALE_REF,
             retryable=True,
         )
@@ -347,7 +346,7 @@ class PageUser:
         return file
 
 
-def described(node: Node) -> str:
+def described(role: str, name: str) -> str:
     """Return an element for users, as in `button "Buy"`."""
-    name = one_line(shorten(node.name or node.text, 60))
-    return f"{node.role} {json.dumps(name, ensure_ascii=False)}" if name else node.role
+    name = one_line(shorten(name, 60))
+    return f"{role} {json.dumps(name, ensure_ascii=False)}" if name else role
