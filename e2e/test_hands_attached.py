@@ -116,11 +116,11 @@ async def test_hands_use_a_persons_own_tabs_and_leave_them_where_they_are(
 
         in_front = await press(tabs)
         in_the_background = await press(tabs, tabId=behind)
-        picture = await tabs.call_tool("page_screenshot", {"tabId": behind})
+        screenshot = await tabs.call_tool("page_screenshot", {"tabId": behind})
 
         assert 'button "Pressed visible"' in in_front
         assert 'button "Pressed visible"' in in_the_background
-        assert not picture.is_error
+        assert not screenshot.is_error
         assert await numbers(tabs) == before
         assert [before[each][1] for each in ("behind", "front")] == [False, True]
     assert chromium.is_running

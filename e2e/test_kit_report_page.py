@@ -118,9 +118,9 @@ async def test_the_first_failure_is_open_with_its_error_calls_and_screenshots(
         await expect(calls.get_by_role("row", name=hop).first).to_be_visible()
     await calls.locator("summary").first.click()
     colours = [
-        await picture.evaluate(COLOUR)
+        await screenshot.evaluate(COLOUR)
         for call in await calls.locator(".one-call").all()
-        for picture in await call.get_by_role("img").all()
+        for screenshot in await call.get_by_role("img").all()
     ]
     assert colours == ["plain", "plain", "red", "red"]
     at_failure = shown.details.get_by_role("img", name="At the failure", exact=True)
@@ -253,7 +253,7 @@ def test_workers_report_to_the_same_file(ran: KitRun, parallel: Report) -> None:
     assert parallel.runs[0].workers == 2
     [flaky] = [test for test in parallel.tests if test["name"] == "test_flaky"]
     assert [len(each["calls"]) for each in flaky["attempts"]] == [1, 1]
-    assert all(each["data"] for each in flaky["attempts"][0]["pictures"])
+    assert all(each["data"] for each in flaky["attempts"][0]["screenshots"])
 
 
 def test_a_page_that_answers_nothing_for_some_seconds_still_has_its_screenshots(
@@ -261,7 +261,7 @@ def test_a_page_that_answers_nothing_for_some_seconds_still_has_its_screenshots(
 ) -> None:
     [test] = [test for test in parallel.tests if test["name"] == "test_passes"]
     [attempt] = test["attempts"]
-    assert [each["when"] for each in attempt["pictures"]] == ["before", "after"]
+    assert [each["when"] for each in attempt["screenshots"]] == ["before", "after"]
 
 
 SIMPLE = """

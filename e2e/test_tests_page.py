@@ -243,10 +243,10 @@ async def test_screenshots_show_the_page_before_and_after_each_call(shown: Shown
     await first.locator("summary").click()
     colours = []
     for call, when in ((first, "Before"), (first, "After"), (second, "Before"), (second, "After")):
-        picture = call.get_by_role("img", name=f"{when} the call")
-        await expect(picture).to_be_visible()
+        screenshot = call.get_by_role("img", name=f"{when} the call")
+        await expect(screenshot).to_be_visible()
         colours.append(
-            await picture.evaluate("""async (image) => {
+            await screenshot.evaluate("""async (image) => {
                 await image.decode();
                 const canvas = new OffscreenCanvas(1, 1).getContext("2d");
                 canvas.drawImage(image, 2, image.naturalHeight - 9, 1, 1, 0, 0, 1, 1);
@@ -380,11 +380,11 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
 ) -> None:
     base = shown.page.url.partition("#")[0].rstrip("/")
     await shown.choose("test_one")
-    picture = shown.details.get_by_role("img", name="Before the call")
-    await expect(picture).to_be_visible()
+    screenshot = shown.details.get_by_role("img", name="Before the call")
+    await expect(screenshot).to_be_visible()
     [cookie] = await shown.page.context.cookies(base)
     key = await shown.page.evaluate("localStorage.getItem('opentabs-console')")
-    kept = str(await shown.details.locator(".picture").first.get_attribute("data-keep"))
+    kept = str(await shown.details.locator(".screenshot").first.get_attribute("data-keep"))
     path = kept.rpartition(" ")[2]
     async with httpx2.AsyncClient() as client:
         answer = await client.get(base)
@@ -392,13 +392,13 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
         # A program that listens on another port sees only the cookie.
         stolen = {"cookie": f"{cookie.get('name')}={cookie.get('value')}"}
         own = {**stolen, "x-opentabs-console": key}
-        for asked in ("/stream?since=0", "/test?id=x", f"/pictures/{path}"):
+        for asked in ("/stream?since=0", "/test?id=x", f"/screenshots/{path}"):
             assert (
                 await client.get(f"{base}/console/api{asked}", headers=stolen)
             ).status_code == 401
-        answer = await client.get(f"{base}/console/api/pictures/{path}", headers=own)
+        answer = await client.get(f"{base}/console/api/screenshots/{path}", headers=own)
         assert (answer.status_code, answer.content[:2]) == (200, b"\xff\xd8")
-        answer = await client.get(f"{base}/console/api/pictures/1/../../x.jpg", headers=own)
+        answer = await client.get(f"{base}/console/api/screenshots/1/../../x.jpg", headers=own)
         assert answer.status_code == 404
         sent = await client.post(f"{base}/console/api/run", json={"what": "all"}, headers=own)
         assert sent.status_code == 403  # not from our page

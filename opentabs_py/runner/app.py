@@ -79,7 +79,7 @@ class RunnerPage:
         api = [
             Route("/stream", StreamEndpoint(self._stream)),
             Route("/test", self._describe),
-            Route("/pictures/{run:int}/{number:int}.jpg", self._show_picture),
+            Route("/screenshots/{run:int}/{number:int}.jpg", self._show_screenshot),
             self._post("/run", _RunBody, self._run),
             self._post("/stop", _Nothing, self._stop),
             self._post("/resume", _ResumeBody, self._resume),
@@ -137,11 +137,11 @@ class RunnerPage:
         more = {"command": _command(test), "traceCommands": traces}
         return JSONResponse({**test_data(test), **more})
 
-    async def _show_picture(self, request: Request) -> Response:
+    async def _show_screenshot(self, request: Request) -> Response:
         run, number = request.path_params["run"], request.path_params["number"]
-        file = self.scratch / str(run) / "pictures" / f"{number}.jpg"
+        file = self.scratch / str(run) / "screenshots" / f"{number}.jpg"
         if not await anyio.Path(file).is_file():
-            return refuse("This picture is not kept any more.", HTTPStatus.NOT_FOUND)
+            return refuse("This screenshot is not kept any more.", HTTPStatus.NOT_FOUND)
         return FileResponse(file, headers={"cache-control": "no-store"})
 
     async def _run(self, body: _RunBody) -> dict[str, Any]:

@@ -16,18 +16,18 @@ from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.events import BrowserStarted
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.core.runner.report import (
-    MOST_PICTURES,
+    MOST_SCREENSHOTS,
     MOST_VIDEO,
     Report,
     Run,
     fitting,
     lighten,
-    pictures_by_worth,
+    screenshots_by_worth,
 )
 from opentabs_py.errors import ReportError
 from opentabs_py.runner.details import attempt_data
 from opentabs_py.runner.report_page import to_html
-from opentabs_py.runner.spool import PICTURES, read_events, read_run, remove
+from opentabs_py.runner.spool import SCREENSHOTS, read_events, read_run, remove
 from opentabs_py.tracing.inline import data_url
 
 _VIDEO: Final = ".webm"
@@ -117,46 +117,46 @@ def _report(spool: Path, run: Run, file: Path, why: str, *, crashed: bool) -> Re
     board.end(why if crashed else "")
     tests = [*board.tests.values()]
     lightened = lighten(tests)
-    pictures = _read_pictures(tests, spool / PICTURES)
+    screenshots = _read_screenshots(tests, spool / SCREENSHOTS)
     videos = _small_videos(tests)
-    entries = [_entry(test, run.id, pictures, videos, file.parent) for test in tests]
-    left = sum(each["picturesLeftOut"] for entry in entries for each in entry["attempts"])
+    entries = [_entry(test, run.id, screenshots, videos, file.parent) for test in tests]
+    left = sum(each["screenshotsLeftOut"] for entry in entries for each in entry["attempts"])
     more = {
         "seconds": round(wall_clock() - run.started, 3),
         "why": why,
         "versions": versions,
-        "unpictured": left,
+        "screenshots_left_out": left,
         "lightened": lightened,
     }
     return Report([run.model_copy(update=more)], entries)
 
 
 def _entry(
-    test: OneTest, run: str, pictures: Mapping[str, str], videos: set[str], beside: Path
+    test: OneTest, run: str, screenshots: Mapping[str, str], videos: set[str], beside: Path
 ) -> dict[str, Any]:
     attempts: list[dict[str, Any]] = []
     for attempt in test.attempts:
         data = attempt_data(attempt)
         shown = [
-            {**each, "data": pictures[each["file"]], "file": f"{run}-{each['file']}"}
-            for each in data["pictures"]
-            if each["file"] in pictures
+            {**each, "data": screenshots[each["file"]], "file": f"{run}-{each['file']}"}
+            for each in data["screenshots"]
+            if each["file"] in screenshots
         ]
-        left_out = len(data["pictures"]) - len(shown)
-        attempts.append({**data, "pictures": shown, "picturesLeftOut": left_out, "run": 0})
+        left_out = len(data["screenshots"]) - len(shown)
+        attempts.append({**data, "screenshots": shown, "screenshotsLeftOut": left_out, "run": 0})
     files = [_kept(Path(each), videos, beside) for each in [*test.traces, *test.files]]
     return {**test.row(), "attempts": attempts, "files": [each for each in files if each]}
 
 
-def _read_pictures(tests: Sequence[OneTest], directory: Path) -> dict[str, str]:
+def _read_screenshots(tests: Sequence[OneTest], directory: Path) -> dict[str, str]:
     """Return the screenshots that the report holds, in base64, by their names."""
     sizes: list[tuple[str, int]] = []
-    for each in pictures_by_worth(tests):
+    for each in screenshots_by_worth(tests):
         with suppress(OSError):  # the process died while it wrote it
             sizes.append((each.file, (directory / each.file).stat().st_size))
     return {
         name: base64.b64encode((directory / name).read_bytes()).decode()
-        for name in fitting(sizes, MOST_PICTURES)
+        for name in fitting(sizes, MOST_SCREENSHOTS)
     }
 
 

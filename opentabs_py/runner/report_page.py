@@ -20,7 +20,7 @@ from opentabs_py.console.files import PAGE as SHARED
 from opentabs_py.core.runner.report import (
     FORMAT,
     MOST_DETAILS,
-    MOST_PICTURES,
+    MOST_SCREENSHOTS,
     Report,
     ReportedTest,
     Run,
@@ -46,7 +46,7 @@ def to_html(report: Report) -> Iterator[str]:
         "format": FORMAT,
         "runs": [run.model_dump(mode="json") for run in report.runs],
         "missing": report.missing,
-        "most": {"pictures": MOST_PICTURES, "details": MOST_DETAILS},
+        "most": {"screenshots": MOST_SCREENSHOTS, "details": MOST_DETAILS},
         "tests": [_row(test) for test in report.tests],
     }
     parts = {

@@ -250,8 +250,8 @@ class Runner:
 
     async def _run_pytest(self, chosen: Chosen) -> str:
         directory = self._scratch / str(self._number)
-        pictures = directory / "pictures"
-        await anyio.Path(pictures).mkdir(parents=True)
+        screenshots = directory / "screenshots"
+        await anyio.Path(screenshots).mkdir(parents=True)
         lines = Lines()
         collected = False
 
@@ -269,7 +269,7 @@ class Runner:
             try:
                 plan = Plan(
                     socket=theirs.fileno(),
-                    pictures=str(pictures),
+                    screenshots=str(screenshots),
                     chosen=chosen,
                     pauses=self.pauses,
                 )
@@ -312,8 +312,8 @@ class Runner:
         """Return the directories of runs that tests still refer to."""
         tests = self.board.tests.values()
         attempts = [attempt for test in tests for attempt in test.attempts]
-        pictures = {each.file for attempt in attempts for each in attempt.pictures}
-        return {file.partition("/")[0] for file in pictures} | {
+        screenshots = {each.file for attempt in attempts for each in attempt.screenshots}
+        return {file.partition("/")[0] for file in screenshots} | {
             Path(trace).relative_to(self._scratch).parts[0]
             for test in tests
             for trace in test.traces

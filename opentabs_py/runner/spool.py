@@ -12,7 +12,7 @@ from typing import Final
 from opentabs_py.core.runner.events import Event, read_event, to_line
 from opentabs_py.core.runner.lines import Lines
 
-PICTURES: Final = "pictures"
+SCREENSHOTS: Final = "screenshots"
 _EVENTS: Final = ".events"
 _RUN: Final = "run.json"
 _AT_ONCE: Final = 1024 * 1024  # bytes
@@ -45,7 +45,7 @@ class SpoolWriter:
 
 def prepare(directory: Path, run: str) -> None:
     """Make a run's directory ready, with what is known of the run at its start."""
-    (directory / PICTURES).mkdir()
+    (directory / SCREENSHOTS).mkdir()
     (directory / _RUN).write_text(run, encoding="utf-8")
 
 

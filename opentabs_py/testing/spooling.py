@@ -8,13 +8,13 @@ from typing import Final
 import pytest
 
 from opentabs_py.core.runner.events import Collected, Event, ScreenshotTaken
-from opentabs_py.runner.spool import PICTURES, SpoolWriter
+from opentabs_py.runner.spool import SCREENSHOTS, SpoolWriter
 from opentabs_py.testing.item_options import REPORTING
 from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting, known
 
-PICTURED: Final = 10  # calls of a test that have screenshots
-MOST_PICTURES: Final = 64 * 1024 * 1024  # bytes; more than a report holds
+SHOWN_CALLS: Final = 10  # calls of a test that have screenshots
+MOST_SCREENSHOTS: Final = 64 * 1024 * 1024  # bytes; more than a report holds
 
 
 def spool(config: pytest.Config, directory: Path, process: str) -> None:
@@ -28,7 +28,7 @@ def spool(config: pytest.Config, directory: Path, process: str) -> None:
     writer = SpoolWriter(directory, process)
     config.add_cleanup(writer.close)
     names = (f"{process}-{number}.jpg" for number in count(1))
-    store = ScreenshotStore(directory / PICTURES, names, PICTURED)
+    store = ScreenshotStore(directory / SCREENSHOTS, names, SHOWN_CALLS)
     spooling = config.stash[REPORTING] = Spooling(writer, store)
     config.pluginmanager.register(spooling, "opentabs-reporting")
 
@@ -45,11 +45,11 @@ class Spooling(Reporting):
     """
 
     def __init__(
-        self, writer: SpoolWriter, store: ScreenshotStore, most: int = MOST_PICTURES
+        self, writer: SpoolWriter, store: ScreenshotStore, most: int = MOST_SCREENSHOTS
     ) -> None:
         super().__init__(self._write, store)
         self._writer = writer
-        self._pictures = store.directory
+        self._screenshots = store.directory
         self._left = most
         self._shown: list[Path] = []  # of the test that runs
         self._has_failed = False
@@ -84,5 +84,5 @@ class Spooling(Reporting):
 
     def _write(self, event: Event) -> None:
         if isinstance(event, ScreenshotTaken):
-            self._shown.append(self._pictures / event.file)
+            self._shown.append(self._screenshots / event.file)
         self._writer.send(event)

@@ -14,7 +14,7 @@ from opentabs_py.testing.channel import RunnerChannel
 from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting, known
 
-PICTURED: Final = 40  # calls of a test
+SHOWN_CALLS: Final = 40  # calls of a test
 
 
 class Watching(Reporting):
@@ -27,7 +27,7 @@ class Watching(Reporting):
     def __init__(self, channel: RunnerChannel) -> None:
         names = (f"{number}.jpg" for number in count(1))
         super().__init__(
-            channel.send, ScreenshotStore(Path(channel.plan.pictures), names, PICTURED)
+            channel.send, ScreenshotStore(Path(channel.plan.screenshots), names, SHOWN_CALLS)
         )
         self.channel = channel
         self._pauses = count(1)

@@ -29,7 +29,7 @@ from opentabs_py.errors import ReportError
 from opentabs_py.runner import report as module
 from opentabs_py.runner.report import Begun, check_writable, finish
 from opentabs_py.runner.report_page import moved, read_report, to_html
-from opentabs_py.runner.spool import PICTURES, SpoolWriter, prepare
+from opentabs_py.runner.spool import SCREENSHOTS, SpoolWriter, prepare
 
 HOSTILE = "</script><script>alert(1)</script><!--\u2028{{script}}<img src=x onerror=alert(1)>"
 A, B = "test_a.py::test_a", "test_a.py::test_b"
@@ -145,19 +145,19 @@ def test_the_events_of_all_processes_are_in_the_report(tmp_path: Path) -> None:
 def test_screenshots_are_within_as_far_as_they_fit_and_the_rest_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_PICTURES", 1_500)
-    pictures = [ScreenshotTaken(test=A, when=w, file=f"{w}.jpg") for w in ("before", "failure")]
-    made = spool(tmp_path, Started(test=A), *pictures)
+    monkeypatch.setattr(module, "MOST_SCREENSHOTS", 1_500)
+    screenshots = [ScreenshotTaken(test=A, when=w, file=f"{w}.jpg") for w in ("before", "failure")]
+    made = spool(tmp_path, Started(test=A), *screenshots)
     for name in ("before.jpg", "failure.jpg"):
-        (made / PICTURES / name).write_bytes(name[:1].encode() * 1_000)
+        (made / SCREENSHOTS / name).write_bytes(name[:1].encode() * 1_000)
 
     report = read_report(finish(made))
 
-    [shown] = report.tests[0]["attempts"][0]["pictures"]
+    [shown] = report.tests[0]["attempts"][0]["screenshots"]
     assert (shown["when"], shown["file"]) == ("failure", "r1-failure.jpg")
     assert base64.b64decode(shown["data"]) == b"f" * 1_000
-    assert report.tests[0]["attempts"][0]["picturesLeftOut"] == 1
-    assert report.runs[0].unpictured == 1
+    assert report.tests[0]["attempts"][0]["screenshotsLeftOut"] == 1
+    assert report.runs[0].screenshots_left_out == 1
 
 
 def test_small_videos_are_within_and_large_ones_are_links(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ BIG = Started(test="x" * 1_000_000)
 @pytest.fixture
 def ends() -> Generator[tuple[RunnerChannel, socket.socket]]:
     ours, theirs = socket.socketpair()
-    channel = RunnerChannel(Plan(socket=theirs.detach(), pictures="/nowhere"))
+    channel = RunnerChannel(Plan(socket=theirs.detach(), screenshots="/nowhere"))
     with ours:
         yield channel, ours
         channel.close()
@@ -113,7 +113,7 @@ def test_programs_that_tests_start_do_not_report_to_the_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ours, theirs = socket.socketpair()
-    plan = Plan(socket=theirs.detach(), pictures=str(tmp_path), chosen=("a",))
+    plan = Plan(socket=theirs.detach(), screenshots=str(tmp_path), chosen=("a",))
     (tmp_path / "plan.json").write_text(plan.model_dump_json())
     monkeypatch.setenv(PLAN, str(tmp_path / "plan.json"))
     channel = open_channel()

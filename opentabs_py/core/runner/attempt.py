@@ -53,14 +53,14 @@ class Attempt:
     sections: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     calls: dict[str, SeenCall] = field(default_factory=dict[str, SeenCall])
     left_out: int = 0
-    pictures: list[ScreenshotTaken] = field(default_factory=list[ScreenshotTaken])
+    screenshots: list[ScreenshotTaken] = field(default_factory=list[ScreenshotTaken])
     faults: dict[str, FaultsSeen] = field(default_factory=dict[str, FaultsSeen])
     unanswered: list[Unanswered] = field(default_factory=list[Unanswered])
     forgotten: bool = False
 
     def drop_details(self) -> None:
         """Forget the calls, and what belongs to them."""
-        self.calls, self.left_out, self.pictures, self.faults = {}, 0, [], {}
+        self.calls, self.left_out, self.screenshots, self.faults = {}, 0, [], {}
         self.forgotten = True
 
     def handle_call(self, event: CallSeen) -> None:
@@ -116,9 +116,9 @@ class Attempt:
             "forgotten": self.forgotten,
             "browsers": {key: seen.browser for key, seen in self.calls.items()},
             "running": [key for key, seen in self.calls.items() if seen.running],
-            "pictures": [
+            "screenshots": [
                 {"when": each.when, "calls": [*each.calls], "file": each.file, "of": each.browser}
-                for each in self.pictures
+                for each in self.screenshots
             ],
             "injected": [
                 {

@@ -122,7 +122,7 @@ class RunBoard:
             case CallSeen():
                 test.now.handle_call(event)
             case ScreenshotTaken():
-                test.now.pictures.append(event)
+                test.now.screenshots.append(event)
             case FaultsSeen():
                 test.now.faults[event.browser] = event
             case Unanswered():

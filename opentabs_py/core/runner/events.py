@@ -22,13 +22,13 @@ class Plan(_Message):
 
     Attributes:
         socket: The file descriptor to send events to.
-        pictures: The directory for screenshots.
+        screenshots: The directory for screenshots.
         chosen: The tests to run, as their ids or the paths of their files; None means all.
         pauses: Whether the browser is kept open at a failure.
     """
 
     socket: int
-    pictures: str
+    screenshots: str
     chosen: tuple[str, ...] | None = None
     pauses: bool = True
 

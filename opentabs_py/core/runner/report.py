@@ -11,7 +11,7 @@ from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.errors import ReportError
 
 FORMAT: Final = 1
-MOST_PICTURES: Final = 12 * 1024 * 1024  # bytes of screenshots of one run; an e-mail may hold it
+MOST_SCREENSHOTS: Final = 12 * 1024 * 1024  # bytes of screenshots of one run; an e-mail may hold it
 MOST_DETAILS: Final = 64 * 1024 * 1024  # bytes of calls and texts, about
 MOST_VIDEO: Final = 2 * 1024 * 1024  # bytes; larger videos stay files beside the report
 _RAN: Final = {"idle": 0, "skipped": 1}  # the other states say more about a test
@@ -30,7 +30,7 @@ class Run(BaseModel):
         seeds: The seeds it was given, by the name of their option.
         shard: Its part and how many there are, if it is one of several.
         workers: How many processes ran tests; 0 for pytest's own.
-        unpictured: How many screenshots are left out of the report.
+        screenshots_left_out: How many screenshots are left out of the report.
         lightened: How many tests are in the report without their calls.
     """
 
@@ -47,7 +47,7 @@ class Run(BaseModel):
     seeds: dict[str, int] = {}
     shard: tuple[int, int] | None = None
     workers: int = 0
-    unpictured: int = 0
+    screenshots_left_out: int = 0
     lightened: int = 0
 
 
@@ -145,11 +145,11 @@ def _in_files(tests: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**test, "at": at} for at, test in enumerate(ordered)]
 
 
-def pictures_by_worth(tests: Sequence[OneTest]) -> list[ScreenshotTaken]:
+def screenshots_by_worth(tests: Sequence[OneTest]) -> list[ScreenshotTaken]:
     """Return all screenshots, those first that say most about why tests fail."""
     worth = {"failed": 0, "flaky": 1}
     ordered = sorted(tests, key=lambda test: worth.get(test.state, 2))
-    found = [each for test in ordered for attempt in test.attempts for each in attempt.pictures]
+    found = [each for test in ordered for attempt in test.attempts for each in attempt.screenshots]
     bad = [each for each in found if each.when == "failure"]
     return [*bad, *(each for each in found if each.when != "failure")]
 

@@ -3,11 +3,11 @@
  * faults, what its recording did not answer, and what it printed.
  */
 
-/** @import {Loader, Memory, Picture} from "./pictures.js" */
+/** @import {Loader, Memory, Screenshot} from "./screenshots.js" */
 /** @import {Call} from "./viewer/model.js" */
 
 import { copyButton, h, plural } from "./dom.js";
-import { pictures } from "./pictures.js";
+import { screenshots } from "./screenshots.js";
 import { describe } from "./viewer/details.js";
 import { duration, icon } from "./viewer/model.js";
 
@@ -27,8 +27,8 @@ const ABOVE = 60; // px; what is seen of the test above the line that failed
  * @property {boolean} forgotten
  * @property {Record<string, string>} browsers the browser of each call
  * @property {string[]} running the calls that have not ended
- * @property {Picture[]} pictures
- * @property {number} [picturesLeftOut] only in a report
+ * @property {Screenshot[]} screenshots
+ * @property {number} [screenshotsLeftOut] only in a report
  * @property {number} [run] the run that it belongs to, in a report of several
  * @property {Injected[]} injected
  * @property {Unanswered[]} unanswered
@@ -49,7 +49,7 @@ const ABOVE = 60; // px; what is seen of the test above the line that failed
  */
 export function describeAttempt(attempt, around) {
   const { load, memory } = around;
-  const failure = attempt.pictures.filter(({ when }) => when === "failure");
+  const failure = attempt.screenshots.filter(({ when }) => when === "failure");
   return [
     attempt.text !== "" &&
       h(
@@ -63,16 +63,16 @@ export function describeAttempt(attempt, around) {
         "section",
         { "aria-label": "At the failure" },
         h("h3", {}, "At the failure"),
-        pictures(failure, load, memory),
+        screenshots(failure, load, memory),
       ),
     ...attempt.unanswered.map(mismatches),
     ...attempt.injected.map(injected),
     calls(attempt, around),
-    (attempt.picturesLeftOut ?? 0) > 0 &&
+    (attempt.screenshotsLeftOut ?? 0) > 0 &&
       h(
         "p",
         { class: "quiet" },
-        `${plural(attempt.picturesLeftOut ?? 0, "screenshot")} of it left out: this report has as many as it may hold.`,
+        `${plural(attempt.screenshotsLeftOut ?? 0, "screenshot")} of it left out: this report has as many as it may hold.`,
       ),
   ];
 }
@@ -147,7 +147,7 @@ function calls(attempt, { memory, load, key, none }) {
     attempt.leftOut > 0 && h("p", { class: "quiet" }, `The first ${attempt.leftOut} are left out.`),
     ...attempt.calls.map((call) => {
       const isRunning = running.has(call.id);
-      const shown = attempt.pictures.filter((each) => each.calls.includes(call.id));
+      const shown = attempt.screenshots.filter((each) => each.calls.includes(call.id));
       const browser = attempt.browsers[call.id] ?? "";
       const part = h(
         "details",
@@ -166,7 +166,7 @@ function calls(attempt, { memory, load, key, none }) {
           bar(call, whole),
           h("span", { class: "took" }, duration(call.ms)),
         ),
-        shown.length > 0 && pictures(shown, load, memory, call.id),
+        shown.length > 0 && screenshots(shown, load, memory, call.id),
         // Its head is the summary.
         ...describe(call, attempt.started, { zoom: () => {}, close: () => {} }).slice(1),
       );

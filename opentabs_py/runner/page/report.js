@@ -27,11 +27,11 @@ import { duration } from "./viewer/model.js";
  * @property {Record<string, number>} seeds
  * @property {[number, number] | null} shard
  * @property {number} workers
- * @property {number} unpictured
+ * @property {number} screenshots_left_out
  * @property {number} lightened
  */
 
-/** @type {{runs: Run[], missing: string[], most: {pictures: number, details: number}, tests: TestRow[]}} */
+/** @type {{runs: Run[], missing: string[], most: {screenshots: number, details: number}, tests: TestRow[]}} */
 const report = JSON.parse(byId("report").textContent);
 const { runs, missing, most, tests } = report;
 const store = new TestStore();
@@ -149,9 +149,9 @@ function showNotices() {
     const whose = several ? `${partOf(runs, at)}: ` : "";
     const notes = [];
     if (run.why !== "") notes.push(`The run did not finish: ${run.why}`);
-    if (run.unpictured > 0)
+    if (run.screenshots_left_out > 0)
       notes.push(
-        `${plural(run.unpictured, "screenshot")} left out: a report holds ${mib(most.pictures)} of them, those of failures first.`,
+        `${plural(run.screenshots_left_out, "screenshot")} left out: a report holds ${mib(most.screenshots)} of them, those of failures first.`,
       );
     if (run.lightened > 0)
       notes.push(

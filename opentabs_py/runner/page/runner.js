@@ -53,7 +53,7 @@ async function describe(id) {
 const view = testsView({
   store,
   describe,
-  load: (image, { file }) => link.load(image, `/pictures/${file}`),
+  load: (image, { file }) => link.load(image, `/screenshots/${file}`),
   go: router.go,
   run,
   resume: (pause) => post("/resume", { pause }),

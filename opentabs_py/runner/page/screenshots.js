@@ -1,14 +1,14 @@
 /**
  * Screenshots: small ones in a row, each of which opens large.
  *
- * @typedef {{when: "before" | "after" | "failure", calls: string[], file: string, of: string, data?: string}} Picture
+ * @typedef {{when: "before" | "after" | "failure", calls: string[], file: string, of: string, data?: string}} Screenshot
  *     `data` only in a report, which has them within
- * @typedef {(image: HTMLImageElement, picture: Picture) => void} Loader loads the image of a screenshot
+ * @typedef {(image: HTMLImageElement, screenshot: Screenshot) => void} Loader loads the image of a screenshot
  */
 
 import { h } from "./dom.js";
 
-/** @type {Record<Picture["when"], string>} */
+/** @type {Record<Screenshot["when"], string>} */
 const WHEN = { before: "Before the call", after: "After the call", failure: "At the failure" };
 
 /** What the reader has opened and closed of the chosen test; it is drawn again whenever it changes. */
@@ -38,11 +38,11 @@ export class Memory {
    * The image of a figure, loaded once; ready when it has loaded, or cannot be. If an image loads within a part
    * that is closed, Chromium may show nothing in its place when the part is opened.
    * @param {Loader} load
-   * @param {Picture} picture
+   * @param {Screenshot} screenshot
    * @param {string} alt
    * @param {string} key names the figure
    */
-  image(load, picture, alt, key) {
+  image(load, screenshot, alt, key) {
     const known = this.#images.get(key);
     if (known !== undefined) return known;
     const image = h("img", { alt, width: 320, height: 200 });
@@ -52,25 +52,25 @@ export class Memory {
       image.classList.add("gone");
       resolve(image);
     });
-    load(image, picture);
+    load(image, screenshot);
     this.#images.set(key, promise);
     return promise;
   }
 }
 
 /**
- * @param {readonly Picture[]} shown
+ * @param {readonly Screenshot[]} shown
  * @param {Loader} load
  * @param {Memory} memory
  * @param {string} of the call that they are of, or nothing: calls that ended together have one of them in common
  */
-export function pictures(shown, load, memory, of = "") {
+export function screenshots(shown, load, memory, of = "") {
   const figures = shown.map((each) => figure(each, load, memory, `${of} ${each.file}`));
-  return h("div", { class: "pictures" }, ...figures);
+  return h("div", { class: "screenshots" }, ...figures);
 }
 
 /**
- * @param {Picture} shown
+ * @param {Screenshot} shown
  * @param {Loader} load
  * @param {Memory} memory
  * @param {string} key
@@ -80,7 +80,7 @@ function figure(shown, load, memory, key) {
   const text = of === "" ? WHEN[when] : `${WHEN[when]}, ${of}`;
   const open = h("button", {
     type: "button",
-    class: "picture",
+    class: "screenshot",
     "aria-label": `${text}: enlarge`,
     "data-keep": key,
   });
@@ -90,12 +90,12 @@ function figure(shown, load, memory, key) {
 }
 
 /**
- * @param {Picture} shown
+ * @param {Screenshot} shown
  * @param {Loader} load
  * @param {string} text
  */
 function enlarge(shown, load, text) {
-  const close = h("button", { type: "button", "aria-label": "Close the picture" }, "×");
+  const close = h("button", { type: "button", "aria-label": "Close the screenshot" }, "×");
   const large = h("img", { alt: text });
   load(large, shown);
   const dialog = h(

@@ -3,7 +3,7 @@
  */
 
 /** @import {Attempt} from "./attempt.js" */
-/** @import {Loader, Memory} from "./pictures.js" */
+/** @import {Loader, Memory} from "./screenshots.js" */
 /** @import {TestRow} from "./test_store.js" */
 /** @import {FileRow} from "./tests.js" */
 

@@ -3,7 +3,7 @@
  */
 
 /** @import {View} from "./main.js" */
-/** @import {Loader} from "./pictures.js" */
+/** @import {Loader} from "./screenshots.js" */
 /** @import {Attempt} from "./attempt.js" */
 /** @import {TestData} from "./test_details.js" */
 /** @import {TestRow, TestStore} from "./test_store.js" */
@@ -11,7 +11,7 @@
 import { GROUPS, groupOf } from "./counts.js";
 import { h, isTyping, matches, plural, wordsOf, write } from "./dom.js";
 import { List } from "./list.js";
-import { Memory } from "./pictures.js";
+import { Memory } from "./screenshots.js";
 import { sign, stateSign } from "./signs.js";
 import { describeFile, describeTest } from "./test_details.js";
 import { stateText } from "./test_store.js";

@@ -36,7 +36,7 @@ def test_a_command_is_read_as_it_was_written() -> None:
 
 def test_a_plan_says_which_tests_run_or_that_all_do() -> None:
     for chosen in (None, (), ("tests/test_a.py::test_b",)):
-        plan = Plan(socket=3, pictures="/tmp/x", chosen=chosen)
+        plan = Plan(socket=3, screenshots="/tmp/x", chosen=chosen)
         assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 

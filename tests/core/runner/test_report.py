@@ -13,7 +13,7 @@ from opentabs_py.core.runner.report import (
     fitting,
     lighten,
     merge,
-    pictures_by_worth,
+    screenshots_by_worth,
 )
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ReportError
@@ -131,10 +131,10 @@ def test_the_parts_that_are_missing_are_named() -> None:
 
 
 def test_the_screenshots_of_failures_come_first() -> None:
-    def test(state: Any, *pictures: tuple[str, Any]) -> OneTest:
+    def test(state: Any, *screenshots: tuple[str, Any]) -> OneTest:
         made = OneTest(state, "a.py", "/a.py", state, 1, "pytest", state=state)
-        made.now.pictures = [
-            ScreenshotTaken(test=state, when=when, file=file) for file, when in pictures
+        made.now.screenshots = [
+            ScreenshotTaken(test=state, when=when, file=file) for file, when in screenshots
         ]
         return made
 
@@ -144,7 +144,7 @@ def test_the_screenshots_of_failures_come_first() -> None:
         test("failed", ("3", "before"), ("4", "failure")),
     ]
 
-    assert [each.file for each in pictures_by_worth(tests)] == ["4", "3", "2", "1"]
+    assert [each.file for each in screenshots_by_worth(tests)] == ["4", "3", "2", "1"]
 
 
 def test_files_are_kept_that_fit_and_none_is_cut() -> None:

@@ -165,7 +165,7 @@ def test_of_many_calls_the_last_are_kept_and_all_are_counted() -> None:
     assert (test.row()["calls"], test.now.details()["leftOut"]) == (MOST_CALLS + 2, 2)
 
 
-def test_pictures_faults_sections_and_traces_are_in_the_details() -> None:
+def test_screenshots_faults_sections_and_traces_are_in_the_details() -> None:
     board = board_of(A)
     board.handle(Started(test=A))
     board.handle(ScreenshotTaken(test=A, when="before", calls=("c1",), file="1.jpg"))
@@ -173,14 +173,16 @@ def test_pictures_faults_sections_and_traces_are_in_the_details() -> None:
     board.handle(phase(A, sections=(("Captured stdout", "x" * (LONGEST_TEXT + 1)),)))
     board.handle(Ended(test=A, traces=("/t.zip",)))
     details = board.tests[A].now.details()
-    assert details["pictures"] == [{"when": "before", "calls": ["c1"], "file": "1.jpg", "of": ""}]
+    assert details["screenshots"] == [
+        {"when": "before", "calls": ["c1"], "file": "1.jpg", "of": ""}
+    ]
     assert details["injected"][0]["rules"] == ["drop port: up 1"]
     assert board.tests[A].row()["faults"] == 2
     [(title, text)] = details["sections"]
     assert (title, text[:2], len(text)) == ("Captured stdout", "…x", LONGEST_TEXT + 1)
     assert board.tests[A].traces == ("/t.zip",)
     board.handle(Started(test=A))
-    assert board.tests[A].now.details()["pictures"] == []
+    assert board.tests[A].now.details()["screenshots"] == []
 
 
 def test_a_stay_has_its_number_until_it_is_over() -> None:
