@@ -329,6 +329,26 @@ async def test_only_what_is_new_is_shown(rig: Rig) -> None:
     assert "News" in (await rig.call("snapshot", changed=True))["snapshot"]
 
 
+@pytest.mark.parametrize(
+    "editor",
+    [
+        "<div contenteditable><p>Old</p></div>",
+        "<div contenteditable=true><p>Old</p><p>and <b>older</b></p></div>",
+        "<iframe srcdoc='<body contenteditable><p>Old</p></body>'></iframe>",
+    ],
+)
+async def test_an_editor_without_a_role_is_a_textbox(rig: Rig, editor: str) -> None:
+    await rig.open()
+    await rig.page.evaluate("(editor) => (document.body.innerHTML = editor)", editor)
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+    assert "Old" in snapshot
+
+    done = await rig.call("type", ref=ref(snapshot, "textbox"), text="News")
+
+    assert "News" in done["changed"]
+    assert "Old" not in (await rig.call("snapshot"))["snapshot"]
+
+
 async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     snapshot = await rig.open()
     name = ref(snapshot, 'textbox "Name"')

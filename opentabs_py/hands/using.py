@@ -18,6 +18,7 @@ from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ChainError, ConfigError, ToolError
+from opentabs_py.hands.editors import find_editors
 from opentabs_py.hands.masks import Masks
 from opentabs_py.hands.pages import HandPages, PatientAction, Seen, Tab, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
@@ -229,9 +230,13 @@ class PageUser:
     ) -> str:
         """Return a page or a part of it as text, and remember it."""
         progress.heartbeat()
+        self.check_dialog(page)
+        editors = await find_editors(page)
         # Always of the whole page: Playwright forgets the references outside of what it looks at.
         nodes = parse(await self._raw(page))
         for node in (each for top in nodes for each in top.walk()):
+            if node.ref in editors:
+                node.role = "textbox"
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self.masked, (node.name, node.text, node.url))
         found, seen = self._nodes(nodes), self.seen_in(page)

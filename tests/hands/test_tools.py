@@ -1,7 +1,7 @@
 """The tools that use a page, with a page that records what is done to it."""
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -126,6 +126,7 @@ class PageOfDeadDriver:
     """A page that cannot be used: the event loop reports that the driver's pipe is closed."""
 
     url = "https://a.example/"
+    frames: Sequence[Any] = ()
 
     async def title(self) -> str:
         raise RuntimeError("the handler is closed")
@@ -173,6 +174,7 @@ class AlertingPage:
 
     watched: Watched
     url: str = "https://a.example/"
+    frames: Sequence[Any] = ()
 
     async def aria_snapshot(self, **_options: Any) -> str:
         self.watched.dialog = cast("Any", AlertOf("Two\nlines"))
