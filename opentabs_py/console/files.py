@@ -57,8 +57,12 @@ class Files:
 
     def _find_in(self, directory: Path, name: str) -> _File | None:
         path = directory / name
+        try:
+            is_file = path.is_file()
+        except OSError:  # the name is too long
+            return None
         # On Windows, a name with a backslash would lead out of it.
-        if not name or path.parent != directory or not path.is_file():
+        if not name or path.parent != directory or not is_file:
             return None
         modified = path.stat().st_mtime_ns
         known = self._read.get(path)

@@ -4,6 +4,7 @@ from typing import Final
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocketClose
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -15,6 +16,8 @@ POLICY: Final = (
 class PageHeaders:
     """Adds the headers that protect a page: its own scripts only, in no frame, and no referrer.
 
+    Refuses WebSockets, which every website may open, because pages have none.
+
     Args:
         app: The protected application. What it sets itself is kept.
     """
@@ -24,6 +27,9 @@ class PageHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, and add the headers to the response."""
+        if scope["type"] == "websocket":
+            await WebSocketClose()(scope, receive, send)  # before accept: 403
+            return
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":

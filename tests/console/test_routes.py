@@ -6,9 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import InvalidStatus
 
 from opentabs_py import console
 from opentabs_py.console.access import EXPIRES_AFTER, HEADER
+from opentabs_py.server.http import serve_locally
 from opentabs_py.tracing.html import VIEWER
 from tests.console.served import OURS, PORT, ServedConsole
 from tests.fakes import FakeBridge
@@ -198,6 +201,17 @@ async def test_only_the_cookies_own_server_is_served_its_page_by_any_method() ->
         assert (await client.get("/nowhere")).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["console/main.js", "console/viewer/x", "console/api/stream"])
+async def test_a_socket_of_a_page_that_has_none_is_refused_and_not_logged(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serve_locally(ServedConsole().app) as url:
+        with pytest.raises(InvalidStatus) as caught:
+            async with connect(url.replace("http:", "ws:") + path, origin=None):
+                pass
+    assert (caught.value.response.status_code, caplog.messages) == (403, [])
+
+
 def test_every_file_that_the_page_names_is_there() -> None:
     page = Path(console.__file__).with_name("page")
     html = "".join((page / name).read_text() for name in ("index.html", "signed_out.html"))
@@ -226,5 +240,6 @@ async def test_files_are_read_again_only_when_they_have_changed_and_none_outside
         )
         assert (again.status_code, again.content) == (304, b"")
         assert (await client.post("/console/main.js")).status_code == 405
-        for path in ("", "..", "%2e%2e", "../routes.py", "..%2froutes.py", "nope.js", "%00"):
+        outside = ("", "..", "%2e%2e", "../routes.py", "..%2froutes.py")
+        for path in (*outside, "nope.js", "%00", "x" * 256):
             assert (await client.get(f"/console/{path}")).status_code in (401, 404)
