@@ -60,7 +60,8 @@ async def read(request: Request, kind: type[B], *, limit: int) -> B:
         return kind.model_validate_json(bytes(content))
     except ValidationError as error:
         problems: list[Any] = json.loads(error.json(include_url=False, include_input=False))
-        why = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in problems)
+        texts = [(".".join(map(str, each["loc"])), each["msg"]) for each in problems]
+        why = "; ".join(": ".join(filter(None, each)) for each in texts)
         raise BadRequestError(f"The request is not valid. {why}") from None
     except ClientDisconnect:
         raise BadRequestError("The request is not complete.") from None

@@ -109,21 +109,30 @@ class LocalClient:
                 if lasts:  # the server ends the call, and its death closes the connection
                     socket.settimeout(None)
                 if response.status >= 400:
-                    raise self._failure(f"it answered {response.status}")
+                    raise self._failure(f"refused the request: {_reason(response)}")
                 yield response
             except (OSError, HTTPException) as error:
-                raise self._failure(str(error) or type(error).__name__) from error
+                why = str(error) or type(error).__name__
+                raise self._failure(f"did not answer: {why}.") from error
         finally:
             connection.close()
 
     def _failure(self, why: str) -> ChainError:
         name, flag = self._state.name, name_flag(self._state.name)
         message = (
-            f"The running server {name!r} (pid {self._state.pid}) did not answer: {why}. See "
+            f"The running server {name!r} (pid {self._state.pid}) {why} See "
             f"`opentabs status{flag}` and `opentabs logs{flag}`, or use a server of your own with "
             "--fresh."
         )
         return ChainError(ErrorDetail(codes.SERVER_UNREACHABLE, message, category="chain"))
+
+
+def _reason(response: HTTPResponse) -> str:
+    """Return why a server refused a request, as a sentence."""
+    try:
+        return f"{str(json.loads(response.read())['error']).rstrip('.')}."
+    except (ValueError, TypeError, KeyError):
+        return f"it answered {response.status}."
 
 
 def _lines(response: HTTPResponse) -> Iterator[bytes]:

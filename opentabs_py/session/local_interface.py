@@ -5,6 +5,7 @@ JSON document per line while it runs, and is cancelled when its connection close
 `daemon/local_client.py` is the other side.
 """
 
+import sys
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -25,6 +26,7 @@ from starlette.types import Receive, Scope, Send
 from opentabs_py import __version__
 from opentabs_py.calling.tool import Asker, Followed
 from opentabs_py.console.decisions import AnswerBody
+from opentabs_py.console.requests import BadRequestError, Body, answering, read, refuse
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Question
@@ -41,10 +43,11 @@ if TYPE_CHECKING:
     from opentabs_py.fleet.endpoint import Fleet
 
 COMMAND: Final = "opentabs call"  # the only command that calls tools
+ANY_LENGTH: Final = sys.maxsize  # only the user can send it; the call says what is too long
 Seconds = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class CallRequest(BaseModel):
+class CallRequest(Body):
     """A call that a command makes.
 
     Attributes:
@@ -58,15 +61,13 @@ class CallRequest(BaseModel):
         can_ask: Whether the user can be asked to allow the call.
     """
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
-
     tool: str
     arguments: dict[str, Any]
     idle: float | None = Seconds
     ceiling: float | None = Seconds
-    plugins: list[str] = []
-    plugin_folders: list[str] = []
-    open: list[str] = []
+    plugins: tuple[str, ...] = ()
+    plugin_folders: tuple[str, ...] = ()
+    open: tuple[str, ...] = ()
     can_ask: bool = False
 
 
@@ -91,7 +92,11 @@ class LocalInterface:
                 Route("/status", self._report_status),
                 Route("/tools", self._list_tools),
                 Route("/call", _CallEndpoint(self.session, self.pace), methods=["POST"]),
-                Route("/answer", self._answer, methods=["POST"]),
+                Route(
+                    "/answer",
+                    answering(AnswerBody, self._answer, limit=ANY_LENGTH),
+                    methods=["POST"],
+                ),
                 Route("/console", self._invite, methods=["POST"]),
                 Route("/stop", self._stop, methods=["POST"]),
             ],
@@ -112,13 +117,9 @@ class LocalInterface:
         ]
         return JSONResponse(tools)
 
-    async def _answer(self, request: Request) -> Response:
-        try:
-            given = AnswerBody.model_validate_json(await request.body())
-        except ValidationError as error:
-            return JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
+    async def _answer(self, given: AnswerBody) -> dict[str, bool]:
         questions = self.session.registry.gate.questions
-        return JSONResponse({"counts": questions.answer(given.id, given.answer, by="terminal")})
+        return {"counts": questions.answer(given.id, given.answer, by="terminal")}
 
     async def _invite(self, _request: Request) -> Response:
         return JSONResponse({"url": self.session.console_url()})
@@ -190,10 +191,9 @@ class _CallEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            request = CallRequest.model_validate_json(await Request(scope, receive).body())
-        except ValidationError as error:
-            refusal = JSONResponse({"error": str(error)}, status_code=HTTPStatus.BAD_REQUEST)
-            await refusal(scope, receive, send)
+            request = await read(Request(scope, receive), CallRequest, limit=ANY_LENGTH)
+        except BadRequestError as error:
+            await refuse(str(error), error.status)(scope, receive, send)
             return
         stream = CallStream(send, self._pace)
         await stream.serve(receive, partial(self._outcome, request, stream))

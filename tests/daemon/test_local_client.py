@@ -33,6 +33,22 @@ def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket
         next(client_of(listener).call({}))
 
 
+def test_a_refusal_without_a_reason_is_its_status(listener: socket.socket) -> None:
+    def answer() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(b"HTTP/1.1 500 Internal Server Error\r\n\r\nInternal Server Error")
+
+    server = threading.Thread(target=answer)
+    server.start()
+    try:
+        with pytest.raises(ChainError, match=r"refused the request: it answered 500\. See"):
+            client_of(listener).status()
+    finally:
+        server.join()
+
+
 def test_a_call_may_be_silent_for_long_once_the_server_has_begun_to_answer(
     listener: socket.socket,
 ) -> None:

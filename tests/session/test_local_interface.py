@@ -117,7 +117,7 @@ async def test_a_server_is_recorded_with_all_that_commands_need_and_is_found_the
         assert server.session.internals.console.server_name == NAME
         assert (await server.ask("status"))["mcpUrl"] == state.mcp_url
         stranger = LocalClient(replace(state, local_token="0" * 64))
-        with pytest.raises(ChainError, match="it answered 401"):
+        with pytest.raises(ChainError, match=r"refused the request: Send the server's token"):
             await anyio.to_thread.run_sync(stranger.status)
     assert read_state(NAME) is None
 
@@ -207,14 +207,35 @@ async def test_a_call_that_a_stop_ends_is_answered_and_recorded_as_that() -> Non
 
 
 @pytest.mark.parametrize("timer", [0, -1, "1"])
-async def test_a_request_that_is_not_valid_is_refused(timer: object) -> None:
+async def test_a_request_that_is_not_valid_is_refused_and_the_command_says_why(
+    timer: object,
+) -> None:
     async with serving(Tools().greet) as server:
-        with pytest.raises(ChainError, match="it answered 400"):
+        with pytest.raises(ChainError, match=r"refused the request: .* idle: Input should be"):
             await server.call("greet", idle=timer)
-        with pytest.raises(ChainError, match="it answered 400"):
+        with pytest.raises(ChainError, match=r"other: Extra inputs are not permitted"):
             await server.call("greet", other=1)
-        with pytest.raises(ChainError, match="it answered 400"):
+        with pytest.raises(ChainError, match=r"answer: Input should be"):
             await anyio.to_thread.run_sync(server.client.answer, "1", "maybe")
+
+
+@pytest.mark.parametrize("path", ["/call", "/answer"])
+async def test_a_command_that_goes_away_before_its_request_is_complete_is_not_logged(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(Tools().greet) as server:
+        head = (
+            f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+            f"authorization: Bearer {server.state.local_token}\r\ncontent-length: 100\r\n\r\n{{"
+        )
+        with anyio.fail_after(PATIENT):
+            async with await anyio.connect_tcp("127.0.0.1", server.state.local_port) as wire:
+                await wire.send(head.encode())
+                await wire.send_eof()
+                with pytest.raises(anyio.EndOfStream):
+                    await wire.receive()
+        await server.ask("status")
+    assert caplog.messages == []
 
 
 async def test_a_question_is_asked_by_the_command_that_can_ask_and_answered_there() -> None:
