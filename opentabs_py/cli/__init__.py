@@ -128,8 +128,14 @@ def _run_app(app: Callable[..., Any]) -> None:
             raise ending.__context__ from None
         raise
     except (OSError, ExceptionGroup) as failure:
-        if isinstance(_of_system(failure), FileNotFoundError):
+        error = _of_system(failure)
+        if isinstance(error, FileNotFoundError):
             from opentabs_py.config.paths import working_dir
 
             working_dir()  # which raises a better error if that is what is missing
+        if isinstance(error, PermissionError) and error.filename:
+            raise ConfigError(
+                f"Cannot open {error.filename}: {error.strerror}. If opentabs once ran with sudo, "
+                "the file may belong to root: make it yours again, or remove it."
+            ) from None
         raise

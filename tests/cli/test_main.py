@@ -1,6 +1,7 @@
 """The command line before and after its commands."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -114,3 +115,21 @@ def test_a_command_in_a_directory_that_was_deleted_says_so(command: str, tmp_pat
     )
     said = "error: The current directory does not exist any more. Change to another one.\n"
     assert (run.returncode, run.stderr) == (2, said)
+
+
+@pytest.mark.parametrize("command", ["start", "stop", "logs", "ui", "audit", "stats"])
+def test_a_command_that_may_not_open_its_files_says_so(command: str, tmp_path: Path) -> None:
+    (tmp_path / "opentabs").mkdir(mode=0)
+    opentabs = Path(sys.executable).with_name("opentabs")
+    run = subprocess.run(
+        # Root may open every file, unless it starts a program without that right.
+        ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", opentabs, command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)},
+    )
+    assert run.returncode == 2, run.stderr
+    said = f"error: Cannot open {tmp_path}/opentabs/[^ ]+: Permission denied. If opentabs once ran "
+    assert re.match(said, run.stderr)
