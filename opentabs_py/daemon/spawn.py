@@ -13,6 +13,7 @@ from typing import Any, Final
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.log import log_file
 from opentabs_py.daemon.state import (
+    AlreadyRunningError,
     ServerState,
     find_holder,
     is_claimed,
@@ -63,6 +64,7 @@ def start_server(
 
     Raises:
         StartFailedError: It exited.
+        AlreadyRunningError: Another one was faster.
         BrowserError: It is not up after a minute; it was ended.
     """
     log = log_file(name)
@@ -136,6 +138,8 @@ def _wait_up(name: str, process: "subprocess.Popen[Any]", log: Path, begun: int)
     deadline = time.monotonic() + UP_WITHIN
     while time.monotonic() < deadline:
         if (code := process.poll()) is not None:
+            if is_claimed(name):  # by another start, which has written to the same log
+                raise AlreadyRunningError(name, read_state(name))
             raise StartFailedError(code, _since(log, begun), log)
         state = read_state(name)
         if state is not None and state.pid == process.pid:

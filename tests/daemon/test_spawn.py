@@ -14,7 +14,7 @@ import pytest
 from opentabs_py.config.paths import state_dir
 from opentabs_py.daemon import spawn
 from opentabs_py.daemon.log import log_file
-from opentabs_py.daemon.state import is_claimed, read_state
+from opentabs_py.daemon.state import AlreadyRunningError, claim, is_claimed, read_state
 from opentabs_py.errors import BrowserError
 from tests.daemon.servers import a_server
 from tests.waiting import PATIENT
@@ -88,6 +88,17 @@ def test_a_record_of_another_process_is_not_that_of_the_server_that_starts(
     monkeypatch.setattr(spawn, "read_state", lambda _: a_server(pid=1))
     with pytest.raises(spawn.StartFailedError):
         spawn.start_server("work", [], tmp_path)
+
+
+def test_a_server_that_another_start_has_overtaken_says_only_that(
+    program: Path, tmp_path: Path
+) -> None:
+    program.write_text(SERVES)
+    with claim("work") as claimed:
+        claimed.publish(a_server(name="work"))
+        said = rf"^The server 'work' is already running \(pid {os.getpid()}\)\."
+        with pytest.raises(AlreadyRunningError, match=said):
+            spawn.start_server("work", [], tmp_path)
 
 
 def test_a_server_that_does_not_exit_is_named_in_the_error(
