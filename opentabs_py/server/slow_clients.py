@@ -32,6 +32,9 @@ READ_FIRST = 0.5  # s; to read what arrived in time
 # Connections with incomplete requests, and what they have sent together; beyond either, the oldest
 # is closed. A lone one may be longer: its own limit is another.
 MOST_HALF_SENT = 200
+# Clients that come at once, such as after a restart, all connect before they send.
+NEW_FOR = 1.0  # s
+MOST_NEW = 800  # and older ones; a process may often have 1,024 open files
 HALF_SENT_TOTAL = 512 * 1024 * 1024  # bytes
 _SMALL: Final = 1024 * 1024  # bytes; little enough to keep for every connection
 
@@ -108,11 +111,15 @@ class PatientProtocol(H11Protocol):
             and not connection.transport.is_closing()
             and (each := connection.sending) is not None
         ]
-        total = sum(received for _, received, _ in half_sent)
-        if len(half_sent) > MOST_HALF_SENT or (total > HALF_SENT_TOTAL and len(half_sent) > 1):
-            *_, oldest = min(half_sent, key=itemgetter(0))
+        new_since = self.loop.time() - NEW_FOR
+        count, total = len(half_sent), sum(received for _, received, _ in half_sent)
+        for began, received, oldest in sorted(half_sent, key=itemgetter(0)):
+            is_many = count > (MOST_NEW if began > new_since else MOST_HALF_SENT)
+            if not is_many and (total <= HALF_SENT_TOTAL or count == 1):
+                return
             logger.info("Closed a connection: there are too many incomplete requests")
             oldest.transport.abort()
+            count, total = count - 1, total - received
 
     def _has_all(self) -> None:
         self.sending = None

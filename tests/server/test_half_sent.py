@@ -81,10 +81,27 @@ async def test_a_body_that_keeps_coming_is_waited_for(monkeypatch: pytest.Monkey
             assert answer.startswith(b"HTTP/1.1 4")  # it is not MCP
 
 
-async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_answered(
+async def test_clients_that_all_connect_before_any_of_them_sends_are_all_answered(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(slow_clients, "MOST_HALF_SENT", 20)
+    monkeypatch.setattr(slow_clients, "NEW_FOR", PATIENT)
+    async with Served().over_http() as url:
+        with ExitStack() as stack:
+            clients = [stack.enter_context(connected(url)) for _ in range(300)]
+            async with httpx2.AsyncClient(timeout=PATIENT) as client:
+                await client.get(url.replace("/mcp", "/status"))  # now all are accepted
+            for each in clients:
+                each.sendall(WHOLE)
+                answer = await anyio.to_thread.run_sync(each.recv, 65536)
+                assert answer.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("limits", [{"MOST_NEW": 20}, {"MOST_HALF_SENT": 20, "NEW_FOR": 0.0}])
+async def test_of_too_many_half_requests_the_oldest_is_closed_and_others_are_answered(
+    limits: dict[str, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, limit in limits.items():
+        monkeypatch.setattr(slow_clients, name, limit)
     async with Served().over_http() as url:
         with ExitStack() as stack:
             halves = [stack.enter_context(connected(url, HALF)) for _ in range(60)]
