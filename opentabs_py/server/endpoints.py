@@ -17,7 +17,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.core.text import shorten
 from opentabs_py.server.answers import Rewriter, offer_slot
-from opentabs_py.server.workarounds import header_mismatch, is_routed_by_session
+from opentabs_py.server.workarounds import (
+    header_mismatch,
+    is_routed_by_session,
+    without_resumption,
+)
 
 _Key = tuple[str, str]  # a session, and the id of a request in it
 
@@ -65,7 +69,7 @@ class WholeRequests:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 400 or 413."""
         if scope["method"] != "POST":
-            await self._manager.handle_request(scope, receive, send)
+            await self._manager.handle_request(without_resumption(scope), receive, send)
             return
         try:
             body = await _read(receive, self._limit)

@@ -9,6 +9,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 from mcp.types import PROTOCOL_VERSION_META_KEY
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.types import Scope
 
 from opentabs_py.core.text import shorten
 
@@ -46,6 +47,16 @@ def at_end_of_session(ctx: ServerRequestContext[Any], call: Callable[[], None]) 
     """
     connection = ctx.session._connection  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     connection.exit_stack.callback(call)
+
+
+def without_resumption(scope: Scope) -> Scope:
+    """Return a request without the event after which its client wants to continue a stream.
+
+    Events here have no ids and are not kept, so a new stream is all that it can have. The SDK sends
+    no response at all; not reported upstream yet.
+    """
+    headers = [each for each in scope["headers"] if each[0] != b"last-event-id"]
+    return {**scope, "headers": headers}
 
 
 def header_mismatch(headers: Mapping[str, str], message: Any) -> str | None:

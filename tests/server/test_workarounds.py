@@ -13,6 +13,7 @@ from opentabs_py.session.session import Server
 from tests.fakes import Json
 from tests.python_tools.samples import Counter
 from tests.served import INITIALIZE, Served
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 BOTH_ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -102,3 +103,13 @@ async def test_a_request_of_the_initialize_era_needs_no_version_in_header_or_bod
         for params in ({}, *({"_meta": meta} for meta in metas)):
             asked = {"jsonrpc": "2.0", "id": 7, "method": "tools/list", "params": params}
             assert (await http.post(url, json=asked)).status_code == 200
+
+
+async def test_a_client_that_wants_to_resume_its_stream_gets_a_new_one() -> None:
+    headers = {"accept": "application/json, text/event-stream"}
+    async with Served().over_http() as url, httpx2.AsyncClient(timeout=PATIENT) as client:
+        opened = await client.post(url, json={"jsonrpc": "2.0", **INITIALIZE}, headers=headers)
+        headers |= {"mcp-session-id": opened.headers["mcp-session-id"], "last-event-id": "5"}
+        async with client.stream("GET", url, headers=headers) as answer:
+            assert answer.status_code == 200
+            assert answer.headers["content-type"] == "text/event-stream"
