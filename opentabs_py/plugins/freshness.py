@@ -28,16 +28,15 @@ def why_stale(directory: Path, name: str) -> str | None:
 
 def is_stale(directory: Path) -> bool:
     """Return whether a plugin's source is newer than its build, or was never built."""
-    if not has_source(directory):
-        return False
-    built = directory / BUILT_TOOLS
-    if not built.is_file():
-        return True
     try:
+        if not has_source(directory):
+            return False
+        if not (directory / BUILT_TOOLS).is_file():
+            return True
         sources = [directory / PACKAGE, *(directory / "src").rglob("*")]
         # A build that changes nothing writes no file; it sets the directory's time.
         dist = directory / DIST
         latest = max(path.stat().st_mtime for path in (dist, *dist.iterdir()))
         return any(source.stat().st_mtime > latest for source in sources if source.is_file())
-    except FileNotFoundError:  # it is being built
+    except OSError:  # it is being built, or may not be opened
         return False

@@ -76,7 +76,7 @@ def load_plugin(
     """
     if cache is not None and (known := _find_known(directory, cache)) is not None:
         return known
-    if not directory.is_dir():
+    if not _is_directory(directory):
         raise PluginError(f"{directory} is not a directory. Name the plugin's own directory.")
     began = now()
     # Taken before the files are read, so that a later write makes a difference.
@@ -112,6 +112,13 @@ def load_plugin(
     return Plugin(
         directory, manifest, manifest, adapter, pre_script, source_map=source_map, stamps=stamps
     )
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # what is above it may not be searched
+        return False
 
 
 def _is_settled(stamps: Mapping[str, Stamp | None], began: int) -> bool:
@@ -217,7 +224,7 @@ def _load_all(
             plugins.append(_configured(plugin, settings))
         except PluginError as error:
             skipped.append(SkippedPlugin(directory, str(error), name))
-            if directory in before and directory.is_dir():  # most likely it is being built
+            if directory in before and _is_directory(directory):  # most likely it is being built
                 plugins.append(before[directory])
     alone = _without_namesakes(plugins, before, skipped)
     return _without_clashes(alone, skipped), skipped

@@ -277,6 +277,17 @@ async def test_a_server_is_stopped_and_its_console_opened_by_command() -> None:
         assert server.stops == ["stop"]
 
 
+async def test_a_call_that_brings_a_plugin_that_cannot_be_opened_is_warned_and_made(
+    tmp_path: Path,
+) -> None:
+    async with serving(Tools().greet) as server:
+        plugins = [str(tmp_path / ("x" * 256))]  # an error, as where the server may not look
+        [*before, last] = await server.call("greet", {"name": "Ann"}, plugins=plugins)
+        [warning] = [each["warning"] for each in before if "warning" in each]
+        assert warning.startswith("skipped: ")
+        assert last["failed"] is None
+
+
 async def test_a_plugin_that_a_call_brings_is_served_for_that_call_only(tmp_path: Path) -> None:
     chat = build(tmp_path / "more" / "chat")
     async with serving(Tools().greet) as server:
