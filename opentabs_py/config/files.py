@@ -60,6 +60,9 @@ def write_whole(file: Path, content: bytes | Iterable[bytes], *, mode: int = 0o6
         content: What to write, whole or in parts. If getting a part raises an error, the file stays
             as it was.
         mode: The permissions that it has from the beginning.
+
+    Raises:
+        OSError: It cannot be written; the error names it.
     """
     partial = file.with_name(f"{file.name}.{secrets.token_hex(4)}.partial")
     try:
@@ -67,5 +70,8 @@ def write_whole(file: Path, content: bytes | Iterable[bytes], *, mode: int = 0o6
         with partial.open("wb") as out:
             out.writelines((content,) if isinstance(content, bytes) else content)
         partial.replace(file)
+    except OSError as error:
+        error.filename = str(file)  # not the other one, nor none, as where the disk is full
+        raise
     finally:
         partial.unlink(missing_ok=True)
