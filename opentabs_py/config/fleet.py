@@ -1,12 +1,17 @@
 """Settings of a fleet: its name, and how to connect to NATS."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from opentabs_py.core.fleet.quotas import QUEUE
 from opentabs_py.errors import ConfigError
+
+_WEB_SOCKETS: Final = ("ws", "wss")
+_SCHEMES: Final = ("nats", "tls", *_WEB_SOCKETS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +47,11 @@ class FleetOptions:
         Raises:
             ConfigError: One is not valid, or there is no such file.
         """
-        for url in self.nats.split(","):
-            parts = urlsplit(url)
-            if parts.scheme not in ("nats", "tls", "ws", "wss") or not parts.hostname:
-                raise ConfigError(
-                    f"{_without_password(url)!r} is not the address of a NATS server. Write "
-                    "nats://HOST or tls://HOST, with or without a port."
-                )
+        schemes = [_scheme(url) for url in self.nats.split(",")]
+        if len({scheme in _WEB_SOCKETS for scheme in schemes}) > 1:
+            raise ConfigError(
+                f"Cannot use {self.addresses} together: only some of them are WebSockets."
+            )
         for file in (self.creds, self.ca, self.cert):
             if file is not None and not file.is_file():
                 raise ConfigError(f"There is no file {file}.")
@@ -77,6 +80,22 @@ def read_labels(given: list[str]) -> dict[str, str]:
             raise ConfigError(f"Cannot use --label {text}. Write KEY=VALUE, such as site=eu.")
         labels[key.strip()] = value.strip()
     return labels
+
+
+def _scheme(url: str) -> str:
+    """Return the scheme of an address.
+
+    Raises:
+        ConfigError: The address is not valid.
+    """
+    with suppress(ValueError):  # its port is not valid, or its brackets do not match
+        parts = urlsplit(url)
+        if parts.scheme in _SCHEMES and parts.hostname and parts.port != 0:
+            return parts.scheme
+    raise ConfigError(
+        f"{_without_password(url)!r} is not the address of a NATS server. Write nats://HOST or "
+        "tls://HOST, with or without a port."
+    )
 
 
 def _without_password(url: str) -> str:

@@ -20,7 +20,19 @@ def test_an_address_is_shown_without_its_password(nats: str, shown: str) -> None
     assert FleetOptions(nats).addresses == shown
 
 
-@pytest.mark.parametrize("nats", ["", "host", "http://host", "nats://", "nats://a,b"])
+@pytest.mark.parametrize(
+    "nats",
+    [
+        "",
+        "host",
+        "http://host",
+        "nats://",
+        "nats://a,b",
+        "nats://a:99999",
+        "nats://a:b",
+        "nats://[::1",
+    ],
+)
 def test_an_invalid_address_is_refused(nats: str) -> None:
     with pytest.raises(ConfigError, match="is not the address of a NATS server"):
         FleetOptions(nats)
@@ -30,6 +42,11 @@ def test_the_error_for_an_address_does_not_show_its_password() -> None:
     with pytest.raises(ConfigError) as refused:
         FleetOptions("http://me:secret@host")
     assert "secret" not in str(refused.value)
+
+
+def test_addresses_of_web_sockets_are_not_mixed_with_others() -> None:
+    with pytest.raises(ConfigError, match="only some of them are WebSockets"):
+        FleetOptions("wss://host,nats://me:secret@other")
 
 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
