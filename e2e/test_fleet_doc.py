@@ -22,7 +22,10 @@ from nats.aio.client import Client
 from e2e.chain import PROBE
 from e2e.documents import ROOT
 from e2e.fleet import OPENTABS, PATIENT, Fleet, Nats, a_fleet, endpoint, nats_server, poll, until
+from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.subjects import Role, permissions
+from opentabs_py.errors import FleetError
+from opentabs_py.fleet.link import NatsLink, nats_link
 
 DOC = (ROOT / "docs" / "fleet.md").read_text()
 ROLES: tuple[Role, ...] = ("worker", "endpoint", "operator")
@@ -151,6 +154,13 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
+async def assert_is_not_trusted(address: str) -> None:
+    command = [*OPENTABS, "fleet", "status", "--nats", address]
+    refused = await anyio.run_process(command, check=False)
+    assert refused.returncode == 3
+    assert "certificate verify failed" in " ".join(refused.stderr.decode().split())
+
+
 async def test_over_tls_only_a_trusted_server_is_connected_to(
     certificates: Path, tmp_path: Path
 ) -> None:
@@ -164,7 +174,25 @@ async def test_over_tls_only_a_trusted_server_is_connected_to(
         fleet.worker("one", "--nats-ca", str(certificate), nats=address)
         async with endpoint(fleet, workers=1, nats=address, ca=certificate) as tabs:
             assert await tabs.call("work", {"key": "k"}) == "k"
-        command = [*OPENTABS, "fleet", "status", "--nats", address]
-        untrusted = await anyio.run_process(command, check=False)
-        assert untrusted.returncode == 3
-        assert "certificate verify failed" in " ".join(untrusted.stderr.decode().split())
+        await assert_is_not_trusted(address)
+
+
+async def test_certificates_to_trust_rule_out_a_server_without_tls(
+    certificates: Path, tmp_path: Path
+) -> None:
+    with nats_server(tmp_path) as server:
+        options = FleetOptions(server.url, ca=certificates / "cert.pem")
+        with pytest.raises(FleetError, match="does not offer TLS"):
+            await NatsLink(options, version="1").open()
+
+
+async def test_tls_is_used_with_a_server_that_does_not_require_it(
+    certificates: Path, tmp_path: Path
+) -> None:
+    certificate = certificates / "cert.pem"
+    files = f'cert_file: "{certificate}"\n  key_file: "{certificates / "key.pem"}"'
+    with nats_server(tmp_path, f"tls {{\n  {files}\n}}\nallow_non_tls: true") as server:
+        address = server.url.replace("nats://", "tls://")
+        await assert_is_not_trusted(address)
+        async with nats_link(FleetOptions(address, ca=certificate), version="1") as link:
+            assert link.connected

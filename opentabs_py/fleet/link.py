@@ -19,12 +19,13 @@ from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.errors import ConfigError, FleetError
 
 try:
-    from nats.aio.client import Client
     from nats.aio.msg import Msg
     from nats.aio.subscription import Subscription
     from nats.errors import Error as NatsError
     from nats.errors import MaxPayloadError
     from nats.errors import TimeoutError as NatsTimeoutError
+
+    from opentabs_py.fleet.client import NatsClient
 except ImportError as missing:
     raise ConfigError(
         "A fleet needs the package nats-py. Install it: pip install 'opentabs-py[fleet]'"
@@ -76,7 +77,7 @@ class NatsLink:
         self.relinked: Listeners[[]] = Listeners("reconnects to NATS")
         self.options = options
         self.version = version
-        self._client = Client()
+        self._client = NatsClient()
         self._pacer = Pacer()
         self._may_publish = asyncio.Event()
         self._all_published = asyncio.Event()

@@ -44,6 +44,7 @@ class FakeNats:
     Attributes:
         published: The subjects of the messages that have arrived.
         subscriptions: The ids of the subscriptions.
+        connects: How many clients have sent who they are.
         answers: Whether it answers pings now; until then, it reads nothing more.
         asked: A ping waits for its answer.
     """
@@ -53,6 +54,7 @@ class FakeNats:
         self.url = ""
         self.published: list[str] = []
         self.subscriptions: list[str] = []
+        self.connects = 0
         self.answers = asyncio.Event()
         self.answers.set()
         self.asked = asyncio.Event()
@@ -68,6 +70,8 @@ class FakeNats:
                     self.asked.set()
                     await self.answers.wait()
                 writer.write(b"PONG\r\n")
+            elif line.startswith(b"CONNECT "):
+                self.connects += 1
             elif line.startswith(b"SUB "):
                 self.subscriptions.append(line.split()[-1].decode())
             elif line.startswith(b"PUB "):
@@ -235,3 +239,12 @@ async def test_a_server_that_cannot_be_reached_is_named_with_what_to_do() -> Non
     ):
         await link.open()
     assert not link.connected
+
+
+async def test_a_server_without_tls_is_not_sent_the_password_of_an_address_with_tls() -> None:
+    async with fake_nats(accepts=LONGEST_PACKET) as nats:
+        address = nats.url.replace("nats://", "tls://me:secret@")
+        link = NatsLink(FleetOptions(address), version="1")
+        with anyio.fail_after(PATIENT), pytest.raises(FleetError, match="does not offer TLS"):
+            await link.open()
+    assert nats.connects == 0
