@@ -21,7 +21,7 @@ class NatsChannel:
 
     Attributes:
         on_settled: Called when the other side has acknowledged everything that was sent.
-        published: How many packets have been published.
+        published: How many packets have been published while there was a connection.
     """
 
     def __init__(
@@ -84,8 +84,7 @@ class NatsChannel:
         if self._is_closed:
             return
         for packet in self._channel.packets(self._loop.time()):
-            self._link.publish(self._subject, packet.encode(), self._reply)
-            self.published += 1
+            self.published += self._link.publish(self._subject, packet.encode(), self._reply)
         deadline = self._channel.deadline
         # A timer that rings too early does nothing; to move it each time would cost more.
         if deadline < self._timer_at:

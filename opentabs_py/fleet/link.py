@@ -93,12 +93,14 @@ class NatsLink:
         """Whether it is connected now."""
         return self._client.is_connected
 
-    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
-        """Publish a message soon; it is dropped if the connection is down."""
-        if self.connected:
-            self._pacer.add(Outgoing(subject, data, reply))
-            self._all_published.clear()
-            self._may_publish.set()
+    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> bool:
+        """Publish a message soon; return False if it is dropped, because the connection is down."""
+        if not self.connected:
+            return False
+        self._pacer.add(Outgoing(subject, data, reply))
+        self._all_published.clear()
+        self._may_publish.set()
+        return True
 
     async def flush(self) -> None:
         """Wait until what was published has reached NATS, or until the connection is down."""

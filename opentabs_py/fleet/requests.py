@@ -111,7 +111,7 @@ class WorkerRequests:
                     if now >= gone_at:
                         self._lose(instance)
             elif now >= linked + UNLINKED_FOR:
-                self._end_all(failures.not_linked(self._link.options.addresses))
+                self._end_all()
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
                 self._beat()
@@ -247,9 +247,11 @@ class WorkerRequests:
                 self._end(request_id, NotDeliveredError() if never else lost)
         self._on_lost(instance)
 
-    def _end_all(self, error: Exception) -> None:
-        for request_id in [*self._open]:
-            self._end(request_id, error)
+    def _end_all(self) -> None:
+        """End every request, because NATS has been away for too long."""
+        for request_id, request in [*self._open.items()]:
+            was_sent = request.channel.published > 0
+            self._end(request_id, failures.not_linked(self._link.options.addresses, sent=was_sent))
 
     def _handle_relinked(self) -> None:
         now = anyio.current_time()

@@ -64,15 +64,16 @@ class Wire:
         """End a side: from now on, each message to it is reported as undelivered."""
         self._handlers = [each for each in self._handlers if each[0] != f"{subject}."]
 
-    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
+    def publish(self, subject: str, data: bytes = b"", reply: str = "") -> bool:
         if not self.is_up:
-            return
+            return False
         self.published.append((subject, data))
         if subject.startswith(self.loses):
-            return
+            return True
         message = Received(subject, data, absent=False, reply=reply)
         if not self._deliver(message) and reply:
             self._deliver(Received(reply, b"", absent=True, reply=""))
+        return True
 
     def _deliver(self, message: Received) -> bool:
         """Return whether there is a listener."""

@@ -18,8 +18,9 @@ class RecordingLink:
     def __init__(self) -> None:
         self.published: list[Packet] = []
 
-    def publish(self, _subject: str, data: bytes = b"", _reply: str = "") -> None:
+    def publish(self, _subject: str, data: bytes = b"", _reply: str = "") -> bool:
         self.published.append(Packet.decode(data))
+        return True
 
 
 async def test_a_closed_channel_sends_nothing_more() -> None:

@@ -210,6 +210,21 @@ async def test_without_nats_nothing_is_lost_until_it_has_been_down_for_long(
         assert endpoint.lost == []
 
 
+@pytest.mark.usefixtures("quick")
+async def test_a_request_that_was_never_sent_ends_as_one_that_did_not_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.requests.UNLINKED_FOR", 0)
+    async with requesting() as endpoint:
+        endpoint.wire.is_up = False
+        await endpoint.request()
+        [outcome] = endpoint.outcomes
+        assert isinstance(outcome, ChainError)
+        assert outcome.detail.code == "FLEET_NOT_CONNECTED"
+        assert "did not run" in outcome.detail.message
+        assert outcome.detail.retryable
+
+
 async def test_workers_have_time_to_come_back_when_nats_does_and_what_was_lost_is_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -75,17 +75,20 @@ def unreadable_request(worker: str, why: str) -> ChainError:
     )
 
 
-def not_linked(nats: str) -> ChainError:
+def not_linked(nats: str, *, sent: bool) -> ChainError:
     """Return the error for a call whose endpoint has lost NATS for too long.
 
     Args:
         nats: The addresses of the NATS servers.
+        sent: Whether a part of the call has been sent.
     """
+    then = MAY_HAVE_RUN if sent else "The tool did not run. Call again once NATS is back."
     return ChainError(
         ErrorDetail(
             codes.FLEET_NOT_CONNECTED,
-            f"NATS at {nats} cannot be reached; restart it. {MAY_HAVE_RUN}",
+            f"NATS at {nats} cannot be reached; restart it. {then}",
             category="lost",
+            retryable=not sent,
         )
     )
 

@@ -150,7 +150,7 @@ def test_an_operator_may_drain_and_call_nothing() -> None:
     [
         (failures.worker_lost("w"), "WORKER_LOST"),
         (failures.invalid_worker_answer("w", "it sent nothing"), "FLEET_PROTOCOL"),
-        (failures.not_linked("nats://h"), "FLEET_NOT_CONNECTED"),
+        (failures.not_linked("nats://h", sent=True), "FLEET_NOT_CONNECTED"),
     ],
 )
 def test_a_call_whose_end_is_unknown_may_have_run(error: ChainError, code: str) -> None:
