@@ -391,6 +391,16 @@ async def test_call_calls_a_tool_of_a_worker(shared: Fleet) -> None:
         assert (call.returncode, call.stdout) == (0, "k\n"), call.stderr
 
 
+@pytest.mark.parametrize("wanted", [["--fleet", "empty"], ["--label", "site=us"]])
+async def test_a_call_that_no_worker_can_take_is_not_blamed_on_its_tool(
+    shared: Fleet, wanted: list[str]
+) -> None:
+    called = opentabs("call", "work", "{}", "--json", *shared.options, *wanted)
+    error = json.loads(called.stdout)["error"]
+    assert (called.returncode, error["code"], error["retryable"]) == (3, "NO_WORKER", True)
+    assert wanted[1] in error["message"]
+
+
 async def test_the_first_signal_drains_a_worker_and_the_second_stops_it(fleet: Fleet) -> None:
     worker = fleet.worker("one")
     async with endpoint(fleet, workers=1) as tabs:

@@ -84,6 +84,7 @@ class Fleet:
         self.id = secrets.token_hex(8)
         self.link = link
         self._clock = clock
+        self._labels = labels
         self.quotas = quotas
         self._requests = WorkerRequests(link, self.id, most=most, on_lost=self._handle_lost)
         self.directory = Directory(
@@ -112,6 +113,13 @@ class Fleet:
         """Return the status of a plugin across all workers."""
         served = (each.served.get(owner) for each in self.directory.usable)
         return "ready" if any(each is not None and each.ready != 0 for each in served) else "closed"
+
+    def why_empty(self) -> ChainError | None:
+        """Return the error for any tool if no worker can be used; None if one can."""
+        if self.directory.usable:
+            return None
+        options = self.link.options
+        return failures.no_workers(options.fleet, options.addresses, self._labels)
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of the workers or their calls."""

@@ -18,7 +18,7 @@ from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.plugin_names import HANDS, same_name
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.text import nearest
-from opentabs_py.errors import CallRefusedError
+from opentabs_py.errors import CallError
 from opentabs_py.server.search import ToolSearch
 
 logger = logging.getLogger(__name__)
@@ -43,6 +43,8 @@ class ToolRegistry:
         built_in: Tools of our own that are served whenever plugin tools are; with hands among
             them, always.
         gate: Decides which calls may run; by default, all may.
+        why_empty: Returns the error for a tool that is unknown because nothing that has tools is
+            there now; None if something is.
 
     Attributes:
         gate: Decides which calls may run. Tools that it turns off are not listed.
@@ -56,10 +58,12 @@ class ToolRegistry:
         status: Callable[[str], PluginStatus] | None = None,
         built_in: Sequence[Tool] = (),
         gate: Gate | None = None,
+        why_empty: Callable[[], CallError | None] = lambda: None,
     ) -> None:
         self.gate = gate or Gate(AlarmClock(pages.clock), {consent.DEFAULT: "auto"})
         self._pages = pages
         self._status = status
+        self._why_empty = why_empty
         self._message_limit = message_limit
         self._built_in = {tool.listing.name: tool for tool in built_in}
         self._has_hands = any(tool.listing.owner == HANDS for tool in built_in)
@@ -207,6 +211,7 @@ class ToolRegistry:
         Raises:
             CallRefusedError: There is no such tool; the text suggests similar names. Or it is
                 turned off.
+            ChainError: There is nothing that has tools.
         """
         tool = self.get(name)
         if tool is None:
@@ -241,9 +246,9 @@ class ToolRegistry:
         """Return what the decision about a tool's calls depends on."""
         return listing.gated(self._standing(listing))
 
-    def unknown(self, name: str) -> CallRefusedError:
+    def unknown(self, name: str) -> CallError:
         """Return the error for a name that no tool has, with similar names."""
-        return failures.unknown_tool(name, nearest(name, self._tools))
+        return self._why_empty() or failures.unknown_tool(name, nearest(name, self._tools))
 
     def _standing(self, listing: Listing) -> Standing:
         if listing.is_of_page:

@@ -63,6 +63,7 @@ class FleetPages:
             [RemoteTabsList(fleet), RemoteTabsOpen(fleet), RemoteTabsClose(fleet)],
             clock=self._clock,
             status=fleet.status,
+            why_empty=fleet.why_empty,
         )
 
         def list_tools() -> None:

@@ -13,6 +13,7 @@ from opentabs_py.config.settings_file import set_permission
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.errors import CallError
 from opentabs_py.server.local_tab_tools import (
     ListTabs,
     LocalTabsClose,
@@ -30,6 +31,7 @@ def create_registry(
     *,
     clock: AlarmClock,
     status: Callable[[str], PluginStatus] | None = None,
+    why_empty: Callable[[], CallError | None] = lambda: None,
 ) -> ToolRegistry:
     """Return a registry configured by the settings.
 
@@ -39,12 +41,14 @@ def create_registry(
         built_in: Tools of our own, such as those about tabs.
         clock: The clock on which questions to the user expire.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
+        why_empty: As for `ToolRegistry`.
     """
     return ToolRegistry(
         pages,
         message_limit=settings.message_limit,
         built_in=built_in,
         status=status,
+        why_empty=why_empty,
         gate=Gate(clock, settings.permissions, remember=_remember_permission),
     )
 

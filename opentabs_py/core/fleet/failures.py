@@ -1,5 +1,7 @@
 """The errors that a call can end with in a fleet, besides those of one machine."""
 
+from collections.abc import Mapping
+
 from opentabs_py.core import codes
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.plugin_names import TABS_LIST
@@ -13,6 +15,27 @@ def no_worker(owner: str) -> ChainError:
             codes.NO_WORKER,
             f"No worker of the fleet serves {owner} now. See `opentabs fleet status`, and start "
             "one with `opentabs worker`.",
+            category="connection",
+            retryable=True,
+        )
+    )
+
+
+def no_workers(fleet: str, nats: str, labels: Mapping[str, str]) -> ChainError:
+    """Return the error for a call while no worker can be used.
+
+    Args:
+        fleet: The fleet's name.
+        nats: The addresses of the NATS servers.
+        labels: What a worker's labels must be.
+    """
+    wanted = ", ".join(f"{key}={value}" for key, value in labels.items())
+    labelled = f" labelled {wanted}" if wanted else ""
+    return ChainError(
+        ErrorDetail(
+            codes.NO_WORKER,
+            f"No worker{labelled} takes calls in the fleet {fleet!r} at {nats}, so there are no "
+            "tools now. See `opentabs fleet status`, and start one with `opentabs worker`.",
             category="connection",
             retryable=True,
         )
