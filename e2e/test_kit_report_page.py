@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from subprocess import DEVNULL
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -315,6 +316,17 @@ def test_a_run_that_does_not_end_has_the_report_of_what_ran(
     assert states(report) == {"test_one": "passed", "test_two": second, "test_three": "idle"}
     assert report.runs[0].why == why
     assert [*(tmp_path / "tmp").glob("opentabs-report-*")] == []
+
+
+def test_the_command_ends_when_the_report_is_written_also_if_pytest_is_killed(
+    tmp_path: Path,
+) -> None:
+    simple(tmp_path, "kill")
+    command = [sys.executable, "-m", "opentabs_py", "test", "test_it.py", "--report", NAME]
+    # Not to a pipe, which would be open until the report is written.
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), stderr=DEVNULL, check=False)
+    assert done.returncode == 1
+    assert states(read_report(tmp_path / NAME))["test_two"] == "failed"
 
 
 def test_a_worker_that_dies_fails_its_test_and_the_others_are_there(tmp_path: Path) -> None:

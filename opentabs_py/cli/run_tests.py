@@ -249,7 +249,7 @@ class _Suite:
         """Run the tests; return the exit code."""
         from opentabs_py.cli.terminal import err
         from opentabs_py.cli.test_programs import check_pytest, node_command
-        from opentabs_py.runner.process import run_program
+        from opentabs_py.runner.process import run_program, run_to_report
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
@@ -262,7 +262,8 @@ class _Suite:
             err.print("[bold]In the browser[/]")
             check_pytest()
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
-            code = _CODES.get(await run_program(pytest), TOOL_FAILED)
+            run_pytest = run_to_report if self.chosen.reports else run_program
+            code = _CODES.get(await run_pytest(pytest), TOOL_FAILED)
         elif self.chosen.reports:
             err.print("No report was written, because no browser tests ran.")
         if not (units or in_browser):

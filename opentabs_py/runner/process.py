@@ -13,7 +13,9 @@ import anyio
 from anyio.abc import Process
 
 from opentabs_py.config.settings import STARTED_BY
+from opentabs_py.runner.report_guard import HELD
 
+WRITTEN_WITHIN: Final = 30.0  # s; for 80 MiB at most
 STOP_WITHIN: Final = 10.0  # s; pytest closes its browser in half a second
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _AT_ONCE: Final = 256 * 1024  # bytes
@@ -44,6 +46,22 @@ async def run_program(
         return await process.wait()
     finally:
         await _stop(process)
+
+
+async def run_to_report(command: Sequence[str]) -> int:
+    """Run pytest as `run_program` does, and wait until its report is written.
+
+    If pytest has died, another process writes it; see `report_guard`.
+    """
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        number = theirs.fileno()
+        try:
+            return await run_program(command, environment={HELD: str(number)}, pass_fds=[number])
+        finally:
+            theirs.close()
+            with anyio.move_on_after(WRITTEN_WITHIN, shield=True):
+                await read_socket(ours, lambda _: None)
 
 
 async def read_program(command: Sequence[str], *, longest: int) -> tuple[int, str]:

@@ -6,6 +6,8 @@ It waits for the end of its stdin, which comes when pytest is gone, and imports 
 import sys
 
 DONE = b"done"
+# The environment variable with the number of a socket that is open until the report is written.
+HELD = "OPENTABS_REPORT_SOCKET"
 
 
 def main() -> None:

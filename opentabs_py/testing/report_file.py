@@ -4,6 +4,7 @@ Each process that runs tests writes what happens to a directory, and pytest's ow
 report from it at the end. If that process dies, another one, which waits for nothing else, does.
 """
 
+import os
 import platform
 import secrets
 import subprocess
@@ -90,11 +91,7 @@ class ReportFile:
         capture: Any = config.pluginmanager.getplugin("capturemanager")
         # The terminal is ours again when pytest has died.
         with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-            self._guard = subprocess.Popen(
-                [sys.executable, "-P", "-m", report_guard.__name__, str(self._directory)],
-                stdin=subprocess.PIPE,
-                start_new_session=True,
-            )
+            self._guard = _start_guard(self._directory)
         if config.pluginmanager.hasplugin("dsession"):  # pytest-xdist's: workers run the tests
             writer = SpoolWriter(self._directory, _MAIN)
             config.add_cleanup(writer.close)
@@ -155,6 +152,20 @@ class ReportFile:
         guard, self._guard = self._guard, None
         with suppress(OSError, subprocess.TimeoutExpired):
             guard.communicate(report_guard.DONE, timeout=GUARD_WITHIN)
+
+
+def _start_guard(directory: Path) -> subprocess.Popen[bytes]:
+    held = os.environ.pop(report_guard.HELD, None)  # processes that tests start do not hold it
+    sockets = [] if held is None else [int(held)]
+    guard = subprocess.Popen(
+        [sys.executable, "-P", "-m", report_guard.__name__, str(directory)],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+        pass_fds=sockets,
+    )
+    for each in sockets:
+        os.close(each)
+    return guard
 
 
 def _run(config: pytest.Config) -> Run:
