@@ -329,6 +329,13 @@ def test_the_command_ends_when_the_report_is_written_also_if_pytest_is_killed(
     assert states(read_report(tmp_path / NAME))["test_two"] == "failed"
 
 
+def test_the_command_says_how_a_pytest_ended_that_could_not_say_so_itself(tmp_path: Path) -> None:
+    simple(tmp_path, "kill")
+    done = run_command(["opentabs", "test", "test_it.py"], tmp_path)
+    assert done.returncode == 1
+    assert "pytest was ended by signal 9: Killed" in done.stderr
+
+
 def test_a_worker_that_dies_fails_its_test_and_the_others_are_there(tmp_path: Path) -> None:
     run(simple(tmp_path, "exit"), f"--opentabs-report={NAME}", "-n1")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from signal import strsignal
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -263,7 +264,10 @@ class _Suite:
             check_pytest()
             pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
             run_pytest = run_to_report if self.chosen.reports else run_program
-            code = _CODES.get(await run_pytest(pytest), TOOL_FAILED)
+            ended = await run_pytest(pytest)
+            if ended < 0:
+                err.print(f"\n[red]pytest was ended by signal {-ended}: {strsignal(-ended)}.[/]")
+            code = _CODES.get(ended, TOOL_FAILED)
         elif self.chosen.reports:
             err.print("No report was written, because no browser tests ran.")
         if not (units or in_browser):
