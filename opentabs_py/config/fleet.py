@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from opentabs_py.core.fleet.quotas import QUEUE
 from opentabs_py.errors import ConfigError
@@ -60,6 +60,21 @@ class FleetOptions:
     def address_count(self) -> int:
         """How many addresses there are."""
         return self.nats.count(",") + 1
+
+    @property
+    def login(self) -> dict[str, str]:
+        """The `user` and `password`, or the `token`, that is in the addresses.
+
+        It is empty if there is none, or if they differ: then each is for its own server only.
+        """
+        parts = [urlsplit(url) for url in self.nats.split(",")]
+        found = {(each.username, each.password) for each in parts if each.username is not None}
+        if len(found) != 1:
+            return {}
+        [(user, password)] = found
+        if password is None:
+            return {"token": unquote(user)}
+        return {"user": unquote(user), "password": unquote(password)}
 
     @property
     def addresses(self) -> str:

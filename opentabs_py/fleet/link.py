@@ -199,7 +199,8 @@ class NatsLink:
             ConfigError: A file with certificates cannot be used.
         """
         options = self.options
-        more: dict[str, Any] = {}
+        # Of what is in the addresses, it would use nothing for other servers of the cluster.
+        more: dict[str, Any] = {**options.login}
         if options.creds is not None:
             more["user_credentials"] = str(options.creds)
         if options.ca is not None or options.cert is not None:

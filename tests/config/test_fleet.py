@@ -54,6 +54,21 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         FleetOptions("nats://host", creds=tmp_path / "missing")
 
 
+@pytest.mark.parametrize(
+    ("nats", "login"),
+    [
+        ("nats://host", {}),
+        ("nats://me:a%40b@host,nats://other", {"user": "me", "password": "a@b"}),
+        ("nats://me:p@host,nats://me:p@other", {"user": "me", "password": "p"}),
+        ("nats://me:p@host,nats://you:q@other", {}),
+        ("nats://token@host", {"token": "token"}),
+        ("nats://me:@host", {"user": "me", "password": ""}),
+    ],
+)
+def test_one_login_in_the_addresses_is_that_of_the_fleet(nats: str, login: dict[str, str]) -> None:
+    assert FleetOptions(nats).login == login
+
+
 def test_labels_are_keys_and_values() -> None:
     assert read_labels(["site=eu", "tier = gold", "url=a=b"]) == {
         "site": "eu",

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -44,17 +45,22 @@ class FakeNats:
     Attributes:
         published: The subjects of the messages that have arrived.
         subscriptions: The ids of the subscriptions.
-        connects: How many clients have sent who they are.
+        connects: Who each client said that it is.
+        others: The hosts and ports of the other servers of the cluster.
         answers: Whether it answers pings now; until then, it reads nothing more.
         asked: A ping waits for its answer.
+        server: What listens.
     """
+
+    server: asyncio.Server
 
     def __init__(self, accepts: int) -> None:
         self.accepts = accepts
         self.url = ""
         self.published: list[str] = []
         self.subscriptions: list[str] = []
-        self.connects = 0
+        self.connects: list[dict[str, Any]] = []
+        self.others: list[str] = []
         self.answers = asyncio.Event()
         self.answers.set()
         self.asked = asyncio.Event()
@@ -62,7 +68,8 @@ class FakeNats:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._clients.append(writer)
-        info = {"server_id": "fake", "max_payload": self.accepts, "headers": True}
+        info: dict[str, Any] = {"server_id": "fake", "max_payload": self.accepts, "headers": True}
+        info["connect_urls"] = self.others
         writer.write(f"INFO {json.dumps(info)}\r\n".encode())
         async for line in reader:
             if line.startswith(b"PING"):
@@ -71,7 +78,7 @@ class FakeNats:
                     await self.answers.wait()
                 writer.write(b"PONG\r\n")
             elif line.startswith(b"CONNECT "):
-                self.connects += 1
+                self.connects.append(json.loads(line.removeprefix(b"CONNECT ")))
             elif line.startswith(b"SUB "):
                 self.subscriptions.append(line.split()[-1].decode())
             elif line.startswith(b"PUB "):
@@ -85,6 +92,11 @@ class FakeNats:
         [client] = self._clients
         client.write(lines.replace("\n", "\r\n").encode())
 
+    def stop(self) -> None:
+        """Accept nobody any more."""
+        self.server.close()
+        self.disconnect()
+
     def disconnect(self) -> None:
         while self._clients:
             self._clients.pop().close()
@@ -93,13 +105,12 @@ class FakeNats:
 @asynccontextmanager
 async def fake_nats(accepts: int) -> AsyncGenerator[FakeNats]:
     nats = FakeNats(accepts)
-    server = await asyncio.start_server(nats.serve, "127.0.0.1", 0)
-    nats.url = f"nats://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    nats.server = await asyncio.start_server(nats.serve, "127.0.0.1", 0)
+    nats.url = f"nats://127.0.0.1:{nats.server.sockets[0].getsockname()[1]}"
     try:
         yield nats
     finally:
-        server.close()
-        nats.disconnect()
+        nats.stop()
 
 
 async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting_to_change() -> (
@@ -247,4 +258,28 @@ async def test_a_server_without_tls_is_not_sent_the_password_of_an_address_with_
         link = NatsLink(FleetOptions(address), version="1")
         with anyio.fail_after(PATIENT), pytest.raises(FleetError, match="does not offer TLS"):
             await link.open()
-    assert nats.connects == 0
+    assert nats.connects == []
+
+
+@pytest.mark.parametrize(
+    ("login", "said"),
+    [
+        ("me:a%2Fb%40c", {"user": "me", "pass": "a/b@c"}),
+        ("me:100%", {"user": "me", "pass": "100%"}),
+        ("t%23ken", {"auth_token": "t#ken"}),
+    ],
+)
+async def test_a_password_is_decoded_and_also_for_the_servers_that_the_first_one_names(
+    login: str, said: dict[str, str]
+) -> None:
+    async with fake_nats(LONGEST_PACKET) as other, fake_nats(LONGEST_PACKET) as nats:
+        nats.others = [other.url.removeprefix("nats://")]
+        address = nats.url.replace("//", f"//{login}@")
+        async with nats_link(FleetOptions(address), version="1") as link:
+            relinked = anyio.Event()
+            link.relinked.subscribe(relinked.set)
+            nats.stop()
+            with anyio.fail_after(PATIENT):
+                await relinked.wait()
+    for server in (nats, other):
+        assert said.items() <= server.connects[0].items()
