@@ -186,7 +186,7 @@ class Fleet:
             self._pool.note_busy(worker)  # the call did not run
             self._queue.put_back(waiting)
             if anyio.current_time() >= until:
-                busy = self._queue.busy()
+                busy = self._queue.busy(waiting)
                 self._queue.discard(waiting)
                 raise busy
 
@@ -290,7 +290,7 @@ class Fleet:
                 place.say(self._queue.ahead(waiting))
                 await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
         if not found.done():
-            raise self._queue.busy()
+            raise self._queue.busy(waiting)
 
     def _place_calls(self) -> None:
         """Assign free workers to the waiting calls, in turn."""

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from opentabs_py.core import codes
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.plugin_names import TABS_LIST
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ChainError, ErrorDetail
 
 
@@ -116,19 +117,23 @@ def not_linked(nats: str, *, sent: bool) -> ChainError:
     )
 
 
-def fleet_busy(waiting: int, retry_after: float) -> ChainError:
+def fleet_busy(waiting: int, retry_after: float, running: int | None = None) -> ChainError:
     """Return the error for a call that does not wait, or not any longer.
 
     Args:
         waiting: How many others do.
         retry_after: In how many seconds there may be room.
+        running: How many calls its client runs, if it may run no more.
     """
+    why = "All suitable workers are busy"
+    if running is not None:
+        why = f"Its client already runs {quantity(running, 'call')}, which is all it may"
     queued = f" and {waiting} call{'s are' if waiting > 1 else ' is'} already queued"
     return ChainError(
         ErrorDetail(
             codes.FLEET_BUSY,
-            f"All suitable workers are busy{queued if waiting else ''}. The call did not run. Call "
-            "again after retryAfterMs.",
+            f"{why}{queued if waiting else ''}. The call did not run. Call again after "
+            "retryAfterMs.",
             category="rate_limit",
             retryable=True,
             retry_after=round(retry_after, 3),

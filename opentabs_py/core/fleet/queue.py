@@ -72,13 +72,15 @@ class CallQueue(Generic[Place]):
         """
         own = len(self._clients[call.client].waiting)
         if len(self) > self._quotas.queue or own > self._quotas.queue_per_client:
-            raise self.busy()
+            raise self.busy(call)
 
-    def busy(self) -> ChainError:
+    def busy(self, call: Waiting) -> ChainError:
         """Return the error for one of the waiting calls, which is to wait no longer."""
         waiting = len(self) - 1  # the others
         soon = self._usual_seconds * waiting / max(1, self.running)
-        return failures.fleet_busy(waiting, max(RETRY_AT_LEAST, soon))
+        running = self._clients[call.client].running
+        all_it_may = running if running == self._quotas.calls_per_client else None
+        return failures.fleet_busy(waiting, max(RETRY_AT_LEAST, soon), all_it_may)
 
     def put_back(self, call: Waiting) -> None:
         """Let a call that was taken wait again, as the next of its client; it did not run."""

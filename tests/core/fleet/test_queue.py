@@ -82,6 +82,16 @@ def test_a_client_runs_no_more_calls_at_once_than_it_may() -> None:
     assert take(queue, 3) == ["a"]
 
 
+def test_a_client_that_runs_all_it_may_is_not_told_that_workers_are_busy() -> None:
+    queue = a_queue(queue=0, calls_per_client=2)
+    add(queue, "aa")
+    take(queue, 2)
+    [waiting] = add(queue, "a")
+    with pytest.raises(ChainError, match="Its client already runs 2 calls, which is all it may"):
+        queue.check(waiting)
+    assert queue.busy(waiting).detail.code == "FLEET_BUSY"
+
+
 def test_how_many_come_before_a_call() -> None:
     queue = a_queue()
     a1, a2, b1, b2, c1 = add(queue, "aabbc")
