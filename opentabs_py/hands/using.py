@@ -160,8 +160,9 @@ class PageUser:
         ][:3]
         seen.nodes = {**seen.nodes, **dict.fromkeys(alike, known)}
         instead = f" Similar elements now: {', '.join(alike)}." if alike else ""
+        what = described(known.role, known.name or known.text)
         return ToolError(
-            f"The element {ref}, {described(known.role, known.name or known.text)}, is gone.{instead} Take a new snapshot.",
+            f"The element {ref}, {what}, is gone.{instead} Take a new snapshot.",
             codes.STALE_REF,
             retryable=True,
         )
