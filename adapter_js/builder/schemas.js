@@ -77,6 +77,7 @@ export function toJsonSchema(zod, schema, side) {
     const override = (found) => {
       refuse(found);
       dropFlagged(found);
+      allowAbsent(found);
     };
     const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input", override })));
     if (side === "input" && json.type !== "object") {
@@ -134,6 +135,24 @@ function dropFlagged({ zodSchema, jsonSchema }) {
     jsonSchema.allOf = jsonSchema.allOf.filter(
       (/** @type {{pattern?: string}} */ each) => !flagged.includes(each.pattern ?? ""),
     );
+  }
+}
+
+/**
+ * Lets the members with a `.catch()` be absent, as those with defaults may be: Zod replaces an absent
+ * one too, but says that it is required.
+ * @param {Converted} found
+ */
+function allowAbsent({ zodSchema, jsonSchema }) {
+  const { def } = zodSchema._zod;
+  if (def.type !== "object" || jsonSchema.required === undefined) {
+    return;
+  }
+  jsonSchema.required = jsonSchema.required.filter(
+    (/** @type {string} */ name) => def.shape[name]._zod.def.type !== "catch",
+  );
+  if (jsonSchema.required.length === 0) {
+    delete jsonSchema.required;
   }
 }
 

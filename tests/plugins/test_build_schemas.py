@@ -97,6 +97,23 @@ async def test_a_pattern_that_means_something_else_without_its_flags_is_left_out
     assert tool["output_schema"]["properties"]["it"] == expected
 
 
+async def test_a_member_that_zod_replaces_when_it_is_absent_is_not_required(
+    builder: Builder, tmp_path: Path
+) -> None:
+    schema = """z.object({
+        size: z.number().catch(10),
+        name: z.string(),
+        more: z.object({ color: z.string().catch("red") }),
+    })"""
+    await build(builder, source(tmp_path, given=schema, output=schema))
+
+    [tool] = tools(tmp_path)
+
+    for side in ("input_schema", "output_schema"):
+        assert tool[side]["required"] == ["name", "more"]
+        assert "required" not in tool[side]["properties"]["more"]
+
+
 REFUSED = {
     "transform": ("z.string().transform((s) => s.length)", "input.it: uses .transform()"),
     "pipe": ("z.string().pipe(z.string().min(1))", "input.it: uses .pipe()"),
