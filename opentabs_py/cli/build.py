@@ -102,11 +102,12 @@ def print_problems(built: "Built") -> None:
     """Print a plugin's errors and warnings, file by file."""
     from opentabs_py.cli.terminal import err
 
-    for colour, problems in (("yellow", built.warnings), ("red", built.problems)):
+    kinds = (("yellow", "warning: ", built.warnings), ("red", "", built.problems))
+    for colour, kind, problems in kinds:
         for problem in problems:
             text = f"[bold {colour}]{escape(problem.place)}[/]"
             text += f" [cyan]{escape(problem.subject)}[/]" if problem.subject else ""
-            err.print(f"{text}\n    {escape(problem.why)}", soft_wrap=True)
+            err.print(f"{text}\n    {kind}{escape(problem.why)}", soft_wrap=True)
     if built.problems:
         count = len(built.problems)
         err.print(f"[bold red]✗[/] {quantity(count, 'error')}; dist/ is unchanged", soft_wrap=True)

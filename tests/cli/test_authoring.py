@@ -261,6 +261,17 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
     assert document["warnings"] == []
 
 
+def test_a_warning_is_not_mistaken_for_an_error(plugin: Path) -> None:
+    tool = plugin / "src" / "tools" / "hello.ts"
+    tool.write_text(tool.read_text() + "\nexport const where = import.meta.url;\n")
+
+    built = opentabs("build", cwd=plugin)
+
+    assert built.returncode == 0
+    assert re.search(r"hello\.ts:\d+\n    warning: .*import\.meta", built.stderr)
+    assert "✓" in built.stderr
+
+
 def test_inspecting_an_unbuilt_plugin_says_to_build_it(plugin: Path) -> None:
     shown = opentabs_here("inspect", cwd=plugin)
 
