@@ -115,6 +115,12 @@ class Watched:
             del self.seen[next(iter(self.seen))]
         return seen
 
+    def find_node(self, ref: str, client: str | None) -> Node | None:
+        """Return the element of a reference as this client has seen it, or else another one."""
+        self.seen_by(client)  # which is the last now
+        seen = (each.nodes.get(ref) for each in reversed(self.seen.values()))
+        return next((node for node in seen if node is not None), None)
+
     def handle_closed(self) -> None:
         """Record that the dialog was answered."""
         if self.dialog is not None:
@@ -219,6 +225,11 @@ class HandPages:
             watched = self._watched[page] = Watched()
             self._watch(page, watched)
         return watched
+
+    def has_shown(self, ref: str, client: str | None) -> bool:
+        """Return whether the last snapshot of any page that a client took has a reference."""
+        seen = (each.seen.get(client) for each in self._watched.values())
+        return any(each is not None and ref in each.nodes for each in seen)
 
     def forget_client(self, client: str) -> None:
         """Forget what a client has seen, whose session has ended."""

@@ -114,8 +114,8 @@ class PageUser:
         except (ToolError, ChainError):  # the call fails with it, if it is allowed
             return NOWHERE
         watched = self.pages.watched(tab.page)
-        seen = watched.seen_by("" if caller is None else caller.session_key)
-        node, dialog = seen.nodes.get(ref or ""), watched.dialog
+        client = "" if caller is None else caller.session_key
+        node, dialog = watched.find_node(ref or "", client), watched.dialog
         element = "" if node is None else described(node.role, node.name or node.text)
         if dialog is not None:
             element = described(f"{dialog.type} dialog", self._message(dialog))
@@ -134,13 +134,21 @@ class PageUser:
             ToolError: It is not in the page any more; the message names similar elements.
         """
         self.check_dialog(page)
-        element = page.locator(f"aria-ref={ref}")
-        if ref not in self.seen_in(page).nodes:  # in another tab, it is another element
+        nodes = self.seen_in(page).nodes
+        if ref not in nodes and self._is_in_another_tab(ref):
             raise self._stale(page, ref, {})
-        with suppress(*FAILURES):  # the page is gone
-            if await element.count():
+        element = page.locator(f"aria-ref={ref}")
+        with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
+            if ref.isalnum() and await element.count():
                 return element
+        if ref not in nodes:
+            raise self._stale(page, ref, {})
         raise self._stale(page, ref, self._nodes(parse(await self._raw(page))))
+
+    def _is_in_another_tab(self, ref: str) -> bool:
+        """Return whether the client of the running call has seen a reference in any tab."""
+        run = current_run.get()
+        return self.pages.has_shown(ref, "" if run is None else run.session_key)
 
     def _stale(self, page: Page, ref: str, now: Mapping[str, Node]) -> ToolError:
         """Return the error of a reference that is not among the elements that a page has now."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 from playwright.async_api import Error, Page
 
 from opentabs_py.hands.pages import KEPT, KEPT_CLIENTS, LONGEST_MESSAGE, HandPages, Watched
+from opentabs_py.hands.tree import Node
 
 
 @dataclass(frozen=True)
@@ -62,3 +63,24 @@ def test_what_the_clients_that_looked_last_have_seen_is_kept() -> None:
         watched.seen_by("first").lines += watched.seen_by(str(number)).lines
     assert watched.seen_by("first").lines == 1
     assert watched.seen_by(None).lines == 0
+
+
+def test_an_element_is_the_one_that_the_client_has_seen_or_else_any_other_client() -> None:
+    watched = Watched()
+    watched.seen_by("a").nodes = {"e1": Node("button", "Old"), "e2": Node("link")}
+    watched.seen_by("b").nodes = {"e1": Node("button", "New")}
+    assert watched.find_node("e1", "a") == Node("button", "Old")
+    assert watched.find_node("e1", "c") == Node("button", "Old")  # of the client that was here last
+    assert watched.find_node("e2", "b") == Node("link")
+    assert watched.find_node("e3", "a") is None
+
+
+def test_a_reference_was_shown_to_a_client_if_it_is_in_its_last_snapshot_of_any_page() -> None:
+    one, other = (cast("Page", TalkingPage()) for _ in range(2))
+    pages = HandPages(nothing, nothing, lambda: "", nothing)
+    pages.watched(one).seen_by("a").nodes = {"e1": Node("button")}
+    pages.watched(other).seen_by("b").nodes = {"e2": Node("button")}
+    assert pages.has_shown("e1", "a")
+    assert not pages.has_shown("e2", "a")
+    assert not pages.has_shown("e1", "b")
+    assert not pages.has_shown("e1", None)
