@@ -23,7 +23,7 @@ from e2e.chain import PROBE
 from e2e.on_disk import write_plugin
 from e2e.processes import alive, descendants, is_alive
 from opentabs_py.config.settings import load_settings
-from opentabs_py.daemon.state import claim, read_state
+from opentabs_py.daemon.state import ServeCommand, claim, read_state
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.session.registration import registered
 from opentabs_py.session.session import OpenTabs
@@ -201,9 +201,7 @@ async def running(name: str, *plugins: Path) -> AsyncGenerator[OpenTabs]:
                 tabs,
                 claimed,
                 settings,
-                arguments=[],
-                directory=Path.cwd(),
-                log=None,
+                ServeCommand([], Path.cwd()),
                 stop=stopped.set,
             ):
                 yield tabs

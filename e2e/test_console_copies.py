@@ -15,7 +15,7 @@ from playwright.async_api import expect
 
 from e2e.console import PATIENT, chromium, console_page, go, write_forms
 from opentabs_py.config.settings import load_settings
-from opentabs_py.daemon.state import claim
+from opentabs_py.daemon.state import ServeCommand, claim
 from opentabs_py.session.registration import registered
 from opentabs_py.session.session import OpenTabs
 
@@ -45,9 +45,7 @@ async def server(
                 tabs,
                 claimed,
                 settings,
-                arguments=[],
-                directory=Path.cwd(),
-                log=None,
+                ServeCommand([], Path.cwd()),
                 stop=lambda: None,
             ):
                 yield tabs

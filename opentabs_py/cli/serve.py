@@ -56,6 +56,7 @@ def serve(
     """
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
+    from opentabs_py.daemon.state import ServeCommand
 
     stdio = server.stdio
     source, profiles = browsers.source()
@@ -84,6 +85,8 @@ def serve(
         _check_plugins(settings)
         return
 
+    command = ServeCommand(ctx.meta["arguments"], Path.cwd(), server.log_file)
+
     async def forever(claim: "Claim | None") -> int:
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
             await serve_session(
@@ -97,8 +100,7 @@ def serve(
                 exit_with_browser=browsers.exit_with_browser,
                 trace=records.trace,
                 claim=claim,
-                arguments=ctx.meta["arguments"],
-                log=server.log_file,
+                command=command,
                 endpoint=endpoint,
                 metrics=address,
             )

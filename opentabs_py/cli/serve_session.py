@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.trace.record import CallRecord
-    from opentabs_py.daemon.state import Claim
+    from opentabs_py.daemon.state import Claim, ServeCommand
     from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.session import OpenTabs
 
@@ -43,8 +43,7 @@ async def serve_session(
     exit_with_browser: bool = False,
     trace: Path | None = None,
     claim: "Claim | None" = None,
-    arguments: Sequence[str] = (),
-    log: Path | None = None,
+    command: "ServeCommand | None" = None,
     endpoint: "FleetOptions | None" = None,
     metrics: Address | None = None,
     beside: Callable[["OpenTabs"], Coroutine[Any, Any, None]] | None = None,
@@ -62,8 +61,7 @@ async def serve_session(
         exit_with_browser: End when the browser is closed.
         trace: A file to write every call to.
         claim: The name under which other commands find this server.
-        arguments: Those of the command, with which others start it again.
-        log: The file that is logged to.
+        command: The command that runs it, for a server with a name.
         endpoint: The fleet whose tools are served.
         metrics: Where to serve metrics.
         beside: Runs as long as the server; the plugins' start pages are then opened.
@@ -85,7 +83,6 @@ async def serve_session(
         nats=endpoint,
         while_launching=load_soon,
     )
-    directory = Path.cwd()  # which may be deleted later
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
         warn_of_plugins(tabs)
@@ -108,12 +105,13 @@ async def serve_session(
                 scope = tasks.cancel_scope if exit_with_browser else None
                 for each in tabs.internals.browsers:
                     tasks.start_soon(_watch_browser, each, scope)
-            if claim is not None:
+            if claim is not None and command is not None:
                 stop = tasks.cancel_scope.cancel
-                await tasks.start(_register, tabs, claim, settings, arguments, directory, log, stop)
+                await tasks.start(_register, tabs, claim, settings, command, stop)
             # Now that other commands find the server: scripts wait for these lines.
             _log_what_is_served(tabs, settings, endpoint)
-            if log is None and sys.stderr.isatty():  # others may read the log of a service
+            has_log = command is not None and command.log is not None
+            if sys.stderr.isatty() and not has_log:  # others may read the log of a service
                 logger.info("Console at %s", tabs.console_url(expires=False))
             if stdio:
                 await _serve_stdio(tabs, settings)
@@ -155,9 +153,7 @@ async def _register(
     tabs: "OpenTabs",
     claim: "Claim",
     settings: "Settings",
-    arguments: Sequence[str],
-    directory: Path,
-    log: Path | None,
+    command: "ServeCommand",
     stop: Callable[[], None],
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
@@ -165,9 +161,7 @@ async def _register(
     """Let other commands use the server, until cancelled."""
     from opentabs_py.session.registration import registered
 
-    async with registered(
-        tabs, claim, settings, arguments=arguments, directory=directory, log=log, stop=stop
-    ):
+    async with registered(tabs, claim, settings, command, stop=stop):
         task_status.started()
         await anyio.sleep_forever()
 

@@ -8,7 +8,7 @@ and the server's settings.
 
 import json
 import os
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -58,6 +58,21 @@ class ServerState:
     directory: str
     log: str | None
     environment: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServeCommand:
+    """The command that runs a server, with which other commands start the same one again.
+
+    Attributes:
+        arguments: Its arguments.
+        directory: The directory in which it was started.
+        log: The file that it logs to; None if that is a terminal.
+    """
+
+    arguments: Sequence[str]
+    directory: Path
+    log: Path | None = None
 
 
 class AlreadyRunningError(ConfigError):

@@ -3,13 +3,12 @@
 import os
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from opentabs_py import __version__
 from opentabs_py.config.settings import Settings
-from opentabs_py.daemon.state import Claim, ServerState, own_variables
+from opentabs_py.daemon.state import Claim, ServeCommand, ServerState, own_variables
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.local_interface import LocalInterface
@@ -21,10 +20,8 @@ async def registered(
     session: OpenTabs,
     claim: Claim,
     settings: Settings,
+    command: ServeCommand,
     *,
-    arguments: Sequence[str],
-    directory: Path,
-    log: Path | None,
     stop: Callable[[], None],
 ) -> AsyncGenerator[None]:
     """Serve a session's local interface while the context is open, and say where it is.
@@ -33,9 +30,7 @@ async def registered(
         session: The session, which has started.
         claim: The name under which it is found.
         settings: Its settings.
-        arguments: The arguments that start the same server again.
-        directory: Where it was started.
-        log: Its log file.
+        command: The command that runs it.
         stop: Begins to stop the server.
     """
     session.internals.console.server_name = claim.name
@@ -55,9 +50,9 @@ async def registered(
                 mcp_token=None if token is None else token.get_secret_value(),
                 local_port=listener.getsockname()[1],
                 local_token=local_token,
-                arguments=tuple(arguments),
-                directory=str(directory),
-                log=None if log is None else str(log),
+                arguments=tuple(command.arguments),
+                directory=str(command.directory),
+                log=None if command.log is None else str(command.log),
                 environment=own_variables(),
             )
         )

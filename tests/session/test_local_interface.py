@@ -18,7 +18,7 @@ from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.daemon.local_client import Document, LocalClient
-from opentabs_py.daemon.state import ServerState, claim, read_state
+from opentabs_py.daemon.state import ServeCommand, ServerState, claim, read_state
 from opentabs_py.errors import BrowserError, ChainError
 from opentabs_py.plugins.plugin import SkippedPlugin
 from opentabs_py.session.local_interface import LocalInterface
@@ -92,9 +92,7 @@ async def serving(
                 session,
                 claimed,
                 settings,
-                arguments=["--plugin", "a b"],
-                directory=Path("/somewhere"),
-                log=log,
+                ServeCommand(["--plugin", "a b"], Path("/somewhere"), log),
                 stop=partial(stops.append, "stop"),
             ),
         ):
