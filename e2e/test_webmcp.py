@@ -385,7 +385,7 @@ async def test_a_call_ends_at_once_when_its_page_is_left(
         group.start_soon(call.run, tabs, "left")
         await wait_running(page, "left")
         await page.goto(f"{shop}other")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             while call.error is None:
                 await anyio.lowlevel.checkpoint()
     assert call.error is not None
@@ -398,7 +398,7 @@ async def test_a_tool_that_its_page_has_taken_away_is_gone_at_once(
 ) -> None:
     tool = tabs.registry.find(ADD)
     await page.evaluate("off.abort()")
-    with pytest.raises(CallError) as caught, anyio.fail_after(5):
+    with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
         await tabs.tool_calls.call(tool, {"a": 1, "b": 2})
     assert caught.value.detail.code == "PAGE_TOOL_GONE"
     assert await page.evaluate("runs") == []

@@ -23,6 +23,7 @@ from opentabs_py.core.protocol import PROTOCOL_VERSION, DocumentState
 from opentabs_py.core.tabs import Target
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tool_calls import ToolCalls
+from tests.waiting import PATIENT
 
 Json = dict[str, Any]
 PAGE, OTHER_PAGE = "d" * 32, "e" * 32
@@ -70,7 +71,7 @@ class FakeSocket:
 
     async def hear(self, what: str) -> Json:
         """Wait for a message by its method, or for `result` or `error`; skip others."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             while True:
                 message: Json = json.loads(await self._for_test.receive())
                 self.heard.append(message)
@@ -79,12 +80,12 @@ class FakeSocket:
 
     async def hear_frame(self) -> str:
         """Wait for the next frame, which may be a part of a message."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             return await self._for_test.receive()
 
     async def hear_the_end(self) -> None:
         """Wait until the bridge has closed the connection."""
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             async for text in self._for_test:
                 self.heard.append(json.loads(text))
 

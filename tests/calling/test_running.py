@@ -13,6 +13,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ErrorDetail, ToolFailedError
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +61,7 @@ async def test_a_running_call_shows_what_came_of_it_so_far() -> None:
     caller, call = FakeCaller(), RunningCall("chat_read", {"n": 1})
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call.run, caller, Limits(idle=2))
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await call.wait_sent()
 
             assert not call.ended
@@ -128,7 +129,7 @@ async def test_an_error_is_raised_where_the_call_is_waited_for(error: Exception)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call.run, caller, None)
         caller.end(error=error)
-        with anyio.fail_after(5), pytest.raises(type(error)):
+        with anyio.fail_after(PATIENT), pytest.raises(type(error)):
             await call.result()
 
     assert call.error is error
@@ -140,7 +141,7 @@ async def test_a_call_that_is_never_sent_is_not_waited_for_longer_than_it_lasts(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call.run, caller, None)
         caller.end(error=ERROR)
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await call.wait_sent()
 
     assert call.ended
@@ -152,7 +153,7 @@ async def test_a_cancelled_call_has_ended_and_has_no_value() -> None:
         tasks.start_soon(call.run, caller, None)
         await call.wait_sent()
         call.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await call.wait()
 
     assert call.cancelled

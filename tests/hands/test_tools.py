@@ -16,6 +16,7 @@ from opentabs_py.hands.pages import HandPages, PageRequest, PatientAction, Tab, 
 from opentabs_py.hands.tools import Hands, take_screenshot
 from opentabs_py.hands.using import PageUser
 from opentabs_py.python_tools.progress import Progress
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -192,7 +193,7 @@ async def test_a_dialog_that_opens_during_a_look_ends_it_and_is_quoted() -> None
     hands = HandsOnOne(None)
     page = cast("Any", AlertingPage(hands.seen.seen))
     for _ in range(2):
-        with anyio.fail_after(5), pytest.raises(ToolError) as error:
+        with anyio.fail_after(PATIENT), pytest.raises(ToolError) as error:
             await hands.look(page, PROGRESS, None, 100)
         assert error.value.detail.code == "DIALOG_OPEN"
         assert 'alert dialog, "Two lines", is in the way' in error.value.detail.message
@@ -204,7 +205,7 @@ async def test_a_dialog_that_opens_after_an_action_is_its_result() -> None:
 
     async def action() -> None: ...
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         done = await PageUser.act(hands, page, PROGRESS, action)
     assert done["dialog"] == {"type": "alert", "message": "Two\nlines"}
 

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from opentabs_py.plugins.source_watch import SourceChanges, changed_text, is_source, watch_source
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -67,7 +68,7 @@ async def test_changes_that_arrive_while_nobody_asks_are_reported_together() -> 
     changes.add(["b"])
     changes.add(["a", "b"])
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         assert await changes.next() == ["a", "b"]
 
     with anyio.move_on_after(0) as scope:

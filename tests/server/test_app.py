@@ -18,6 +18,7 @@ from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.mcp import create_mcp_server
 from tests.fakes import a_bridge, hello, pages_of, tool_calls_of
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -45,7 +46,7 @@ def open_socket(
         f"ws://127.0.0.1:{port}/ws",
         subprotocols=["opentabs", f"opentabs.secret.{secret}"],  # type: ignore[list-item]
         additional_headers={"Origin": origin} if origin else {},
-        open_timeout=5,
+        open_timeout=PATIENT,
     )
 
 
@@ -108,7 +109,7 @@ async def test_an_extension_that_hangs_up_is_gone() -> None:
         async with open_socket(port) as socket:
             await say_hello(socket)
         async with httpx2.AsyncClient() as client:
-            status = (await client.get(f"http://127.0.0.1:{port}/status", timeout=5)).json()
+            status = (await client.get(f"http://127.0.0.1:{port}/status", timeout=PATIENT)).json()
     assert status == {"extension": False, "plugins": {}, "problems": []}
 
 
@@ -121,7 +122,7 @@ async def test_only_clients_of_this_machine_are_answered(
     path: str, headers: dict[str, str], allowed: bool
 ) -> None:
     accept = {"Accept": "application/json, text/event-stream"}
-    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=5) as client:
+    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=PATIENT) as client:
         answer = await client.request(
             "GET" if path == "/status" else "POST",
             f"http://127.0.0.1:{port}{path}",
@@ -194,7 +195,7 @@ async def test_the_extension_needs_no_token_beside_its_secret() -> None:
 
 
 async def test_a_request_over_the_limit_is_refused() -> None:
-    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=5) as client:
+    async with serving(a_bridge()) as port, httpx2.AsyncClient(timeout=PATIENT) as client:
         answer = await client.post(
             f"http://127.0.0.1:{port}/mcp", content=b"x" * 100_001,
             headers={"Content-Type": "application/json"},

@@ -14,6 +14,7 @@ from opentabs_py.server.gateway import MOST_FOUND, input_schema
 from opentabs_py.server.results import ERROR_META_KEY
 from tests.fakes import FakeBridge, a_document, a_manifest, a_tool
 from tests.served import Served
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -233,11 +234,11 @@ async def test_cancellation_passes_through(mode: str) -> None:
     async with Client(served.gateway, mode=mode) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "opentabs_call", {"name": "chat_send"})
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENT):
                 while not served.bridge.received:
                     await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await served.bridge.cancelled.wait()
 
 

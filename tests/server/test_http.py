@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -41,7 +42,7 @@ async def test_the_lifespan_of_an_application_is_ended_though_a_request_outlives
     requests: int,
 ) -> None:
     app = Hanging()
-    with anyio.fail_after(10), bind("127.0.0.1", 0) as listener:
+    with anyio.fail_after(PATIENT), bind("127.0.0.1", 0) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         async with httpx2.AsyncClient() as client, anyio.create_task_group() as tasks:
             async with serve_http(app, listener):
@@ -55,7 +56,7 @@ async def test_the_lifespan_of_an_application_is_ended_though_a_request_outlives
 
 async def test_a_connection_that_would_outlive_its_server_is_closed() -> None:
     app = Hanging()
-    with anyio.fail_after(10), bind("127.0.0.1", 0) as listener:
+    with anyio.fail_after(PATIENT), bind("127.0.0.1", 0) as listener:
         port = listener.getsockname()[1]
         async with serve_http(app, listener):
             client = await anyio.connect_tcp("127.0.0.1", port)
@@ -77,7 +78,7 @@ async def test_the_date_of_a_response_follows_the_clock() -> None:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         async with serve_http(Starlette(), listener), httpx2.AsyncClient() as client:
             first = (await client.get(url)).headers["date"]
-            with anyio.fail_after(10):
+            with anyio.fail_after(PATIENT):
                 while (await client.get(url)).headers["date"] == first:  # noqa: ASYNC110 (it ticks)
                     await anyio.sleep(0.1)
 
@@ -105,10 +106,10 @@ async def test_a_server_stops_while_a_socket_closes_that_its_client_does_not_rea
                     b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
                     b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
                 )
-                with anyio.fail_after(5):
+                with anyio.fail_after(PATIENT):
                     await client.receive(1)  # it is accepted
                 await client.send(
                     b"\x88\x82\0\0\0\0\x03\xe8"  # a close frame, 1000
                 )
-                with anyio.fail_after(5):
+                with anyio.fail_after(PATIENT):
                     await is_closing.wait()

@@ -15,6 +15,7 @@ from opentabs_py.errors import ErrorDetail, ToolFailedError
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.results import ERROR_META_KEY, to_error_result, to_result
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -150,7 +151,7 @@ async def progress_of(mode: str, bridge: FakeBridge, *, last: str) -> Came:
             is_over.set()
 
     async with a_client(bridge, mode) as client:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await client.call_tool("chat_send", {}, progress_callback=note)
             await is_over.wait()
             await client.call_tool("chat_send", {})  # everything else was sent before this
@@ -189,11 +190,11 @@ async def test_a_client_that_cancels_its_call_cancels_the_tool(mode: str) -> Non
     async with a_client(bridge, mode) as client:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "chat_send", {})
-            with anyio.fail_after(5):
+            with anyio.fail_after(PATIENT):
                 while not bridge.received:
                     await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await bridge.cancelled.wait()
 
 
@@ -219,7 +220,7 @@ async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
         anyio.create_task_group() as tasks,
     ):
         tasks.start_soon(server.run, *ends, server.create_initialization_options())
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             for message in said:
                 text = json.dumps({"jsonrpc": "2.0", **message})
                 await say.send(SessionMessage(types.jsonrpc_message_adapter.validate_json(text)))

@@ -33,7 +33,7 @@ from tests.fakes import (
     running,
     tool_calls_of,
 )
-from tests.waiting import until_all_wait
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -60,12 +60,12 @@ class Observed:
         self.end = self.tool_calls.records.observe(self.records.append)
 
     async def call(self, name: str = "chat_send", **arguments: object) -> CallRecord:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await self.tool_calls.call(name, arguments)
         return self.records[-1]
 
     async def fail(self, name: str = "chat_send", **arguments: object) -> CallRecord:
-        with pytest.raises((CallError, ValueError)), anyio.fail_after(5):
+        with pytest.raises((CallError, ValueError)), anyio.fail_after(PATIENT):
             await self.tool_calls.call(name, arguments)
         return self.records[-1]
 
@@ -268,7 +268,7 @@ async def test_an_observer_of_starts_can_look_at_a_call_while_it_runs() -> None:
     observed.bridge.hangs = True
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(observed.tool_calls.call, "chat_send", {})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await observed.bridge.called.wait()
         seen = started[0]()
         tasks.cancel_scope.cancel()
@@ -324,7 +324,7 @@ async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
     observed.tool_calls.records.observe(span_exporter(tracer_provider=provider))
     server = create_mcp_server(observed.tool_calls, version="1")
     async with Client(server, mode=mode) as client:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await client.call_tool("chat_send", {})
     spans = {span.name: span for span in kept.get_finished_spans()}
     ours = spans["opentabs.call chat_send"]

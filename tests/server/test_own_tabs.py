@@ -345,7 +345,7 @@ async def test_a_tab_whose_page_asks_the_user_before_it_closes_is_not_waited_for
     monkeypatch.setattr("opentabs_py.bridge.own_tabs.CLOSE_WITHIN", 0.01)
     async with own_tabs() as own:
         await own.open(None, new_document())
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await own.own_tabs.close_all()
 
 
@@ -355,7 +355,7 @@ async def test_tabs_are_not_waited_for_once_the_extension_has_gone(
     monkeypatch.setattr("opentabs_py.bridge.own_tabs.CLOSE_WITHIN", PATIENT)
     async with own_tabs() as own:
         await own.open(None, new_document())
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             own.extension.hang_up()
             await own.own_tabs.close_all()
 

@@ -28,7 +28,7 @@ from tests.fakes import (
     tabs_changed,
     tool_calls_of,
 )
-from tests.waiting import until_all_wait
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 NEVER = 1000.0  # s
@@ -60,7 +60,7 @@ class ListedTools:
         return [each.listing.name for each in self.registry.tools]
 
     async def wait_for(self, *names: str) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             while self.names != [*names]:
                 await self.changed.wait()
 
@@ -147,7 +147,7 @@ async def test_of_two_tabs_with_the_same_page_none_is_chosen_for_a_test() -> Non
     ]
     async with running(listed.bridge) as connect:
         await greeted(connect, *documents, tabs=[TAB, 9])
-        with pytest.raises(LookupError, match="2 tabs show"), anyio.fail_after(5):
+        with pytest.raises(LookupError, match="2 tabs show"), anyio.fail_after(PATIENT):
             await listed.tools.wait_for("https://chat.example/")
 
 
@@ -177,7 +177,7 @@ async def test_tools_stay_while_the_extension_reconnects_and_go_if_it_does_not()
         socket.say(page_tools("add"))
         await listed.wait_for("page_chat_example_add")
         socket.hang_up()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             while listed.bridge.connected:
                 await listed.bridge.changed().wait()
         await until_all_wait()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fakes import FakeBridge, Json
 from tests.served import INITIALIZE, INITIALIZED, Served, raw_client
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ def hanging() -> Served:
 
 
 async def wait_for_calls(served: Served, count: int) -> None:
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         while len(served.bridge.received) < count:
             await anyio.lowlevel.checkpoint()
 
@@ -94,7 +95,7 @@ async def test_a_token_can_be_used_again_once_its_call_was_cancelled() -> None:
         await client.say(a_call(2, "t"))
         await wait_for_calls(served, 1)
         await client.say({"method": "notifications/cancelled", "params": {"requestId": 2}})
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await served.bridge.cancelled.wait()
         await client.say(a_call(3, "t"))
         await wait_for_calls(served, 2)

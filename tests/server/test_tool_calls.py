@@ -20,6 +20,7 @@ from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tool_calls import ToolCalls
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -44,7 +45,7 @@ def some_calls(
 
 
 async def refused(calls: ToolCalls, name: str, arguments: Mapping[str, Any]) -> CallRefusedError:
-    with pytest.raises(CallRefusedError) as caught, anyio.fail_after(5):
+    with pytest.raises(CallRefusedError) as caught, anyio.fail_after(PATIENT):
         await calls.call(name, arguments)
     return caught.value
 

@@ -18,6 +18,7 @@ from opentabs_py.errors import BrowserError
 from opentabs_py.server.listen import bind
 from opentabs_py.server.results import ERROR_META_KEY
 from opentabs_py.session.browser import SessionBrowser
+from tests.waiting import PATIENT
 
 WATCHED_LAUNCH = """
 import sys, anyio
@@ -181,7 +182,7 @@ async def test_a_tool_called_after_the_session_still_times_out() -> None:
     session = OpenTabs(tools=[hang], settings=load_settings(idle=0.05))
     async with session:
         pass
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENT):
         result = await session.call_tool("hang")
     assert (result.meta or {})[ERROR_META_KEY]["code"] == "TIMEOUT_IDLE"
 

@@ -13,6 +13,7 @@ from opentabs_py.core.tabs import Target
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.testing.clock import StoppableClock, in_seconds
 from tests.fakes import a_document, about_call, greeted, running
+from tests.waiting import PATIENT
 
 CALL = ToolCall({}, Limits(idle=30, ceiling=300))
 REPORTS: list[dict[str, Any]] = [{"seq": 0, "progress": 1}]
@@ -70,7 +71,7 @@ async def test_a_call_has_ended_when_the_clock_has_been_advanced_past_its_timer(
         tasks.start_soon(caller, bridge)
         await socket.hear("tool.dispatch")
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await clock.advance(29.9, bridge.calls.settle)
             assert caller.ended is None
             await clock.advance(0.1, bridge.calls.settle)
@@ -89,7 +90,7 @@ async def test_a_jump_over_a_timer_ends_its_call_when_its_time_was_up_and_not_la
         tasks.start_soon(caller, bridge)
         await socket.hear("tool.dispatch")
 
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             await clock.advance(3600, bridge.calls.settle)
 
     assert caller.ended == "idle"
@@ -107,7 +108,7 @@ async def test_a_report_that_the_server_has_moves_the_timer_on_a_clock_that_stan
         clock.stop()
         tasks.start_soon(caller, bridge)
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENT):
             for n in range(10):
                 await clock.advance(29, bridge.calls.settle)
                 reports = [{"seq": n, "progress": n}]
@@ -140,5 +141,5 @@ async def test_a_timer_that_is_over_when_the_clock_is_stopped_is_not_waited_for(
     clock = StoppableClock()
     clock.stop()
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENT):
         await clock.wait(anyio.Event(), clock.now())
