@@ -96,7 +96,7 @@ def ask_text(question: Question) -> str:
     return f"{wants}. Allow it?"
 
 
-def site_of(url: str) -> str:
+def host_of(url: str) -> str:
     """Return the host of a URL, with its port if it has one; empty if it has no host."""
     return urlsplit(url).netloc.rpartition("@")[2]  # a user name could look like another host
 
@@ -112,7 +112,7 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | 
     fitting = [each for each in documents if plugin in each.plugins]
     if tab_id is not None:
         fitting = [each for each in fitting if each.tab_id == tab_id]
-    sites = {site_of(each.url) for each in fitting}
+    sites = {host_of(each.url) for each in fitting}
     site = sites.pop() if len(sites) == 1 else None
     only = fitting[0] if len(fitting) == 1 else None
     return Place(

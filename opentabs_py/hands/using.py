@@ -13,7 +13,7 @@ from playwright.async_api import Dialog, Locator, Page, Request
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.core import codes
-from opentabs_py.core.questions import NOWHERE, Place, site_of
+from opentabs_py.core.questions import NOWHERE, Place, host_of
 from opentabs_py.core.tab_owners import TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
@@ -120,7 +120,7 @@ class PageUser:
         if dialog is not None:
             element = described(f"{dialog.type} dialog", self._message(dialog))
         title = (await self.about(tab.page))["title"]
-        return Place(site_of(tab.page.url) or None, title or None, tab.number, element=element)
+        return Place(host_of(tab.page.url) or None, title or None, tab.number, element=element)
 
     def seen_in(self, page: Page) -> Seen:
         """Return what the client of the running call has seen of a page."""
