@@ -16,7 +16,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.exceptions import InvalidState
 
 from opentabs_py.server import app as own_app
-from opentabs_py.server import guards, slow_clients
+from opentabs_py.server import guards, open_files, slow_clients
 from opentabs_py.server.listen import bind
 from opentabs_py.server.log_limits import repeats_suppressed
 from opentabs_py.server.slow_clients import PatientProtocol
@@ -91,6 +91,7 @@ async def serve_http(
         A function that begins to stop the server, for callers with other things to stop in the
         meantime.
     """
+    open_files.allow_many()
     config = uvicorn.Config(
         app,
         http=PatientProtocol,  # h11, because httptools fails a header conformance check

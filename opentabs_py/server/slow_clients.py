@@ -1,4 +1,4 @@
-"""Clients that are slow to send or to read: how long each is waited for, and for how many."""
+"""Clients that are slow to send or to read, or idle: how long, and how many, are waited for."""
 
 import asyncio
 import logging
@@ -11,6 +11,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opentabs_py.server.answers import count_left
+from opentabs_py.server.open_files import most_connections
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +35,7 @@ READ_FIRST = 0.5  # s; to read what arrived in time
 MOST_HALF_SENT = 200
 # Clients that come at once, such as after a restart, all connect before they send.
 NEW_FOR = 1.0  # s
-MOST_NEW = 800  # and older ones; a process may often have 1,024 open files
+MOST_NEW = 800  # and older ones
 HALF_SENT_TOTAL = 512 * 1024 * 1024  # bytes
 _SMALL: Final = 1024 * 1024  # bytes; little enough to keep for every connection
 
@@ -77,6 +78,8 @@ class PatientProtocol(H11Protocol):
         transport.set_write_buffer_limits(high=UNREAD_LIMIT)
         self._wait_for(HEADERS_WITHIN)
         self._make_room()
+        if len(self.connections) > most_connections():
+            self._close_idle()
 
     def data_received(self, data: bytes) -> None:
         """Read part of a request, and wait for the rest."""
@@ -120,6 +123,19 @@ class PatientProtocol(H11Protocol):
             logger.info("Closed a connection: there are too many incomplete requests")
             oldest.transport.abort()
             count, total = count - 1, total - received
+
+    def _close_idle(self) -> None:
+        """Close the connection that has been kept without a request for the longest time."""
+        kept = [
+            (ends.when(), connection.transport)
+            for connection in self.connections
+            if isinstance(connection, PatientProtocol)
+            and not connection.transport.is_closing()
+            and (ends := connection.timeout_keep_alive_task) is not None
+        ]
+        if kept:
+            logger.info("Closed an idle connection: there are too many connections")
+            min(kept, key=itemgetter(0))[1].close()
 
     def _has_all(self) -> None:
         self.sending = None
