@@ -136,14 +136,22 @@ def not_running(name: str) -> str:
 
 
 def read_states() -> list[ServerState]:
-    """Return all running servers, by name."""
-    found = [read_state(file.stem) for file in sorted(state_dir().glob("*.json"))]
+    """Return all running servers, by name.
+
+    Raises:
+        ConfigError: The records may not be read.
+    """
+    found = [read_state(name) for name in _names_of_records()]
     return [state for state in found if state is not None]
 
 
 def recorded_names() -> list[str]:
-    """Return the names of all running servers that have a record, even one that is unreadable."""
-    return [file.stem for file in sorted(state_dir().glob("*.json")) if is_claimed(file.stem)]
+    """Return the names of all running servers that have a record, even one that is unreadable.
+
+    Raises:
+        ConfigError: The records may not be read.
+    """
+    return [name for name in _names_of_records() if is_claimed(name)]
 
 
 def why_unknown(name: str) -> str:
@@ -230,6 +238,16 @@ def own_variables() -> dict[str, str]:
         for name, value in os.environ.items()
         if name.startswith("OPENTABS_") and name != "OPENTABS_SERVER"  # which is for commands
     }
+
+
+def _names_of_records() -> list[str]:
+    directory = state_dir()
+    try:
+        return sorted(file.stem for file in directory.iterdir() if file.suffix == ".json")
+    except FileNotFoundError:
+        return []  # there has never been a server
+    except OSError as error:
+        raise ConfigError(f"Cannot look for servers in {directory}: {error.strerror}.") from None
 
 
 def _file(name: str) -> Path:

@@ -172,6 +172,13 @@ def test_a_running_server_has_a_recorded_name_even_if_its_record_cannot_be_read(
     assert recorded_names() == []
 
 
+def test_records_that_may_not_be_read_are_not_taken_for_none() -> None:
+    state_dir().parent.mkdir(parents=True)
+    state_dir().touch()  # which can no more be read as a directory than one of another user
+    with pytest.raises(ConfigError, match="Cannot look for servers in "):
+        recorded_names()
+
+
 def test_a_server_that_ends_leaves_the_record_of_another_that_has_its_name_now() -> None:
     other = replace(STATE, pid=1)
     with claim("work"):
