@@ -64,7 +64,7 @@ def audit(
     from opentabs_py.config.paths import audit_file
 
     which = Filter(_time(since), plugin, tool, client, failed)
-    calls = [each.entry for each in read_calls(audit_file(), which, limit=limit or _ALL)]
+    calls = [each.entry for each in read_calls(audit_file(), which, limit=min(limit or _ALL, _ALL))]
     if json_:
         write_json([each.to_json() for each in calls])
     elif calls:

@@ -87,6 +87,7 @@ def test_as_json_it_is_one_list_of_calls(tmp_path: Path) -> None:
         ([], [1, 2, 3, 4]),
         (["--limit", "2"], [3, 4]),
         (["--limit", "0"], [1, 2, 3, 4]),
+        (["--limit", "9" * 23], [1, 2, 3, 4]),
         (["--since", "2h"], [3, 4]),
         (["--plugin", "mail"], [2]),
         (["--tool", "chat_*"], [1, 3, 4]),
