@@ -11,6 +11,7 @@ from typing import Final
 
 from opentabs_py.core.audit.entry import AuditEntry
 from opentabs_py.core.audit.retention import Retention
+from opentabs_py.directories import create_private
 from opentabs_py.errors import AuditError
 
 logger = logging.getLogger(__name__)
@@ -148,7 +149,7 @@ class AuditFile:
         if self._db is not None and self._opened == _identity(self._path):
             return self._db
         self.close()
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private(self._path.parent)
         # SQLite gives the files beside it the same permissions.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         self._opened = _identity(self._path)

@@ -14,6 +14,7 @@ import anyio.to_thread
 from playwright.async_api import BrowserContext, Error, Playwright, async_playwright
 
 from opentabs_py.config.paths import cache_dir
+from opentabs_py.directories import create_private
 from opentabs_py.errors import BrowserError
 
 # Playwright's own, and what the event loop raises for the pipe of a driver that has just died.
@@ -194,7 +195,10 @@ def compile_cache() -> Generator[None]:
     if NODE_CACHE in os.environ:
         yield  # the user's own
         return
-    os.environ[NODE_CACHE] = str(cache_dir() / "node")
+    directory = cache_dir() / "node"
+    with suppress(OSError):
+        create_private(directory)  # Node would let its umask decide who may write to it
+    os.environ[NODE_CACHE] = str(directory)
     try:
         yield
     finally:

@@ -18,6 +18,7 @@ from playwright.async_api import BrowserContext, Error
 from opentabs_py.browser import switches
 from opentabs_py.browser.driver import FAILURES, Driver, SharedDriver
 from opentabs_py.browser.process import end_browser, memory_of
+from opentabs_py.directories import create_private
 from opentabs_py.errors import BrowserError
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ class LaunchPlan:
         try:
             if not preferences.exists():
                 # Its cookies are private. The mode of an existing directory is the user's choice.
-                self.profile.mkdir(mode=0o700, parents=True, exist_ok=True)
+                create_private(self.profile)
                 preferences.parent.mkdir(mode=0o700, exist_ok=True)
                 preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
         except OSError as error:

@@ -12,6 +12,7 @@ from typing import Any, Final
 from opentabs_py.config.files import write_whole
 from opentabs_py.config.names import check_name
 from opentabs_py.config.paths import data_dir
+from opentabs_py.directories import create_private
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ def save_sign_in(name: str, state: State, *, warn: Callable[[str], None] = logge
     from cryptography.fernet import Fernet  # noqa: PLC0415 (rarely needed)
 
     file = _file(check_name(name))
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private(file.parent)
     token = Fernet(_key(warn, create=True)).encrypt(json.dumps(state).encode())
     write_whole(file, token, mode=0o600)
     return file
@@ -119,6 +120,6 @@ def _key(warn: Callable[[str], None], *, create: bool) -> bytes:
     key = Fernet.generate_key()
     if create:
         warn(f"No keyring found: the key for saved sign-ins is in {file}. Keep that file private.")
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private(file.parent)
         write_whole(file, key, mode=0o600)
     return key

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from opentabs_py.config.paths import cache_dir
+from opentabs_py.directories import create_private
 
 LOCKED_WITHIN: Final = 10.0  # s; a change takes milliseconds
 
@@ -46,7 +47,7 @@ def locked(path: Path) -> Generator[None]:
     from filelock import FileLock  # noqa: PLC0415 (see above)
 
     directory = cache_dir() / "locks"
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private(directory)
     name = sha256(os.fsencode(path.resolve())).hexdigest()[:2]
     with FileLock(directory / f"{name}.lock", mode=0o600, preserve_lock_file=True):
         yield

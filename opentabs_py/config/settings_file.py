@@ -11,6 +11,7 @@ from typing import Any, cast
 from opentabs_py.config.files import changing, write_whole
 from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import Permission, parse_rules
+from opentabs_py.directories import create_private
 from opentabs_py.errors import ConfigError
 
 Table = MutableMapping[str, Any]
@@ -34,7 +35,7 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
     path = link.resolve()
     try:
         for directory in (link.parent, path.parent):
-            directory.mkdir(parents=True, exist_ok=True)
+            create_private(directory)
         with changing(link):
             text = ""
             with suppress(FileNotFoundError):

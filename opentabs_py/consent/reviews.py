@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from opentabs_py.config.files import changing, write_whole
 from opentabs_py.core.consent import Standing
+from opentabs_py.directories import create_private
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class Reviews:
             ConfigError: It cannot be recorded.
         """
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            create_private(self.directory)
             with changing(self.file):
                 kept = self._kept(plugin)
                 kept.mkdir(mode=0o700, exist_ok=True)

@@ -13,6 +13,7 @@ from typing import Final
 
 from opentabs_py.calling.plugin_log import PLUGINS, SafeFormatter, plugin_logger
 from opentabs_py.config.paths import log_dir
+from opentabs_py.directories import create_private
 
 LARGEST: Final = 2 * 1024 * 1024  # bytes; then the log continues in a new file
 KEPT: Final = 3  # older files
@@ -31,7 +32,7 @@ class _File(RotatingFileHandler):
         return super().shouldRollover(record)
 
     def _open(self) -> io.TextIOWrapper:
-        Path(self.baseFilename).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        create_private(Path(self.baseFilename).parent)
         file = super()._open()
         Path(self.baseFilename).chmod(0o600)
         return file

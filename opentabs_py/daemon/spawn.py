@@ -22,6 +22,7 @@ from opentabs_py.daemon.state import (
     read_state,
     why_unknown,
 )
+from opentabs_py.directories import create_private
 from opentabs_py.errors import BrowserError, ChainError
 
 LOOK_AGAIN: Final = 0.05  # s
@@ -68,7 +69,7 @@ def start_server(
         BrowserError: It is not up after a minute; it was ended.
     """
     log = log_file(name)
-    log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private(log.parent)
     begun = log.stat().st_size if log.exists() else 0
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     with os.fdopen(descriptor, "ab") as out:

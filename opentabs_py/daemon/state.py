@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 from opentabs_py.config.files import write_whole
 from opentabs_py.config.names import check_name
 from opentabs_py.config.paths import state_dir
+from opentabs_py.directories import create_private
 from opentabs_py.errors import ConfigError
 
 DEFAULT_NAME: Final = "default"
@@ -202,8 +203,7 @@ def claim(name: str) -> Generator["Claim"]:
     Raises:
         AlreadyRunningError: Another server has it.
     """
-    directory = state_dir()
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private(state_dir())
     lock = _lock(name)
     try:
         lock.acquire(timeout=LOCK_WITHIN)

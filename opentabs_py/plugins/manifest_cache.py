@@ -19,6 +19,7 @@ from typing import Any, Final, Self, TypeVar
 from pydantic_core import from_json, to_json
 
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
+from opentabs_py.directories import create_private
 from opentabs_py.plugins.files import Stamp
 
 logger = logging.getLogger(__name__)
@@ -92,7 +93,7 @@ class ManifestCache:
         """Open the file."""
         self._added, self._used = {}, set()
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
+            create_private(self._file.parent)
             self._db = sqlite3.connect(self._file, timeout=_WAIT)
             # Nothing is lost with a cache that a power failure corrupts.
             self._db.execute("PRAGMA synchronous = OFF")

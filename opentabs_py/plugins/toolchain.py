@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opentabs_py.config.assets import adapter_js_dir, in_checkout
+from opentabs_py.directories import create_private
 from opentabs_py.errors import BuildError
 
 OLDEST_NODE = 20  # major version; @types/node matches it, so tsc refuses newer features
@@ -127,7 +128,7 @@ def _output(node: Path, *arguments: str) -> str:
 
 def _install(node: Path, npm: list[str], directory: Path) -> None:
     """Install in a temporary directory, then move it into place, so it is never half there."""
-    directory.parent.mkdir(parents=True, exist_ok=True)
+    create_private(directory.parent)
     partial = Path(tempfile.mkdtemp(prefix=f".{BUILDER_PREFIX}", dir=directory.parent))
     try:
         for part in _PARTS:

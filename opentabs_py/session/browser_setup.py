@@ -14,6 +14,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.page_tools import PageRegistrations
+from opentabs_py.directories import create_private
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.webmcp import browser_features
@@ -169,7 +170,7 @@ class BrowserSetup:
         """
         attached = self._options.attached
         kept = data_dir() / ("attached" if attached else "extension")
-        kept.mkdir(parents=True, exist_ok=True)
+        create_private(kept)
         extension = stage_extension(
             kept,
             port=self._port,
