@@ -104,6 +104,17 @@ async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: B
     await second.close()
 
 
+async def test_a_window_goes_on_when_another_one_is_opened_by_an_address_of_its_own(
+    page: Page, served: OpenTabs
+) -> None:
+    other = await page.context.new_page()
+    await other.goto(served.console_url())
+    await expect(other.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    for each in (page, other):
+        await each.get_by_role("link", name="Try it").click()
+        await expect(each.get_by_role("link", name="probe_echo")).to_be_visible(timeout=PATIENT)
+
+
 async def test_a_link_in_a_page_of_another_site_lets_its_visitor_in(
     served: OpenTabs, browser: Browser, site: str
 ) -> None:

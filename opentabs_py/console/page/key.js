@@ -5,15 +5,25 @@
 
 const NAME = "opentabs-console";
 
-/** Returns the key; empty if this browser was never let in. A new one comes with the URL, once. */
+/**
+ * Takes the key that came with the URL, once. Returns a function that returns the key; empty if this browser was
+ * never let in. Another window may have brought a new one, with a new cookie.
+ */
 export function ownKey() {
   const given = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
-  try {
-    if (given !== undefined) localStorage.setItem(NAME, given);
-    return localStorage.getItem(NAME) ?? "";
-  } catch {
-    return given ?? ""; // this browser stores nothing, so a reload needs a new URL
-  } finally {
-    if (given !== undefined) history.replaceState(null, "", location.pathname);
+  if (given !== undefined) {
+    try {
+      localStorage.setItem(NAME, given);
+    } catch {
+      // This browser stores nothing, so a reload needs a new URL.
+    }
+    history.replaceState(null, "", location.pathname);
   }
+  return () => {
+    try {
+      return localStorage.getItem(NAME) ?? "";
+    } catch {
+      return given ?? "";
+    }
+  };
 }

@@ -37,19 +37,22 @@ export function whyFailed(error) {
 
 export class Link {
   #base;
+  #key;
   #headers;
   #sendsMore; // than an element does that loads something
 
   /**
    * @param {object} [where]
    * @param {string} [where.base] the server's URL; by default, the page's own
-   * @param {string} [where.key] the key of this browser's cookie
+   * @param {() => string} [where.key] the key of this browser's cookie
+   * @param {boolean} [where.loadsWithKey] whether images are loaded with the key as well
    * @param {Record<string, string>} [where.headers] more headers of each request
    */
-  constructor({ base = "", key = "", headers = {} } = {}) {
+  constructor({ base = "", key = () => "", loadsWithKey = false, headers = {} } = {}) {
     this.#base = `${base}/console/api`;
-    this.#headers = { "X-OpenTabs-Console": key, ...headers };
-    this.#sendsMore = Object.keys(headers).length > 0;
+    this.#key = key;
+    this.#headers = headers;
+    this.#sendsMore = loadsWithKey || Object.keys(headers).length > 0;
   }
 
   /**
@@ -154,7 +157,11 @@ export class Link {
   async #fetch(path, init) {
     const answer = await fetch(`${this.#base}${path}`, {
       ...init,
-      headers: { ...this.#headers, .../** @type {Record<string, string>} */ (init.headers ?? {}) },
+      headers: {
+        "X-OpenTabs-Console": this.#key(),
+        ...this.#headers,
+        .../** @type {Record<string, string>} */ (init.headers ?? {}),
+      },
     });
     if (answer.ok) return answer;
     let why = `The server answered ${answer.status}.`;

@@ -25,7 +25,7 @@ const STATES = {
 
 const store = new TestStore();
 // Screenshots are loaded with the key as well, because they show what is in the pages.
-const link = new Link({ headers: { "X-OpenTabs-Console": ownKey() } });
+const link = new Link({ key: ownKey(), loadsWithKey: true });
 const router = new Router("tests");
 
 /**
