@@ -12,9 +12,10 @@ import pytest
 from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from playwright.async_api import Page
+from playwright.async_api import Page, expect
 
 from e2e.chain import KILLS, PATIENT, Kill, Tab, another_worker, extension_worker
+from e2e.console import chromium, console_page, go
 from e2e.webmcp_site import serving_page
 from opentabs_py.calling.tool import Listing
 from opentabs_py.config.settings import load_settings
@@ -238,6 +239,16 @@ async def test_search_and_gateway_find_them(tabs: OpenTabs) -> None:
             "opentabs_call", {"name": ADD, "arguments": {"a": 1, "b": 2}}
         )
         assert called.structured_content == {"sum": 3}
+
+
+async def test_the_console_knows_in_which_tabs_they_are(tabs: OpenTabs, page: Page) -> None:
+    await page.bring_to_front()
+    async with chromium(tabs.settings) as browser, console_page(browser, tabs) as console:
+        await go(console, f"try/{ADD}")
+        await expect(console.get_by_label("Tab", exact=True)).to_contain_text("Best match")
+        await go(console, "tabs")
+        await console.get_by_role("link", name="page--127-0-0-1").click()
+        await expect(console.get_by_text("Registered by the site's own pages")).to_be_visible()
 
 
 # --- calls ---

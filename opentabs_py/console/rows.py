@@ -9,7 +9,8 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool
 from opentabs_py.consent.questions import Questions
 from opentabs_py.core.consent import Standing
-from opentabs_py.core.plugin_names import OURSELVES
+from opentabs_py.core.page_tool_names import site_of
+from opentabs_py.core.plugin_names import OURSELVES, PAGE
 from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.core.tab_numbers import browser_of, numbers_of
 from opentabs_py.core.text import shorten
@@ -118,7 +119,7 @@ def _document(document: DocumentState, names: Mapping[int, str]) -> dict[str, An
         "loading": False,
         "plugins": [
             {
-                "name": name,
+                "name": _owner(name, document.url),
                 "readiness": state.readiness,
                 "reason": None if state.reason is None else shorten(state.reason, LONGEST_TITLE),
             }
@@ -138,9 +139,16 @@ def _loading(tab: LoadingTab, names: Mapping[int, str]) -> dict[str, Any]:
         "protected": True,
         "loading": True,
         "plugins": [
-            {"name": name, "readiness": "pending", "reason": None} for name in sorted(tab.plugins)
+            {"name": _owner(name, tab.url), "readiness": "pending", "reason": None}
+            for name in sorted(tab.plugins)
         ],
     }
+
+
+def _owner(plugin: str, url: str) -> str:
+    """Return what the tools in a tab belong to: a plugin, or the site that registered them."""
+    site = site_of(url) if plugin == PAGE else None
+    return plugin if site is None else site.owner
 
 
 def browser_rows(pages: Pages) -> Rows:
