@@ -117,8 +117,17 @@ export function tryView(console_) {
   function open(name) {
     write(count, "");
     const known = benches.get(name);
-    content.replaceChildren(known?.element ?? h("p", { class: "quiet none" }, "Loading the tool"));
+    if (known === undefined)
+      content.replaceChildren(h("p", { class: "quiet none" }, "Loading the tool"));
+    else put(known);
     read(name);
+  }
+
+  /** @param {Bench} bench */
+  function put({ element }) {
+    content.replaceChildren(element);
+    // The link that opened it is gone; the keyboard goes on here.
+    if (document.activeElement === document.body) element.focus({ preventScroll: true });
   }
 
   /**
@@ -135,7 +144,7 @@ export function tryView(console_) {
       known?.renew(tool);
       const bench = { ...(known ?? benchOf(tool, console_)), revision: asked };
       benches.set(name, bench);
-      if (opened === name && known === undefined) content.replaceChildren(bench.element);
+      if (opened === name && known === undefined) put(bench);
     } catch (error) {
       if (opened === name && !benches.has(name)) content.replaceChildren(back(), problem(error));
     }
@@ -214,7 +223,7 @@ function benchOf(given, { store, link }) {
   const head = h("section", { class: "tool-head" }, ...headOf(tool));
   const element = h(
     "form",
-    { class: "bench", novalidate: true },
+    { class: "bench", novalidate: true, tabindex: "-1" },
     back(),
     head,
     h(
