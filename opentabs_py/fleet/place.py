@@ -5,6 +5,7 @@ from dataclasses import replace
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet.messages import Logs, Progress, Sent, ToEndpoint
 from opentabs_py.core.progress import WaitReport
+from opentabs_py.core.text import quantity
 
 
 class PlaceInQueue:
@@ -17,16 +18,24 @@ class PlaceInQueue:
     def __init__(self, call: ToolCall) -> None:
         self._call = call
         self._said = 0
-        self._ahead: int | None = None
+        self._shown: tuple[int, int | None] | None = None
 
-    def say(self, ahead: int) -> None:
-        """Report how many calls come before this one, if that has changed."""
-        if ahead == self._ahead:
+    def say(self, ahead: int, running: int | None = None) -> None:
+        """Report how many calls come before this one, and why it waits, if that has changed.
+
+        Args:
+            ahead: How many come before it.
+            running: How many calls its client runs, if it may run no more.
+        """
+        if (ahead, running) == self._shown:
             return
-        self._ahead = ahead
+        self._shown = (ahead, running)
+        why = "All workers are full"
+        if running is not None:
+            why = f"This client already runs {quantity(running, 'call')}, which is all it may"
         others = f"{ahead} calls are" if ahead != 1 else "1 call is"
         place = f"{others} ahead of this one" if ahead else "this call is next"
-        report = WaitReport(self._said, message=f"All workers are full; {place}.")
+        report = WaitReport(self._said, message=f"{why}; {place}.")
         self._said += 1
         self._call.notify_progress([report])
 

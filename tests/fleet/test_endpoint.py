@@ -1,6 +1,7 @@
 """An endpoint's calls, with workers that are announced but not there."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.observer import CallObserver, instant
+from opentabs_py.calling.observer import CallObserver, instant, progress_observers
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet.failures import worker_lost
 from opentabs_py.core.fleet.messages import (
@@ -165,8 +166,10 @@ class Workers:
         self.held.remove(instance)
 
 
-def a_fleet_of(workers: Workers, *announced: Announcement) -> Fleet:
-    fleet = a_fleet(Quotas())
+def a_fleet_of(
+    workers: Workers, *announced: Announcement, calls_per_client: int | None = None
+) -> Fleet:
+    fleet = a_fleet(Quotas(calls_per_client=calls_per_client))
     fleet._requests = cast("Any", workers)
     for each in announced:
         fleet.directory.handle(encode(each), anyio.current_time())
@@ -223,6 +226,22 @@ async def test_a_call_that_is_cancelled_while_it_runs_frees_its_place() -> None:
             assert fleet.running == 1
             tasks.cancel_scope.cancel()
     assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+async def test_a_call_that_waits_for_others_of_its_client_says_so() -> None:
+    fleet = a_fleet_of(Workers(), worker("a"), calls_per_client=1)
+    said: list[ProgressReport] = []
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(called, fleet)
+            await until_all_wait()
+            tasks.start_soon(partial(called, fleet, observers=progress_observers(said.append)))
+            await until_all_wait()
+            tasks.cancel_scope.cancel()
+    [report] = said
+    assert report.message == (
+        "This client already runs 1 call, which is all it may; this call is next."
+    )
 
 
 async def test_the_record_of_the_worker_is_taken_over_unless_it_cannot_be_read() -> None:

@@ -7,14 +7,25 @@ from opentabs_py.core.progress import ProgressReport, WaitReport
 from opentabs_py.fleet.place import PlaceInQueue
 
 
-def test_a_call_says_its_place_whenever_that_changes() -> None:
+def said_for(*places: tuple[int, int | None]) -> list[str | None]:
     said: list[ProgressReport] = []
     place = PlaceInQueue(ToolCall({}, Limits(), observers=progress_observers(said.append)))
-    for ahead in (3, 3, 1, 0):
-        place.say(ahead)
-    assert [report.message for report in said] == [
+    for ahead, running in places:
+        place.say(ahead, running)
+    assert all(isinstance(report, WaitReport) for report in said)
+    return [report.message for report in said]
+
+
+def test_a_call_says_its_place_whenever_that_changes() -> None:
+    assert said_for((3, None), (3, None), (1, None), (0, None)) == [
         "All workers are full; 3 calls are ahead of this one.",
         "All workers are full; 1 call is ahead of this one.",
         "All workers are full; this call is next.",
     ]
-    assert all(isinstance(report, WaitReport) for report in said)
+
+
+def test_a_call_says_when_the_quota_of_its_client_is_why_it_waits() -> None:
+    assert said_for((0, None), (0, 2), (0, 2)) == [
+        "All workers are full; this call is next.",
+        "This client already runs 2 calls, which is all it may; this call is next.",
+    ]
