@@ -14,8 +14,8 @@ def plugin_logger(plugin: str) -> logging.Logger:
 
 
 class SafeFormatter(logging.Formatter):
-    """Escapes control characters, because plugins and pages write into the log."""
+    """Escapes control characters and indents further lines, because others write into the log."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as text."""
-        return visible(super().format(record))
+        """Return the record as text; only its first line can look like the first of a record."""
+        return visible(super().format(record)).replace("\n", "\n  ")

@@ -11,6 +11,7 @@ from opentabs_py.core.fleet.messages import (
     VersionSkewError,
     read_announcement,
 )
+from opentabs_py.core.text import one_line
 from opentabs_py.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -162,6 +163,7 @@ class Directory:
             self._on_change(worker.instance)
 
     def _refuse(self, instance: str, why: str) -> None:
+        why = one_line(why)  # others wrote some of it
         if instance not in self.refused:  # several may be refused as "", each with another text
             logger.warning("%s", why)
         self.refused[instance] = why

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from opentabs_py.calling.plugin_log import SafeFormatter
 from opentabs_py.daemon import log
 
 PROGRAM = """
@@ -45,6 +46,18 @@ def test_lines_of_one_plugin_are_distinguished_from_others_and_from_continuation
     assert log.is_of_plugin(f"{begin} opentabs_py.plugin.chats: chats: x", "chat") is False
     assert log.is_of_plugin(f"{begin} opentabs_py: opentabs_py.plugin.chat: x", "chat") is False
     assert log.is_of_plugin("    at line 3", "chat") is None
+
+
+def test_no_text_can_look_like_another_record() -> None:
+    forged = "2026-11-23 10:00:00,000 WARNING opentabs_py: forged"
+    record = logging.makeLogRecord(
+        {"msg": "%s", "args": (f"Error\n{forged}",), "levelname": "INFO", "name": "opentabs_py"}
+    )
+    _, second = (
+        SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s").format(record).splitlines()
+    )
+    assert log.is_of_plugin(forged, "chat") is False
+    assert log.is_of_plugin(second, "chat") is None
 
 
 def test_a_lines_message_is_what_was_logged() -> None:

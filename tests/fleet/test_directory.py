@@ -1,5 +1,6 @@
 """The workers that an endpoint knows from their announcements."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -110,6 +111,18 @@ def test_one_of_another_version_is_refused(caplog: pytest.LogCaptureFixture) -> 
     assert "fleet protocol 99" in known.directory.refused[instance("a")]
     assert "not JSON" in known.directory.refused[""]
     assert len(caplog.messages) == 2
+
+
+def test_what_others_wrote_into_a_reason_adds_no_line(caplog: pytest.LogCaptureFixture) -> None:
+    known = Known()
+    strange = {"version": 99, "name": "a\n2026-11-27 09:00:00,000 INFO Forged", "instance": "i"}
+    known.directory.handle(json.dumps(strange).encode(), 0)
+    known.hear("b", 20, host="h\nForged")
+    known.hear("c", 20)
+    assert [*known.directory.refused] == ["i", instance("c")]
+    for said in (*caplog.messages, *known.directory.refused.values()):
+        assert "Forged" in said
+        assert "\n" not in said
 
 
 def test_one_of_another_version_that_is_no_longer_heard_is_forgotten() -> None:
