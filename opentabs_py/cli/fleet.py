@@ -1,7 +1,5 @@
 """`opentabs fleet`: inspect and drain the workers of a fleet."""
 
-import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,11 +12,8 @@ from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json
 from opentabs_py.core.fleet.subjects import Role
-from opentabs_py.core.text import quantity
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from opentabs_py.core.fleet.messages import Announcement
     from opentabs_py.fleet.observed import ObservedFleet
 
@@ -43,6 +38,7 @@ def status(
     options = fleet.gather()
 
     async def show() -> int:
+        from opentabs_py.cli.fleet_table import show_workers
         from opentabs_py.fleet.observed import observe_fleet
 
         async with observe_fleet(options, version=__version__) as observed:
@@ -63,7 +59,7 @@ def status(
                     }
                 )
             elif workers:
-                out.print(_table(workers, observed))
+                out.print(show_workers(workers, observed, out))
             else:
                 err.print(f"No worker is in the fleet {options.fleet!r} at {options.addresses}.")
             for reason in sorted(set(observed.directory.refused.values())) if not json_ else ():
@@ -88,13 +84,14 @@ def top(
         import anyio
         from rich.live import Live
 
+        from opentabs_py.cli.fleet_table import show_workers
         from opentabs_py.fleet.observed import observe_fleet
 
         async with observe_fleet(options, version=__version__) as observed:
             with Live(console=out, screen=out.is_terminal, auto_refresh=False) as live:
                 while True:
                     observed.remove_silent()
-                    live.update(_table(_in_order(observed), observed), refresh=True)
+                    live.update(show_workers(_in_order(observed), observed, out), refresh=True)
                     await anyio.sleep(EVERY)
 
     raise typer.Exit(run(show, interruptible=False))
@@ -186,58 +183,3 @@ def _document(worker: "Announcement", observed: "ObservedFleet") -> dict[str, An
         "restarts": worker.restarts,
         "memory": worker.memory,
     }
-
-
-def _table(workers: Sequence["Announcement"], observed: "ObservedFleet") -> "Table":
-    from rich import box
-    from rich.table import Table
-
-    from opentabs_py.cli.status import uptime
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("worker", style="bold", no_wrap=True)
-    for heading in ("browsers", "running", "calls", "failed"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("memory", justify="right", no_wrap=True)
-    table.add_column("up", justify="right", no_wrap=True)
-    table.add_column("ready tabs, labels", overflow="fold")
-    for each in workers:
-        table.add_row(
-            _state(each, observed),
-            str(len(each.browsers)),
-            f"{each.total_running}/{each.max_calls}",
-            str(each.calls),
-            f"[red]{each.failures}[/]" if each.failures else "0",
-            f"{each.memory / 2**20:.0f} MiB" if each.memory else "",
-            uptime(time.time() - each.started),
-            _ready(each),
-        )
-    running = sum(each.total_running for each in workers)
-    browsers = sum(len(each.browsers) for each in workers)
-    endpoints = observed.endpoints.values()
-    table.caption = (
-        f"{quantity(len(workers), 'worker')}, {quantity(browsers, 'browser')}, "
-        f"{quantity(len(endpoints), 'endpoint')}; "
-        f"{running} of {quantity(sum(each.max_calls for each in workers), 'call')} running, "
-        f"{sum(each.waiting for each in endpoints)} waiting"
-    )
-    return table
-
-
-def _state(worker: "Announcement", observed: "ObservedFleet") -> str:
-    if worker.instance in observed.directory.refused:
-        return f"[red]●[/] {escape(worker.name)} [dim]refused[/]"
-    color = "green" if worker.state == "serving" else "yellow"
-    more = "" if worker.state == "serving" else f" [dim]{worker.state}[/]"
-    return f"[{color}]●[/] {escape(worker.name)}{more}"
-
-
-def _ready(worker: "Announcement") -> str:
-    tabs = [
-        f"[cyan]{escape(name)}[/] {'[yellow]0[/]' if each.ready == 0 else each.ready}"
-        if each.ready is not None
-        else f"[cyan]{escape(name)}[/]"
-        for name, each in worker.served.items()
-    ]
-    labels = [f"[dim]{escape(key)}={escape(value)}[/]" for key, value in worker.labels.items()]
-    return "  ".join([*tabs, *labels])

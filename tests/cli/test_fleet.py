@@ -1,0 +1,43 @@
+"""What `opentabs fleet` prints."""
+
+import io
+import re
+from typing import cast
+
+import pytest
+from rich.console import Console
+
+from opentabs_py.cli.fleet_table import show_workers
+from opentabs_py.core.fleet.messages import encode
+from opentabs_py.fleet.link import NatsLink
+from opentabs_py.fleet.observed import ObservedFleet
+from tests.core.fleet.test_pool import worker
+from tests.fleet.test_observed import FakeLink
+
+
+def shown(width: int) -> str:
+    fleet = ObservedFleet(cast("NatsLink", FakeLink()))
+    busy = worker("a-worker-with-a-long-name-0123", labels={"site": "eu"}, memory=2**30, calls=1234)
+    for each in (busy, worker("b", 10, state="draining")):
+        fleet.directory.handle(encode(each), 0)
+    console = Console(width=width, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(show_workers(fleet.directory.all, fleet, console))
+    return capture.get()
+
+
+@pytest.mark.parametrize("width", [200, 110, 60, 40, 20])
+def test_nothing_of_a_worker_is_lost_in_a_narrow_terminal(width: int) -> None:
+    said = shown(width)
+    whole = re.sub(r"\s", "", said)
+    for text in (
+        "a-worker-with-a-long-name-0123",
+        "1234",
+        "1024MiB",
+        "chat1",
+        "site=eu",
+        "draining",
+    ):
+        assert text in whole
+    assert "…" not in said
+    assert max(map(len, said.splitlines())) <= width
