@@ -121,10 +121,7 @@ def drain(
 
         async with observe_fleet(options, version=__version__) as observed:
             found = await observed.drain(worker)
-        running = found.total_running
-        calls = "its last call" if running == 1 else f"its {running} calls"
-        when = f"when {calls} ended" if running else "now"
-        err.print(f"{worker} takes no more calls, and stops {when}.")
+        err.print(f"{worker} takes no more calls, and stops {when_idle(found.total_running)}.")
         return 0
 
     raise typer.Exit(run(ask))
@@ -154,6 +151,13 @@ def permissions(
     allowed = least(fleet, role, worker)
     lines = [f"  {verb}: [{', '.join(map(_quoted, on))}]" for verb, on in allowed.items()]
     write_result("permissions: {\n" + "\n".join(lines) + "\n}\n")
+
+
+def when_idle(running: int) -> str:
+    """Return when a worker in which so many calls run has none: `when its 2 calls have ended`."""
+    if not running:
+        return "now"
+    return f"when its {f'{running} calls have' if running > 1 else 'last call has'} ended"
 
 
 def _quoted(text: str) -> str:

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 
+from opentabs_py.cli.fleet import when_idle
 from opentabs_py.cli.fleet_table import show_workers
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.fleet.link import NatsLink
@@ -41,3 +42,9 @@ def test_nothing_of_a_worker_is_lost_in_a_narrow_terminal(width: int) -> None:
         assert text in whole
     assert "…" not in said
     assert max(map(len, said.splitlines())) <= width
+
+
+def test_a_worker_says_when_it_stops() -> None:
+    assert when_idle(0) == "now"
+    assert when_idle(1) == "when its last call has ended"
+    assert when_idle(2) == "when its 2 calls have ended"
