@@ -11,20 +11,7 @@ from typing import Any, cast
 
 from opentabs_py.cli import collector
 from opentabs_py.cli.exit_codes import CHAIN_FAILED, INTERRUPTED, USAGE
-from opentabs_py.errors import (
-    CallRefusedError,
-    ConfigError,
-    OpenTabsError,
-    PluginError,
-    RecordingError,
-    ReportError,
-    TraceError,
-)
 
-_USAGE_ERRORS = (
-    *(CallRefusedError, ConfigError, PluginError),
-    *(RecordingError, ReportError, TraceError),
-)
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
 
@@ -102,6 +89,7 @@ def _report_unwritable(error: OSError) -> int:
 
 def _run() -> None:
     # Imported here, so that Ctrl-C works during the import.
+    from opentabs_py import errors
     from opentabs_py.cli.deferred_packages import LARGE, defer_packages
 
     defer_packages(*LARGE)
@@ -112,11 +100,15 @@ def _run() -> None:
     app = create_app(sys.argv[1] if len(sys.argv) > 1 else None)
     try:
         _run_app(app)
-    except OpenTabsError as error:
+    except errors.OpenTabsError as error:
         from opentabs_py.cli.terminal import print_error
 
         print_error(error)
-        sys.exit(USAGE if isinstance(error, _USAGE_ERRORS) else CHAIN_FAILED)
+        usage_errors = (
+            *(errors.CallRefusedError, errors.ConfigError, errors.PluginError),
+            *(errors.RecordingError, errors.ReportError, errors.TraceError),
+        )
+        sys.exit(USAGE if isinstance(error, usage_errors) else CHAIN_FAILED)
 
 
 def _run_app(app: Callable[..., Any]) -> None:
@@ -134,6 +126,8 @@ def _run_app(app: Callable[..., Any]) -> None:
 
             working_dir()  # which raises a better error if that is what is missing
         if isinstance(error, PermissionError) and error.filename:
+            from opentabs_py.errors import ConfigError
+
             raise ConfigError(
                 f"Cannot open {error.filename}: {error.strerror}. If opentabs once ran with sudo, "
                 "the file may belong to root: make it yours again, or remove it."

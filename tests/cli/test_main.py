@@ -14,7 +14,7 @@ import sys
 class Impatient:
     @staticmethod
     def find_spec(name, path, target=None):
-        if name == "opentabs_py.cli.app":
+        if name == "MODULE":
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Impatient)
@@ -23,8 +23,9 @@ main()
 """
 
 
-def test_ctrl_c_while_the_commands_are_loaded_ends_it_without_a_word() -> None:
-    command = [sys.executable, "-c", INTERRUPTED]
+@pytest.mark.parametrize("module", ["opentabs_py.cli.app", "opentabs_py.errors"])
+def test_ctrl_c_while_the_commands_are_loaded_ends_it_without_a_word(module: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED.replace("MODULE", module)]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
 
