@@ -98,6 +98,20 @@ def failing(chat: Path) -> Path:
     return chat
 
 
+WAITS = """
+import time
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+def test_first():
+    print("the first test waits", flush=True)
+    while not (HERE / "go").exists():
+        time.sleep(0.01)
+
+def test_second():
+    (HERE / "second").touch()
+"""
 UI = ["opentabs", "test", "--ui", "--no-open", "--slowmo=20"]
 
 
@@ -131,6 +145,24 @@ def test_ui_that_is_killed_leaves_nothing_that_waits(failing: Path) -> None:
         while any(map(is_alive, children)):
             assert time.monotonic() < deadline, shown.output
             time.sleep(0.1)
+
+
+def test_after_a_run_is_killed_no_other_test_begins(tmp_path: Path) -> None:
+    tests = tmp_path / "tests"
+    tests.mkdir()
+    (tests / "test_it.py").write_text(WAITS)
+    with terminal(["opentabs", "test", "-s"], tmp_path) as shown:
+        shown.wait_for("the first test waits")
+        [pytest_] = descendants(shown.process.pid)
+        shown.process.kill()
+        shown.process.wait(PATIENT)
+        (tests / "go").touch()
+        deadline = time.monotonic() + PATIENT
+        while is_alive(pytest_):
+            assert time.monotonic() < deadline, shown.output
+            time.sleep(0.1)
+
+    assert not (tests / "second").exists()
 
 
 def test_no_answer_is_awaited_if_stdin_is_not_a_terminal(failing: Path) -> None:

@@ -1,6 +1,5 @@
 """Pause at a failure: the browser stays open until the user continues."""
 
-import os
 import select
 import sys
 from contextlib import ExitStack
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.config.settings import STARTED_BY
+from opentabs_py.testing.orphan import exit_if_orphan, is_orphan
 from opentabs_py.testing.people import People
 from opentabs_py.testing.watching import Watching
 
@@ -43,20 +42,14 @@ def pause(
             terminal.write_line(NOBODY, yellow=True)
             return
         terminal.write_line(GO_ON if can_press else IN_PAGE, bold=True)
-        signs = [_is_orphan, *([_enter_is_pressed] if can_press else [])]
+        signs = [is_orphan, *([_enter_is_pressed] if can_press else [])]
         with ExitStack() as stack:
             if watching is not None:
                 signs.append(stack.enter_context(watching.pause(report.nodeid)))
             people.pause(lambda: any(is_over() for is_over in signs))
     finally:
         capture.resume()
-    if _is_orphan():
-        pytest.exit("the process that started the tests has exited")
-
-
-def _is_orphan() -> bool:
-    parent = os.environ.get(STARTED_BY)
-    return parent is not None and os.getppid() != int(parent)
+    exit_if_orphan()
 
 
 def _enter_is_pressed() -> bool:

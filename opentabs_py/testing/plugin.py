@@ -22,6 +22,7 @@ from opentabs_py.testing.item_options import (
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
 _PLAN = "OPENTABS_TEST_PLAN"  # `core.runner.PLAN`, which most runs need not import
+_STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # `config.settings.STARTED_BY`, likewise
 _REPRODUCTION = "OpenTabs: a test that reproduces it"
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
@@ -119,6 +120,10 @@ def _register_chosen(config: pytest.Config) -> None:
         from opentabs_py.testing.fuzz import collecting
 
         register(collecting, "opentabs-fuzz")
+    if os.environ.get(_STARTED_BY) == str(os.getppid()):  # not another pytest, started by a test
+        from opentabs_py.testing import orphan
+
+        register(orphan, "opentabs-orphan")
     if config.getoption("opentabs_repeat"):
         from opentabs_py.testing import repeats
 
