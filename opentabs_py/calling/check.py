@@ -8,7 +8,7 @@ from opentabs_py.calling.tool import Listing, Output
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import MAX_VIOLATIONS
 from opentabs_py.core.schemas import Checker
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import json_kind, shorten
 
 logger = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class OutputCheck:
             return
         structured = value.structured if isinstance(value, Output) else value
         if listing.promises_object and not _is_object(structured):
-            kind = "content" if isinstance(value, Output) else type(value).__name__
+            kind = "content" if isinstance(value, Output) else json_kind(value)
             violation = ("", f"it is {kind}, not an object")
             raise failures.result_breaks_schema(name, [violation], value)
         checked = self._checked.get(name)

@@ -3,10 +3,8 @@
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, Final, Never, cast
+from typing import Annotated, Any, Never, cast
 
 import typer
 
@@ -24,7 +22,7 @@ from opentabs_py.cli.options import (
     TimerOptions,
     gather_settings,
 )
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import json_kind, shorten
 from opentabs_py.errors import ConfigError
 
 
@@ -117,7 +115,8 @@ def call(
     from opentabs_py.cli.call_fresh import call_fresh
 
     code = call_fresh(
-        settings.for_own_use(audit=settings.audit),
+        # The MCP client would refuse a value that breaks its schema, without showing it.
+        settings.for_own_use(audit=settings.audit, strict_output=True),
         tool,
         parsed,
         load_tools=plugins.load_tools,
@@ -126,14 +125,6 @@ def call(
         as_json=json_,
     )
     raise typer.Exit(code)
-
-
-_KINDS: Final[Mapping[type, str]] = {
-    NoneType: "null",
-    bool: "a boolean",
-    str: "a string",
-    list: "an array",
-}
 
 
 def _read_arguments(given: str) -> dict[str, Any]:
@@ -153,8 +144,7 @@ def _read_arguments(given: str) -> dict[str, Any]:
             """'{"channelId": "general"}'."""
         ) from error
     if not isinstance(value, dict):
-        kind = _KINDS.get(type(cast(object, value)), "a number")
-        raise ConfigError(f"The arguments are {kind}; pass a JSON object.")
+        raise ConfigError(f"The arguments are {json_kind(value)}; pass a JSON object.")
     return cast(dict[str, Any], value)
 
 

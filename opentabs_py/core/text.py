@@ -2,13 +2,21 @@
 
 import json
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import NoneType
 from typing import Final
 
 HYPHENATED: Final = r"[a-z0-9]+(-[a-z0-9]+)*"
 """A pattern of names in lower case, with single hyphens."""
 _COMPARED: Final = 256  # characters; comparing a million takes most of a second
+_KINDS: Final[Mapping[type, str]] = {
+    NoneType: "null",
+    bool: "a boolean",
+    str: "a string",
+    list: "an array",
+    dict: "an object",
+}
 _KEPT: Final = "\n\t\u200c\u200d"
 
 
@@ -38,6 +46,11 @@ def shorten(text: str, limit: int = 120) -> str:
 def show_value(value: object) -> str:
     """Return a value as JSON, shortened; what has none, as Python shows it."""
     return shorten(json.dumps(value, ensure_ascii=False, default=repr))
+
+
+def json_kind(value: object) -> str:
+    """Return what JSON calls a value, such as `an array`."""
+    return _KINDS.get(type(value), "a number")
 
 
 def nearest(name: str, names: Iterable[str]) -> list[str]:

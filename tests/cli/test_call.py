@@ -37,6 +37,12 @@ def refuse(code: str) -> None:
 
 
 @tool
+def broken() -> dict[str, int]:
+    """Return something else."""
+    return {"pages": "two"}
+
+
+@tool
 def chat() -> dict[str, int]:
     """Print."""
     print("from the tool")
@@ -122,6 +128,14 @@ def test_call_exits_1_when_the_tool_fails(directory: Path) -> None:
         "retryable": True,
         "retryAfterMs": 1500,
     }
+
+
+def test_call_shows_the_value_that_breaks_its_schema(directory: Path) -> None:
+    run = call(directory, "broken")
+
+    assert run.returncode == 1
+    assert "RESULT_BREAKS_SCHEMA" in run.stdout + run.stderr
+    assert '{"pages":"two"}' in "".join((run.stdout + run.stderr).split())
 
 
 def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(directory: Path) -> None:

@@ -52,6 +52,16 @@ async def test_only_a_tool_that_promises_an_object_has_to_return_one() -> None:
     assert await served.tool_calls.call("chat_send", {}) == [1]
 
 
+@pytest.mark.parametrize(
+    ("value", "kind"), [(None, "null"), ([1], "an array"), ("x", "a string"), (1.5, "a number")]
+)
+async def test_what_is_not_the_promised_object_is_called_as_in_json(
+    value: object, kind: str
+) -> None:
+    with pytest.raises(BrokenResultError, match=f"it is {kind}, not an object"):
+        await serving(value, strict=False).tool_calls.call("chat_send", {})
+
+
 async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() -> None:
     served = serving({"n": 1}, strict=True)
     older = served.registry.find("chat_send")
