@@ -577,7 +577,8 @@
     const isToolError = typeof code === "string" && code !== "";
     const category = isToolError ? attempt(() => error.category) : undefined;
     const retryAfterMs = isToolError ? attempt(() => error.retryAfterMs) : undefined;
-    const instead = (message === "" ? causeOf(error) : undefined) ?? thrown;
+    const instead =
+      (message === "" ? causeOf(error) : undefined) ?? thrown ?? `${thrown} was thrown`;
     return stringify({
       __proto__: null,
       code: isToolError ? slice(code, 0, 256) : "INTERNAL_ERROR",

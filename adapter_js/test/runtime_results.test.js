@@ -134,6 +134,9 @@ for (const [thrown, message] of [
   ["{ own: 10n }", "[object Object]"],
   ["{ status: 4, response: Promise.resolve() }", '{"status":4,"response":{}}'],
   ["{}", "[object Object]"],
+  ["null", "null was thrown"],
+  ["undefined", "undefined was thrown"],
+  ["'text'", "text"],
   ["{ toString: () => 'said by itself' }", "said by itself"],
 ]) {
   test(`the message of a thrown ${thrown} describes it`, async () => {
