@@ -121,7 +121,8 @@ def _of_tool(tool: ManifestTool) -> Iterator[str]:
         if isinstance(schema, dict) and not _is_described(schema)
     ]
     if silent:
-        yield f"{tool.name}: {', '.join(silent)} has no description: add .describe('…')"
+        have = "has" if len(silent) == 1 else "have"
+        yield f"{tool.name}: {', '.join(silent)} {have} no description: add .describe('…')"
     if tool.output_schema is None:
         yield f"{tool.name}: it has no output schema, so agents must guess what it returns"
 

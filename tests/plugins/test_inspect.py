@@ -43,6 +43,10 @@ def test_tools_are_named_as_clients_see_them_and_weighed(tmp_path: Path) -> None
             {"input_schema": {"type": "object", "properties": {"text": {"type": "string"}}}},
             "send: text has no description",
         ),
+        (
+            {"input_schema": {"type": "object", "properties": {"text": {}, "to": {}}}},
+            "send: text, to have no description",
+        ),
         ({"output_schema": None}, "send: it has no output schema"),
         ({"description": "Sends it. " * 200}, "send: its description costs 6"),
         (
