@@ -68,7 +68,10 @@ def render(record: CallRecord, *, width: int = WIDTH, is_running: bool = False) 
 def headline(
     record: CallRecord, *, width: int = WIDTH, time: str = "", is_running: bool = False
 ) -> Text:
-    """Return one line: whether it succeeded, its name, how long it took, how it ended, its id."""
+    """Return one line: whether it succeeded, its name, how long it took, how it ended.
+
+    Its tab and its id follow, as far as there is room for them.
+    """
     mark, style = _RUNNING if is_running else _SUCCEEDED if record.succeeded else _FAILED
     line = Text(f"{mark} ", style=f"bold {style}")
     if time:
@@ -76,15 +79,18 @@ def headline(
     outcome = Text(f"  {duration(record.seconds)}  ")
     how = "still running" if is_running else outcome_text(record)
     outcome.append(how, style="" if record.succeeded else style)
-    where = f"tab {record.tab_id}  " if record.tab_id is not None else ""
-    right = f"{where}{one_line(record.call_id[:_ID])}"
     name = Text(one_line(record.name), style="bold")
-    room = width - line.cell_len - outcome.cell_len - cell_len(right) - 2
-    name.truncate(max(8, room), overflow="ellipsis")
+    room = width - line.cell_len - outcome.cell_len - 2
+    short_name = min(name.cell_len, 8)
+    id_ = one_line(record.call_id[:_ID])
+    rights = [id_, ""] if record.tab_id is None else [f"tab {record.tab_id}  {id_}", id_, ""]
+    right = next((each for each in rights if short_name + cell_len(each) <= room), "")
+    name.truncate(max(short_name, room - cell_len(right)), overflow="ellipsis")
     line.append_text(name).append_text(outcome)
-    line.append(" " * max(2, width - line.cell_len - cell_len(right)))
-    line.append(right, style="dim")
-    line.truncate(width)
+    if right:
+        line.append(" " * (width - line.cell_len - cell_len(right)))
+        line.append(right, style="dim")
+    line.truncate(width, overflow="ellipsis")
     return line
 
 

@@ -165,6 +165,20 @@ def test_a_long_name_gives_way_to_the_id_of_its_call() -> None:
     assert len(line) == 80
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (60, "✓ demo_export_…  1.20 s  succeeded  tab 1030675932  5aaaaaaa"),
+        (45, "✓ demo_export_m…  1.20 s  succeeded  5aaaaaaa"),
+        (30, "✓ demo_ex…  1.20 s  succeeded"),
+        (25, "✓ demo_ex…  1.20 s  succ…"),
+    ],
+)
+def test_in_a_narrow_terminal_a_number_is_whole_or_left_out(width: int, shown: str) -> None:
+    record = replace(SUCCEEDED, tab_id=1030675932)
+    assert headline(record, width=width).plain == shown
+
+
 def test_a_console_without_colours_prints_the_same_text() -> None:
     console = Console(width=80, no_color=True, force_terminal=False)
     with console.capture() as captured:
