@@ -2,6 +2,8 @@
 
 import json
 import logging
+import re
+import signal
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,9 @@ from e2e.console import (
     write_forms,
     write_lacking,
 )
+from e2e.terminals import terminal
 from opentabs_py.config.settings import load_settings
+from opentabs_py.console.access import Access
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.session.session import OpenTabs
 
@@ -102,6 +106,18 @@ async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: B
     await expect(other.get_by_text("opentabs ui")).to_be_visible()
     await first.close()
     await second.close()
+
+
+def test_the_address_that_serve_shows_in_a_terminal_is_whole(tmp_path: Path) -> None:
+    command = ["opentabs", "serve", "--browser", "none", "--port", "0"]
+    with terminal(command, tmp_path, COLUMNS="80", XDG_STATE_HOME=str(tmp_path)) as shown:
+        shown.wait_for("Console at")
+        shown.wait_for("?token=")
+        shown.wait_for("\n")
+        shown.process.send_signal(signal.SIGINT)
+        shown.wait()
+    [token] = re.findall(r"\?token=(\S+)", shown.output)
+    assert len(token) == len(Access(0, lambda: 0.0).invite())
 
 
 async def test_a_window_goes_on_when_another_one_is_opened_by_an_address_of_its_own(

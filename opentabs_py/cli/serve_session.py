@@ -112,7 +112,10 @@ async def serve_session(
             _log_what_is_served(tabs, settings, endpoint)
             has_log = command is not None and command.log is not None
             if sys.stderr.isatty() and not has_log:  # others may read the log of a service
-                logger.info("Console at %s", tabs.console_url(expires=False))
+                from opentabs_py.cli.terminal import err
+
+                # The log would break it into two lines, of which only the first is a link.
+                err.print(f"Console at {tabs.console_url(expires=False)}", soft_wrap=True)
             if stdio:
                 await _serve_stdio(tabs, settings)
                 tasks.cancel_scope.cancel()
