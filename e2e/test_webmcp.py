@@ -1,5 +1,6 @@
 """Tools that pages register themselves, with Chromium's own WebMCP and with our script."""
 
+import json
 import os
 import re
 import sys
@@ -611,6 +612,17 @@ async def test_the_command_serves_them_to_a_client_over_stdio(shop: str) -> None
                 pass  # each response takes a while
         result = await client.call_tool(ADD, {"a": 1, "b": 2})
     assert result.structured_content == {"sum": 3}
+
+
+async def test_a_command_calls_a_tool_of_the_page_that_it_opens(shop: str) -> None:
+    call = ["call", ADD, '{"a": 1, "b": 2}', "--fresh", "--open", shop]
+    with anyio.fail_after(PATIENT):
+        ended = await anyio.run_process(
+            [sys.executable, "-m", "opentabs_py", *call],
+            env={**os.environ, "OPENTABS_WEBMCP": "http://127.0.0.1/*"},
+            check=False,
+        )
+    assert json.loads(ended.stdout) == {"sum": 3}
 
 
 # --- turned off ---

@@ -85,6 +85,7 @@ async def _prepare(
     tabs: "OpenTabs", tool: str, urls: Sequence[str], say: Callable[[str], None], *, in_fleet: bool
 ) -> None:
     """Warn of plugins that have problems, and open the pages that the call needs."""
+    from opentabs_py.cli.open_pages import open_pages
     from opentabs_py.cli.plugin_warnings import warn_of_plugins
     from opentabs_py.session.plugins import refuse_skipped
 
@@ -92,7 +93,7 @@ async def _prepare(
     refuse_skipped(tool, tabs.registry, tabs.skipped_plugins)
     for url in urls:
         say(f"Opening {url}")
-        await tabs.open(url)
+        await open_pages(tabs, [url])
     if not (urls or in_fleet):
         await _open_start_page(tabs, tool)
 

@@ -171,8 +171,9 @@ async def _register(
 
 async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: bool) -> None:
     """Open pages; if there are none and the browser is visible, the plugins' start pages."""
-    for url in urls:
-        await tabs.open(url)
+    from opentabs_py.cli.open_pages import open_pages
+
+    await open_pages(tabs, urls)
     if urls or not start_pages:
         return
     for plugin in tabs.plugins[:MOST_START_PAGES]:
