@@ -1,8 +1,9 @@
 """List the tools that pages register themselves, and follow the pages."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf
+from typing import Final
 
 import anyio
 
@@ -22,6 +23,10 @@ from opentabs_py.core.tabs import Wait
 from opentabs_py.server.registry import ToolRegistry
 
 logger = logging.getLogger(__name__)
+
+# Of tools that are not listed; a page may register others all the time.
+MOST_WARNINGS: Final = 50  # in each period
+PERIOD: Final = 60.0  # s
 
 
 class PageToolList:
@@ -50,6 +55,8 @@ class PageToolList:
         self._tools: dict[str, RegisteredPageTool] = {}
         self._listed: object = None
         self._refused: set[str] = set()
+        self._warnings = 0  # in this period
+        self._period_began = -inf
 
     async def run(self) -> None:
         """Follow the pages until cancelled."""
@@ -73,12 +80,23 @@ class PageToolList:
         tools, refused = list_tools(registrations, self._registry.own_names, self._schemas)
         self._tools = {tool.name: self._create(tool) for tool in tools}
         self._registry.set_registered([*self._tools.values()])
-        for what, why in refused.items():
-            if what not in self._refused:
-                logger.warning("Not all tools of a page are listed: %s: %s", what, why)
-        self._refused = {*refused}
+        self._warn(refused, began)
         now = anyio.current_time()
         self._cadence.handle_listed(now, took=now - began)
+
+    def _warn(self, refused: Mapping[str, str], now: float) -> None:
+        if now - self._period_began >= PERIOD:
+            self._period_began, self._warnings = now, 0
+        for what, why in refused.items():
+            if what in self._refused or self._warnings == MOST_WARNINGS:
+                continue
+            self._warnings += 1
+            logger.warning("Not all tools of a page are listed: %s: %s", what, why)
+            if self._warnings == MOST_WARNINGS:
+                logger.warning(
+                    "Many tools of pages are not listed; for a minute, no more are logged"
+                )
+        self._refused = {*refused}
 
     async def wait_for(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
         """Wait until a page has loaded, and return its tab and the tools that it has then.

@@ -14,7 +14,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import Cadence, PageRegistrations
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
-from opentabs_py.server.page_tool_list import PageToolList
+from opentabs_py.server.page_tool_list import MOST_WARNINGS, PageToolList
 from opentabs_py.server.ready_tools import ReadyInPages, ReadyTools
 from tests.fakes import (
     OTHER_PAGE,
@@ -249,3 +249,19 @@ async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCapture
     assert listed.names == []
     [record] = caplog.records
     assert "listed: https://chat.example 'add': its input schema" in record.getMessage()
+
+
+async def test_a_page_that_registers_other_wrong_tools_all_the_time_does_not_fill_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        for turn in range(5):
+            names = [f"add{turn}_{number}" for number in range(30)]
+            socket.say(page_tools(*names, schema={"type": "array"}))
+            await until_read(socket)
+            listed.tools.refresh()
+    texts = [record.getMessage() for record in caplog.records]
+    assert len(texts) == MOST_WARNINGS + 1
+    assert "for a minute, no more are logged" in texts[-1]
