@@ -404,7 +404,7 @@ function headOf(tool) {
       "div",
       { class: "what" },
       h("h2", {}, tool.title || tool.name),
-      h("p", {}, h("code", { class: "quiet" }, tool.name), " ", ...marks(tool)),
+      h("p", { class: "badges" }, h("code", { class: "quiet" }, tool.name), ...marks(tool)),
       h("p", { class: "description" }, tool.description),
     ),
   ];
