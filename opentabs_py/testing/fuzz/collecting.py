@@ -119,4 +119,4 @@ def _check(opentabs: SyncOpenTabs, *, listing: Listing, calls: int, seed: int) -
     try:
         expect_contract(opentabs.tool(listing.name), calls=calls, seed=seed, may_fetch=own)
     except ContractError as error:
-        raise pytest.fail.Exception(str(error), pytrace=False) from error
+        raise pytest.fail.Exception(str(error), pytrace=False) from None

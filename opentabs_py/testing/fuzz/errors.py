@@ -16,8 +16,8 @@ class ContractError(AssertionError):
 
 
 def reproduction_of(error: BaseException | None) -> str | None:
-    """Return the test that reproduces an error, or the one that led to it."""
-    for each in (error, getattr(error, "__cause__", None)):
+    """Return the test that reproduces an error, or the one that was being handled."""
+    for each in (error, getattr(error, "__context__", None)):
         if isinstance(each, ContractError):
             return each.test
     return None
