@@ -147,6 +147,7 @@ class Site:
             Route("/api/gone", self.gone),
             Route("/api/items", self.items),
             Route("/api/items", self.add, methods=["POST"]),
+            Route("/api/files", self.attach, methods=["POST"]),
             Route("/graphql", self.graphql, methods=["POST"]),
             Route("/events", self.events),
             WebSocketRoute("/socket", self.socket),
@@ -201,6 +202,10 @@ class Site:
         text = (await request.json())["text"]
         self.written.append(text)
         return JSONResponse({"id": len(self.written), "text": text}, status_code=201)
+
+    async def attach(self, request: Request) -> Response:
+        body = await request.body()
+        return JSONResponse({"attached": b'filename="tea.txt"' in body and b"Earl Grey" in body})
 
     async def graphql(self, request: Request) -> Response:
         asked: dict[str, Any] = await request.json()
@@ -261,6 +266,11 @@ ADAPTER = """
       const headers = { "content-type": "application/json" };
       return (await api("/graphql", { method: "POST", headers, body })).data.item;
     },
+    async attach() {
+      const body = new FormData();
+      body.append("file", new Blob(["Earl Grey"]), "tea.txt");
+      return api("/api/files", { method: "POST", body });
+    },
     async gone() {
       const answer = await fetch("/api/gone");  // and its body is never read
       return { status: answer.status };
@@ -315,6 +325,7 @@ TOOLS = {
     "items": {},
     "add": {"text": {"type": "string"}},
     "item": {"id": {"type": "integer"}, "layout": {"type": "string"}},
+    "attach": {},
     "gone": {},
     "moved": {},
     "watch": {},

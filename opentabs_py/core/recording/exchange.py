@@ -38,6 +38,11 @@ class Request:
         """The media type of the body, without parameters."""
         return mime_of(self.headers)
 
+    @property
+    def has_lost_body(self) -> bool:
+        """Whether it had a body that is not recorded: Chromium reports none that has a file."""
+        return not self.body and header(self.headers, "content-length") not in (None, "0")
+
 
 @dataclass(frozen=True, slots=True)
 class Event:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from opentabs_py.core.origins import follow
@@ -66,18 +67,25 @@ class Index:
         self.exchanges: dict[object, list[Exchange]] = {}
         self.sockets: dict[object, list[RecordedSocket]] = {}
         self.known: list[tuple[Comparable, Request]] = []
+        self._without_body: set[object] = set()  # the keys of requests whose body is lost
         for exchange in recording.exchanges:
-            each = self.comparable(exchange.request)
+            each = comparable(exchange.request, self.volatile)
             if each.key not in self.exchanges:
                 self.known.append((each, exchange.request))
             self.exchanges.setdefault(each.key, []).append(exchange)
+            if exchange.request.has_lost_body:
+                self._without_body.add(each.key)
         for socket in recording.sockets:
             each = self.comparable(_as_request(socket.url))
             self.sockets.setdefault(each.key, []).append(socket)
 
     def comparable(self, request: Request) -> Comparable:
-        """Return what counts of a request."""
-        return comparable(request, self.volatile)
+        """Return what counts of a request: not its body, if that of the recorded one is lost."""
+        whole = comparable(request, self.volatile)
+        if whole.key in self.exchanges or not self._without_body:
+            return whole
+        rest = comparable(replace(request, body=b""), self.volatile)
+        return rest if rest.key in self._without_body else whole
 
 
 class Replay:
@@ -157,7 +165,11 @@ class Replay:
             return "The recording is empty."
         known, request = min(self._index.known, key=lambda each: distance(each[0], sent))
         lines = [f"nearest recorded: {request.method} {shorten(request.url, 500)}"]
-        found = differences(known, sent)
+        found = [
+            each
+            for each in differences(known, sent)
+            if not (each.part == "body" and request.has_lost_body)
+        ]
         lines += [f"  {each}" for each in found[:_SHOWN]]
         if len(found) > _SHOWN:
             lines.append(f"  and {len(found) - _SHOWN} more differences")

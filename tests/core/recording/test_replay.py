@@ -211,6 +211,27 @@ def test_a_write_is_answered_only_as_often_as_it_was_recorded() -> None:
     assert "only 2 times" in str(twice.unrecorded[0])
 
 
+UPLOAD = Request("POST", SITE + "/files", [*PARTS, ("content-length", "198")])
+
+
+def test_an_upload_is_answered_although_its_body_is_not_recorded() -> None:
+    form = answered(post("/files", b"--x\r\nform", PARTS), b"1")
+    replay = replaying(Recording("", [answered(UPLOAD, b"2"), form, answered(UPLOAD, b"3")]))
+    for sent, said in (("one", b"2"), ("form", b"1"), ("two", b"3")):
+        assert body(replay.answer(post("/files", f"--x\r\n{sent}".encode(), PARTS))) == said
+    assert replay.answer(post("/files", b"three", PARTS)) is None
+    [unrecorded] = replay.unrecorded
+    assert unrecorded.why == "The recording has this request only 2 times."
+
+
+def test_a_body_that_is_not_recorded_is_no_difference() -> None:
+    replay = replaying(Recording("", [answered(UPLOAD)]))
+    assert replay.answer(post("/other", b"one", PARTS)) is None
+    assert replay.unrecorded[0].why.splitlines()[1:] == [
+        "  path: recorded /files, sent /other",
+    ]
+
+
 def test_the_nearest_recorded_request_is_shown() -> None:
     recorded = [answered(get("/api/a?page=1")), answered(get("/other/thing"))]
     replay = replaying(Recording("", recorded))
