@@ -22,6 +22,7 @@ ALL = ["in process", *REMOTE]
 STDIO = StdioServerParameters(
     command=sys.executable,
     args=["-m", "opentabs_py", "serve", "--stdio", "--tools", str(SAMPLES)],
+    env={"OPENTABS_AUDIT": "false"},  # the SDK does not pass on that of the tests
 )
 
 
