@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from opentabs_py.core.text import (
     did_you_mean,
     duration,
+    json_kind,
     nearest,
     one_line,
     path_text,
@@ -132,3 +133,12 @@ def test_one_thing_is_named_in_the_singular(number: int, text: str) -> None:
 )
 def test_a_lone_surrogate_becomes_a_replacement_character(text: str, expected: str) -> None:
     assert well_formed(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(None, "null"), (True, "a boolean"), ("", "a string"), ([], "an array"), ({}, "an object")],
+)
+def test_what_json_calls_a_value(value: object, kind: str) -> None:
+    assert json_kind(value) == kind
+    assert json_kind(1) == json_kind(1.5) == "a number"
