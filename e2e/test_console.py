@@ -313,7 +313,6 @@ async def test_integers_of_any_size_are_shown_as_they_are(page: Page, structured
     assert result == json.loads(BIG)
 
 
-@pytest.mark.usefixtures("tab")
 async def test_what_is_said_of_a_tool_is_set_apart(page: Page) -> None:
     await go(page, "try/forms_version")
     reads, owner = page.get_by_text("only reads"), page.get_by_role("link", name="forms")
@@ -324,6 +323,7 @@ async def test_what_is_said_of_a_tool_is_set_apart(page: Page) -> None:
     assert one["x"] + one["width"] + 4 < other["x"]
 
 
+@pytest.mark.usefixtures("tab")
 async def test_arguments_that_are_wrong_are_explained_and_nothing_is_lost(page: Page) -> None:
     await go(page, "try/forms_where")
     await page.get_by_label("Send limit").check()

@@ -124,8 +124,7 @@ class PageUser:
 
     def seen_in(self, page: Page) -> Seen:
         """Return what the client of the running call has seen of a page."""
-        run = current_run.get()
-        return self.pages.watched(page).seen_by("" if run is None else run.session_key)
+        return self.pages.watched(page).seen_by(_session_key())
 
     async def find_element(self, page: Page, ref: str) -> Locator:
         """Return the element of a reference.
@@ -134,21 +133,13 @@ class PageUser:
             ToolError: It is not in the page any more; the message names similar elements.
         """
         self.check_dialog(page)
-        nodes = self.seen_in(page).nodes
-        if ref not in nodes and self._is_in_another_tab(ref):
-            raise self._stale(page, ref, {})
-        element = page.locator(f"aria-ref={ref}")
-        with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
-            if ref.isalnum() and await element.count():
-                return element
-        if ref not in nodes:
-            raise self._stale(page, ref, {})
-        raise self._stale(page, ref, self._nodes(parse(await self._raw(page))))
-
-    def _is_in_another_tab(self, ref: str) -> bool:
-        """Return whether the client of the running call has seen a reference in any tab."""
-        run = current_run.get()
-        return self.pages.has_shown(ref, "" if run is None else run.session_key)
+        is_known = ref in self.seen_in(page).nodes
+        if is_known or not self.pages.has_shown(ref, _session_key()):  # else in another tab
+            element = page.locator(f"aria-ref={ref}")
+            with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
+                if ref.isalnum() and await element.count():
+                    return element
+        raise self._stale(page, ref, self._nodes(parse(await self._raw(page))) if is_known else {})
 
     def _stale(self, page: Page, ref: str, now: Mapping[str, Node]) -> ToolError:
         """Return the error of a reference that is not among the elements that a page has now."""
@@ -182,7 +173,7 @@ class PageUser:
         self.check_dialog(page)
         watched = self.pages.watched(page)
         before = self.seen_in(page).shown
-        known = {*watched.opened}
+        opened_before = {*watched.opened}
         async with self.pages.as_active(page):
             await PatientAction(watched, progress.heartbeat, self.failed).run(action)
             with suppress(*FAILURES):  # it may never end
@@ -200,7 +191,7 @@ class PageUser:
         if is_longer(new, CHANGED_TOKENS):
             new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
         result = {**await self.about(page), "changed": new or "(no visible change)"}
-        if opened := watched.opened - known:
+        if opened := watched.opened - opened_before:
             result["opened"] = [
                 {"tabId": tab.number, **await self.about(tab.page)}
                 for tab in await self.pages.tabs()
@@ -358,6 +349,12 @@ class PageUser:
                 category="not_found",
             )  # fmt: skip
         return file
+
+
+def _session_key() -> str | None:
+    """Return the key of what the client of the running call has seen."""
+    run = current_run.get()
+    return "" if run is None else run.session_key
 
 
 def described(role: str, name: str) -> str:

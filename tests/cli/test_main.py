@@ -122,9 +122,10 @@ def test_a_command_in_a_directory_that_was_deleted_says_so(command: str, tmp_pat
 def test_a_command_that_may_not_open_its_files_says_so(command: str, tmp_path: Path) -> None:
     (tmp_path / "opentabs").mkdir(mode=0)
     opentabs = Path(sys.executable).with_name("opentabs")
+    # Root may open every file, unless it starts a program without that right.
+    restrict = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
     run = subprocess.run(
-        # Root may open every file, unless it starts a program without that right.
-        ["setpriv", "--bounding-set", "-dac_override,-dac_read_search", opentabs, command],
+        [*(restrict if os.geteuid() == 0 else []), opentabs, command],
         capture_output=True,
         text=True,
         check=False,

@@ -23,7 +23,7 @@ from opentabs_py.core.runner.events import (
     ScreenshotTaken,
     Started,
 )
-from opentabs_py.core.runner.report import Report, Run, merge
+from opentabs_py.core.runner.report import FORMAT, Report, Run, merge
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ReportError
 from opentabs_py.runner import report as module
@@ -203,8 +203,9 @@ def test_what_is_not_a_report_says_so(tmp_path: Path) -> None:
     assert "No such file" in error("gone.html", None)
     assert "it is not text" in error("binary.html", b"\xff\xfe\x00")
     assert "is not a report that" in error("other.html", b"<p>Hello</p>")
-    newer = text.replace('{"format":1,', '{"format":2,')
-    assert "format 2 of reports" in error("newer.html", newer.encode())
+    for other in (FORMAT - 1, FORMAT + 1):
+        changed = text.replace(f'{{"format":{FORMAT},', f'{{"format":{other},')
+        assert f"format {other} of reports" in error("other_format.html", changed.encode())
     cut = text[: text.index('id="test-1"')]
     assert "is damaged" in error("cut.html", cut.encode())
     for old, new in (('"runs":[', '"runs":[1,'), ('"tests":[', '"tests":[3,')):

@@ -10,7 +10,7 @@ from opentabs_py.core.runner.events import ScreenshotTaken
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.errors import ReportError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 MOST_SCREENSHOTS: Final = 12 * 1024 * 1024  # bytes of screenshots of one run; an e-mail may hold it
 MOST_DETAILS: Final = 64 * 1024 * 1024  # bytes of calls and texts, about
 MOST_VIDEO: Final = 2 * 1024 * 1024  # bytes; larger videos stay files beside the report
