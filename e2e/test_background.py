@@ -194,16 +194,10 @@ def test_the_log_has_what_happened_and_can_be_followed(home: dict[str, str]) -> 
 async def running(name: str, *plugins: Path) -> AsyncGenerator[OpenTabs]:
     """A server in this process that commands find by this name."""
     settings = load_settings(port=0, profile=None, headed=False)
-    with claim(name) as claimed:
+    with claim(name, ServeCommand([], Path.cwd())) as claimed:
         async with OpenTabs(plugins=plugins, settings=settings) as tabs:
             stopped = anyio.Event()
-            async with registered(
-                tabs,
-                claimed,
-                settings,
-                ServeCommand([], Path.cwd()),
-                stop=stopped.set,
-            ):
+            async with registered(tabs, claimed, stop=stopped.set):
                 yield tabs
 
 

@@ -40,14 +40,8 @@ async def server(
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
         await tabs.open_start_page("forms")
-        with claim("default") as claimed:
-            async with registered(
-                tabs,
-                claimed,
-                settings,
-                ServeCommand([], Path.cwd()),
-                stop=lambda: None,
-            ):
+        with claim("default", ServeCommand([], Path.cwd())) as claimed:
+            async with registered(tabs, claimed, stop=lambda: None):
                 yield tabs
 
 

@@ -17,6 +17,7 @@ from opentabs_py.core.audit.retention import Retention
 from opentabs_py.daemon.state import claim
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from tests.audit.records import an_entry
+from tests.daemon.servers import COMMAND
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes")
 
@@ -43,7 +44,7 @@ def write_audit() -> None:
     "write",
     [
         write_audit,
-        lambda: claim("work").__enter__(),
+        lambda: claim("work", COMMAND).__enter__(),
         lambda: compile_cache().__enter__(),
         lambda: locked(Path("plugin")).__enter__(),
         lambda: ManifestCache(cache_dir() / "manifests.sqlite", version="1").__enter__(),

@@ -72,6 +72,9 @@ def dev(
     settings = read_settings().with_default_port()
 
     async def forever() -> int:
+        from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.session.session import OpenTabs
+
         builds = has_source(directory)
         if builds:
             async with builder() as running:
@@ -86,9 +89,15 @@ def dev(
                 if tools_:
                     tasks.start_soon(_reload_tools, tabs, tools_)
 
-        await serve_session(
-            settings, tools, read_settings=read_settings, urls=open_ or [], beside=beside
+        urls = open_ or []
+        session = OpenTabs(
+            tools=tools,
+            settings=settings,
+            read_settings=read_settings,
+            reopen=urls,
+            while_launching=load_soon,
         )
+        await serve_session(session, urls=urls, beside=beside)
         return 0
 
     raise typer.Exit(run(forever, interruptible=False))

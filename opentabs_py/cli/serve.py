@@ -26,7 +26,7 @@ from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
-    from opentabs_py.daemon.state import Claim
+    from opentabs_py.daemon.state import Claim, ServeCommand
 
 
 @grouped
@@ -68,7 +68,8 @@ def serve(
             "--hands needs a browser that serve launches or attaches to; it cannot be combined "
             "with --browser none."
         )
-    address = read_address(server.metrics)
+    metrics = read_address(server.metrics)
+    urls = browsers.open_ or []
     if stdio:
         _check_pipes()
     _log_to(server.log_file)
@@ -85,28 +86,34 @@ def serve(
         _check_plugins(settings)
         return
 
-    command = ServeCommand(ctx.meta["arguments"], Path.cwd(), server.log_file)
-
     async def forever(claim: "Claim | None") -> int:
+        from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.session.session import OpenTabs
+
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
-            await serve_session(
-                settings,
-                of_python,
+            session = OpenTabs(
+                tools=of_python,
+                settings=settings,
                 read_settings=read_settings,
-                stdio=stdio,
                 browser=source,
-                profiles=profiles,
-                urls=browsers.open_ or [],
-                exit_with_browser=browsers.exit_with_browser,
+                browsers=profiles,
+                nats=endpoint,
+                reopen=None if browsers.exit_with_browser else urls,
                 trace=records.trace,
+                while_launching=load_soon,
+            )
+            await serve_session(
+                session,
+                urls=urls,
+                exit_with_browser=browsers.exit_with_browser,
+                stdio=stdio,
                 claim=claim,
-                command=command,
-                endpoint=endpoint,
-                metrics=address,
+                metrics=metrics,
             )
         return 0
 
-    with _claimed(server.name, stdio=stdio) as claim:
+    command = ServeCommand(ctx.meta["arguments"], Path.cwd(), server.log_file)
+    with _claimed(server.name, command, stdio=stdio) as claim:
         code = run(partial(forever, claim), interruptible=False)
     raise typer.Exit(code)
 
@@ -131,7 +138,9 @@ def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions) -> None:
 
 
 @contextmanager
-def _claimed(name: str | None, *, stdio: bool) -> Generator["Claim | None"]:
+def _claimed(
+    name: str | None, command: "ServeCommand", *, stdio: bool
+) -> Generator["Claim | None"]:
     """Claim the server's name; without one, the default name, if it is free.
 
     A server that an MCP client starts, on stdio, is that client's own.
@@ -145,11 +154,11 @@ def _claimed(name: str | None, *, stdio: bool) -> Generator["Claim | None"]:
     with ExitStack() as stack:
         claimed = None
         if name is not None:
-            claimed = stack.enter_context(claim(check_name(name, "server name")))
+            claimed = stack.enter_context(claim(check_name(name, "server name"), command))
         elif not stdio:
             # Nor is a home that cannot be written to a reason not to serve.
             with suppress(AlreadyRunningError, OSError):
-                claimed = stack.enter_context(claim(DEFAULT_NAME))
+                claimed = stack.enter_context(claim(DEFAULT_NAME, command))
         yield claimed
 
 

@@ -2,10 +2,8 @@
 
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskStatus
@@ -16,11 +14,8 @@ from opentabs_py.core.text import quantity
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
-    from opentabs_py.browser.endpoints import Attach
-    from opentabs_py.config.fleet import FleetOptions
-    from opentabs_py.config.settings import Settings
     from opentabs_py.core.trace.record import CallRecord
-    from opentabs_py.daemon.state import Claim, ServeCommand
+    from opentabs_py.daemon.state import Claim
     from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.session import OpenTabs
 
@@ -32,67 +27,41 @@ START_ENDS = 2.0  # s after the server is ready; by then its clients have asked 
 
 
 async def serve_session(
-    settings: "Settings",
-    tools: Sequence[Any],
+    session: "OpenTabs",
     *,
-    read_settings: Callable[[], "Settings"],
-    stdio: bool = False,
-    browser: "Literal['launch', 'none'] | Attach" = "launch",
-    profiles: Mapping[str, Path] = MappingProxyType({}),
     urls: Sequence[str] = (),
     exit_with_browser: bool = False,
-    trace: Path | None = None,
+    stdio: bool = False,
     claim: "Claim | None" = None,
-    command: "ServeCommand | None" = None,
-    endpoint: "FleetOptions | None" = None,
     metrics: Address | None = None,
     beside: Callable[["OpenTabs"], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Serve until cancelled; the options are those of the command.
+    """Serve until cancelled.
 
     Args:
-        settings: The settings.
-        tools: Tools written in Python.
-        read_settings: Reads the settings again.
-        stdio: Serve MCP on stdin and stdout as well.
-        browser: Where the browser comes from.
-        profiles: The profile directories of several browsers, by name.
+        session: What to serve; it has not started yet.
         urls: Pages to open.
         exit_with_browser: End when the browser is closed.
-        trace: A file to write every call to.
+        stdio: Serve MCP on stdin and stdout as well.
         claim: The name under which other commands find this server.
-        command: The command that runs it, for a server with a name.
-        endpoint: The fleet whose tools are served.
         metrics: Where to serve metrics.
         beside: Runs as long as the server; the plugins' start pages are then opened.
     """
     from opentabs_py.cli.asking import is_someone_there
     from opentabs_py.cli.plugin_warnings import warn_of_plugins
     from opentabs_py.cli.terminal_answers import answer_in_terminal
-    from opentabs_py.server.mcp_side import load_soon
-    from opentabs_py.session.session import OpenTabs
 
-    session = OpenTabs(
-        tools=tools,
-        settings=settings,
-        read_settings=read_settings,
-        browser=browser,
-        browsers=profiles,
-        reopen=None if exit_with_browser else urls,
-        trace=trace,
-        nats=endpoint,
-        while_launching=load_soon,
-    )
+    headed = session.settings.headed
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
         warn_of_plugins(tabs)
-        if browser == "none" and tabs.needs_browser:
+        if tabs.internals.guide_url is not None:
             _print_how_to_load(str(tabs.extension_dir), tabs.internals.guide_url)
-        if settings.headed:
+        if headed:
             tabs.observe(_log_call)
-        if settings.headed and beside is not None:
+        if headed and beside is not None:
             await tabs.open(tabs.console_url())
-        await _open_pages(tabs, urls, start_pages=settings.headed or beside is not None)
+        await _open_pages(tabs, urls, start_pages=headed or beside is not None)
         tabs.internals.keep_history()  # which the console will show
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_settle)
@@ -101,37 +70,34 @@ async def serve_session(
                 tasks.start_soon(beside, tabs)
             if is_someone_there() and not stdio:
                 tasks.start_soon(answer_in_terminal, tabs.registry.gate.questions)
-            if browser == "launch" and tabs.needs_browser:
+            if tabs.internals.launches_browser:
                 scope = tasks.cancel_scope if exit_with_browser else None
                 for each in tabs.internals.browsers:
                     tasks.start_soon(_watch_browser, each, scope)
-            if claim is not None and command is not None:
-                stop = tasks.cancel_scope.cancel
-                await tasks.start(_register, tabs, claim, settings, command, stop)
+            if claim is not None:
+                await tasks.start(_register, tabs, claim, tasks.cancel_scope.cancel)
             # Now that other commands find the server: scripts wait for these lines.
-            _log_what_is_served(tabs, settings, endpoint)
-            has_log = command is not None and command.log is not None
-            if sys.stderr.isatty() and not has_log:  # others may read the log of a service
+            _log_what_is_served(tabs)
+            if sys.stderr.isatty():  # not a log, which others may read
                 from opentabs_py.cli.terminal import err
 
                 # The log would break it into two lines, of which only the first is a link.
                 err.print(f"Console at {tabs.console_url(expires=False)}", soft_wrap=True)
             if stdio:
-                await _serve_stdio(tabs, settings)
+                await _serve_stdio(tabs)
                 tasks.cancel_scope.cancel()
             else:
                 await anyio.sleep_forever()
 
 
-def _log_what_is_served(
-    tabs: "OpenTabs", settings: "Settings", endpoint: "FleetOptions | None"
-) -> None:
+def _log_what_is_served(tabs: "OpenTabs") -> None:
     from opentabs_py.core.plugin_names import OURSELVES
 
-    if endpoint is not None:
-        workers = tabs.internals.fleet.directory.usable
-        logger.info("%s of the fleet at %s", quantity(len(workers), "worker"), endpoint.addresses)
-    elif not (tabs.plugins or tabs.skipped_plugins or tabs.tools or settings.webmcp):
+    if tabs.is_endpoint:
+        fleet = tabs.internals.fleet
+        workers = quantity(len(fleet.directory.usable), "worker")
+        logger.info("%s of the fleet at %s", workers, fleet.link.options.addresses)
+    elif not (tabs.plugins or tabs.skipped_plugins or tabs.tools or tabs.settings.webmcp):
         logger.warning(
             "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
             "DIR, or Python tools with --tools FILE."
@@ -142,21 +108,19 @@ def _log_what_is_served(
     logger.info("MCP at %s", tabs.mcp_url)
 
 
-async def _serve_stdio(tabs: "OpenTabs", settings: "Settings") -> None:
+async def _serve_stdio(tabs: "OpenTabs") -> None:
     from opentabs_py.core.limits import longest_body
     from opentabs_py.server.mcp_side import load
 
     await load("opentabs_py.server.stdio")  # a thread may be loading the SDK now
     from opentabs_py.server.stdio import serve_stdio
 
-    await serve_stdio(tabs.mcp_server, line_limit=longest_body(settings.message_limit))
+    await serve_stdio(tabs.mcp_server, line_limit=longest_body(tabs.settings.message_limit))
 
 
 async def _register(
     tabs: "OpenTabs",
     claim: "Claim",
-    settings: "Settings",
-    command: "ServeCommand",
     stop: Callable[[], None],
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
@@ -164,7 +128,7 @@ async def _register(
     """Let other commands use the server, until cancelled."""
     from opentabs_py.session.registration import registered
 
-    async with registered(tabs, claim, settings, command, stop=stop):
+    async with registered(tabs, claim, stop=stop):
         task_status.started()
         await anyio.sleep_forever()
 

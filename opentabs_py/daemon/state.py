@@ -197,8 +197,12 @@ def is_claimed(name: str) -> bool:
 
 
 @contextmanager
-def claim(name: str) -> Generator["Claim"]:
+def claim(name: str, command: ServeCommand) -> Generator["Claim"]:
     """Claim a name for this process, so that it can record itself as that server.
+
+    Args:
+        name: The name.
+        command: The command that this process runs.
 
     Raises:
         AlreadyRunningError: Another server has it.
@@ -211,7 +215,7 @@ def claim(name: str) -> Generator["Claim"]:
         raise AlreadyRunningError(name, _read(_file(name))) from None
     try:
         _file(name).unlink(missing_ok=True)  # a killed server's
-        yield Claim(name)
+        yield Claim(name, command)
     finally:
         # The state directory may have been deleted, and another server have taken the name.
         state = _read(_file(name))
@@ -222,9 +226,10 @@ def claim(name: str) -> Generator["Claim"]:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to be the server with a name."""
+    """The right of the server that a command runs to have a name."""
 
     name: str
+    command: ServeCommand
 
     def publish(self, state: ServerState) -> None:
         """Let other commands find this server."""

@@ -7,8 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from opentabs_py import __version__
-from opentabs_py.config.settings import Settings
-from opentabs_py.daemon.state import Claim, ServeCommand, ServerState, own_variables
+from opentabs_py.daemon.state import Claim, ServerState, own_variables
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.local_interface import LocalInterface
@@ -17,27 +16,20 @@ from opentabs_py.session.session import OpenTabs
 
 @asynccontextmanager
 async def registered(
-    session: OpenTabs,
-    claim: Claim,
-    settings: Settings,
-    command: ServeCommand,
-    *,
-    stop: Callable[[], None],
+    session: OpenTabs, claim: Claim, *, stop: Callable[[], None]
 ) -> AsyncGenerator[None]:
     """Serve a session's local interface while the context is open, and say where it is.
 
     Args:
         session: The session, which has started.
         claim: The name under which it is found.
-        settings: Its settings.
-        command: The command that runs it.
         stop: Begins to stop the server.
     """
     session.internals.console.server_name = claim.name
     listener = bind("127.0.0.1", 0)
     local_token = secrets.token_hex(32)
-    app = LocalInterface(session, settings.pace, stop).app(local_token)
-    token = settings.token
+    app = LocalInterface(session, session.settings.pace, stop).app(local_token)
+    token, command = session.settings.token, claim.command
     # Its calls end with those of all clients, before the session is left.
     async with serve_http(app, listener, on_stop=session.tool_calls.running.stop):
         claim.publish(

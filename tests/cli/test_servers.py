@@ -17,9 +17,9 @@ from tests.cli.in_process import opentabs_here
 SERVER = """
 import sys, time
 from opentabs_py.daemon.state import claim
-from tests.daemon.servers import a_server
+from tests.daemon.servers import COMMAND, a_server
 directory, *arguments = sys.argv[1:]
-with claim("work") as claimed:
+with claim("work", COMMAND) as claimed:
     claimed.publish(
         a_server(
             arguments=tuple(arguments),

@@ -1,9 +1,12 @@
 """The records that servers write about themselves."""
 
 import os
+from pathlib import Path
 from typing import Any
 
-from opentabs_py.daemon.state import ServerState
+from opentabs_py.daemon.state import ServeCommand, ServerState
+
+COMMAND = ServeCommand(["--plugin", "a b"], Path("/somewhere"))
 
 
 def a_server(**more: Any) -> ServerState:

@@ -16,7 +16,7 @@ from opentabs_py.daemon import spawn
 from opentabs_py.daemon.log import log_file
 from opentabs_py.daemon.state import AlreadyRunningError, claim, is_claimed, read_state
 from opentabs_py.errors import BrowserError
-from tests.daemon.servers import a_server
+from tests.daemon.servers import COMMAND, a_server
 from tests.waiting import PATIENT
 
 HANGS = f"""#!{sys.executable}
@@ -31,12 +31,12 @@ while True:
 
 SERVES = f"""#!{sys.executable}
 import json, os, signal, sys
-from opentabs_py.daemon.state import ServerState, claim
+from opentabs_py.daemon.state import ServeCommand, ServerState, claim
 print(json.dumps(sys.argv[1:]), flush=True)
 if "--name" not in sys.argv:
     sys.exit(int(os.environ["CODE"]))
 name = sys.argv[-1]
-with claim(name) as claimed:
+with claim(name, ServeCommand([], "/")) as claimed:
     claimed.publish(ServerState(name, os.getpid(), "1", 1.0, "u", None, 1, "t", (), "/", None))
     signal.pause()
 """
@@ -94,7 +94,7 @@ def test_a_server_that_another_start_has_overtaken_says_only_that(
     program: Path, tmp_path: Path
 ) -> None:
     program.write_text(SERVES)
-    with claim("work") as claimed:
+    with claim("work", COMMAND) as claimed:
         claimed.publish(a_server(name="work"))
         said = rf"^The server 'work' is already running \(pid {os.getpid()}\)\."
         with pytest.raises(AlreadyRunningError, match=said):

@@ -85,17 +85,9 @@ async def serving(
     settings = settings or load_settings(port=0)
     session = OpenTabs(tools=tools, plugins=plugins, browser="none", settings=settings)
     stops: list[str] = []
-    with claim(NAME) as claimed:
-        async with (
-            session,
-            registered(
-                session,
-                claimed,
-                settings,
-                ServeCommand(["--plugin", "a b"], Path("/somewhere"), log),
-                stop=partial(stops.append, "stop"),
-            ),
-        ):
+    command = ServeCommand(["--plugin", "a b"], Path("/somewhere"), log)
+    with claim(NAME, command) as claimed:
+        async with session, registered(session, claimed, stop=partial(stops.append, "stop")):
             state = read_state(NAME)
             assert state is not None
             yield Server(session, state, stops)
