@@ -276,7 +276,7 @@ class Dispatch:
         for call in list(self._pending.values()):
             document_id = call.request.document_id
             if document_id in fresh:
-                self._adopt(call, fresh[document_id])
+                self._resume(call, fresh[document_id])
             elif document_id in self._present:
                 continue
             elif call.tab_id not in tabs:
@@ -308,7 +308,7 @@ class Dispatch:
             call.state, call.lost_at = _State.AWAITED, until
             self._set_timer(call)
 
-    def _adopt(self, call: _Call, document: DocumentState) -> None:
+    def _resume(self, call: _Call, document: DocumentState) -> None:
         call.state, call.lost_at = _State.SENT, inf
         if call.request.call_id not in document.calls:
             self._send(call)

@@ -165,7 +165,7 @@ class Fleet:
             worker = await self._find_place(waiting, place, until)
             began = anyio.current_time()
             if call.recorder is not None:
-                call.recorder.place(instant(self._clock))
+                call.recorder.record_fleet_send(instant(self._clock))
             try:
                 answer = await self._requests.request(
                     worker,
@@ -195,7 +195,7 @@ class Fleet:
             return
         if answer.record is not None:
             with suppress(ValueError):  # a worker of a later version; the call has its value
-                call.recorder.adopt(read_record(answer.record), instant(self._clock))
+                call.recorder.merge(read_record(answer.record), instant(self._clock))
 
     async def call_in(self, worker: Announcement, tool: str, call: ToolCall) -> Any:
         """Call one of our own tools in a certain worker, whatever runs there.

@@ -172,7 +172,7 @@ class ProgressSender(CallObserver):
         """Hand the streams that continue over to the connection, before the response is sent."""
         self._is_over = True
         if self._late is not None and self._feed:
-            self._late.adopt(self._feed, self._sender)
+            self._late.add(self._feed, self._sender)
 
     async def _send_updates(self) -> None:
         if self._feed:

@@ -116,7 +116,7 @@ class LateUpdates:
         self._feeds: list[tuple[Feed, UpdateSender]] = []
         self._changed = anyio.Event()
 
-    def adopt(self, feed: Feed, sender: UpdateSender) -> None:
+    def add(self, feed: Feed, sender: UpdateSender) -> None:
         """Send the rest of a call's streams from now on."""
         self._feeds.append((feed, sender))
         self.wake()

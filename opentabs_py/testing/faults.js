@@ -224,7 +224,7 @@
   // --- the rules ---
 
   /** @param {any} plan */
-  function adopt(plan) {
+  function follow(plan) {
     if (plan?.epoch !== epoch) {
       lines.clear();
     }
@@ -243,8 +243,8 @@
 
   chrome.storage.onChanged.addListener(({ faults }) => {
     if (faults !== undefined) {
-      adopt(faults.newValue);
+      follow(faults.newValue);
     }
   });
-  chrome.storage.local.get("faults").then(({ faults }) => adopt(faults));
+  chrome.storage.local.get("faults").then(({ faults }) => follow(faults));
 })();

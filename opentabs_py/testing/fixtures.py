@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from opentabs_py.core.limits import Limits
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.people import People
+    from opentabs_py.testing.slots import ChainSlots
     from opentabs_py.testing.tabs import SyncOpenTabs
-    from opentabs_py.testing.worker import Worker
 
 PAGE_DELAY = 0.01  # s per page of an export of the demo site, so that its reports arrive one by one
 
 
 @pytest.fixture(scope="module")
 def opentabs_plugins(
-    request: pytest.FixtureRequest, _opentabs_worker: "Worker"
+    request: pytest.FixtureRequest, _opentabs_slots: "ChainSlots"
 ) -> Sequence[str | Path]:
     """The directories of the plugins under test.
 
@@ -52,7 +52,7 @@ def opentabs_plugins(
         )
     with failing_plainly():
         for directory in directories:
-            _opentabs_worker.thread.run(build_if_stale, directory, within=BUILD_WITHIN)
+            _opentabs_slots.thread.run(build_if_stale, directory, within=BUILD_WITHIN)
     return directories
 
 
@@ -103,52 +103,52 @@ def context(request: pytest.FixtureRequest) -> "BrowserContext":
 
 
 @pytest.fixture
-def mcp(opentabs: "SyncOpenTabs", _opentabs_worker: "Worker") -> Generator["SyncMcpClient"]:
+def mcp(opentabs: "SyncOpenTabs", _opentabs_slots: "ChainSlots") -> Generator["SyncMcpClient"]:
     """A connected MCP client."""
     from opentabs_py.testing.client import connect_client
 
-    with connect_client(_opentabs_worker.thread, opentabs) as client:
+    with connect_client(_opentabs_slots.thread, opentabs) as client:
         yield client
 
 
 @pytest.fixture
-def demo_site(_opentabs_worker: "Worker") -> Generator[str]:
+def demo_site(_opentabs_slots: "ChainSlots") -> Generator[str]:
     """The URL of a demo chat site, with fresh data for each test."""
     from opentabs_py.demo import create_demo_site
     from opentabs_py.server.http import serve_locally
 
     site = create_demo_site(page_delay=PAGE_DELAY)
-    with _opentabs_worker.thread.open(serve_locally(site)) as url:
+    with _opentabs_slots.thread.open(serve_locally(site)) as url:
         yield url
 
 
 @pytest.fixture(scope="session")
-def _opentabs_worker() -> Generator["Worker"]:
-    from opentabs_py.testing.worker import Worker
+def _opentabs_slots() -> Generator["ChainSlots"]:
+    from opentabs_py.testing.slots import ChainSlots
 
-    worker = Worker()
-    yield worker
-    worker.close()
+    slots = ChainSlots()
+    yield slots
+    slots.close()
 
 
 @pytest.fixture(scope="session")
 def _opentabs_browsers(
-    _opentabs_worker: "Worker", playwright: Any, _pw_artifacts_folder: Any
+    _opentabs_slots: "ChainSlots", playwright: Any, _pw_artifacts_folder: Any
 ) -> Generator[None]:
     """Close the browsers before Playwright stops."""
     from opentabs_py.browser.scratch import own_directory
 
     own_directory(Path(_pw_artifacts_folder.name))
-    _opentabs_worker.thread.playwright = playwright
+    _opentabs_slots.thread.playwright = playwright
     yield
-    _opentabs_worker.close_browsers()
-    _opentabs_worker.thread.playwright = None
+    _opentabs_slots.close_browsers()
+    _opentabs_slots.thread.playwright = None
 
 
 @pytest.fixture
 def _opentabs_people(
     request: pytest.FixtureRequest,
-    _opentabs_worker: "Worker",
+    _opentabs_slots: "ChainSlots",
     opentabs_plugins: Sequence[str | Path],
     opentabs_tools: Sequence[Any],
     opentabs_settings: "Settings",
@@ -167,5 +167,5 @@ def _opentabs_people(
             pytrace=False,
         )
     served = Served(opentabs_plugins, opentabs_tools, opentabs_settings, opentabs_limits)
-    with opened(request, _opentabs_worker, served) as people:
+    with opened(request, _opentabs_slots, served) as people:
         yield people

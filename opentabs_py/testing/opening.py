@@ -23,8 +23,9 @@ from opentabs_py.testing.item_options import (
 )
 from opentabs_py.testing.people import ALONE, People
 from opentabs_py.testing.recordings import MarkedRecording
+from opentabs_py.testing.slots import ChainSlot, ChainSlots
+from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.turn import Turn
-from opentabs_py.testing.worker import ChainSlot, Worker
 
 
 @contextmanager
@@ -54,11 +55,13 @@ class Served:
 
 
 @contextmanager
-def opened(request: pytest.FixtureRequest, worker: Worker, served: Served) -> Generator[People]:
+def opened(
+    request: pytest.FixtureRequest, chain_slots: ChainSlots, served: Served
+) -> Generator[People]:
     """Yield a turn with a browser for each person of a test; usually there is one."""
     marks, marked = marks_of(request.node), recording_of(request)
     names = marks.browsers or [ALONE]
-    slots = worker.slots(len(names), offline=marked is not None and marked.is_offline)
+    slots = chain_slots.first(len(names), offline=marked is not None and marked.is_offline)
     with ExitStack() as stack:
         with failing_plainly():
             # The servers start while Playwright does.
@@ -69,7 +72,7 @@ def opened(request: pytest.FixtureRequest, worker: Worker, served: Served) -> Ge
             states = {name: _sign_in(marks.sign_in_of(name), state) for name in names}
             chains = _open_browsers(request, slots, starting, context_args)
         turns = {
-            name: _turn(request, name, chain, worker, served.limits, marked)
+            name: _turn(request, name, chain, chain_slots.thread, served.limits, marked)
             for name, chain in zip(names, chains, strict=True)
         }
         people = request.node.stash[PEOPLE] = People(turns)
@@ -130,14 +133,14 @@ def _turn(
     request: pytest.FixtureRequest,
     name: str,
     chain: Chain,
-    worker: Worker,
+    thread: ServerThread,
     limits: Limits,
     marked: MarkedRecording | None,
 ) -> Turn:
     reporting = request.config.stash.get(REPORTING, None)
     return Turn(
         chain,
-        worker.thread,
+        thread,
         limits=limits,
         recorder=request.getfixturevalue("_artifacts_recorder"),
         output=Path(request.getfixturevalue("output_path")),

@@ -135,7 +135,7 @@ async def test_a_stream_that_ends_after_its_call_is_sent_to_its_last_update_and_
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(late.run)
-            late.adopt(feed, a_sender(session))
+            late.add(feed, a_sender(session))
             await until_all_wait()
             assert [params.progress for params, _ in session.sent] == [1]
             stream.numbers.append(2)

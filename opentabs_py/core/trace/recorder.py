@@ -198,11 +198,11 @@ class CallRecorder:
         if len(self._links) < KEPT:
             self._links.append(LinkMark(self._at(now), boot_id))
 
-    def place(self, now: Instant) -> None:
+    def record_fleet_send(self, now: Instant) -> None:
         """Record that the call is sent to a worker of a fleet."""
         self._stamps["fleet.sent"] = now.wall
 
-    def adopt(self, theirs: CallRecord, now: Instant) -> None:
+    def merge(self, theirs: CallRecord, now: Instant) -> None:
         """Merge a fleet worker's record of the call into this one, when its answer arrives."""
         self._plugin, self._tool = theirs.plugin, theirs.tool
         self._tab_id, self._url, self._attempts = theirs.tab_id, theirs.url, theirs.attempts

@@ -343,7 +343,7 @@ def test_a_worker_s_permission_is_kept_unless_the_endpoint_has_its_own() -> None
         ours = taken()
         if own is not None:
             ours.allow(own)
-        ours.adopt(theirs.so_far(at(1)), at(2))
+        ours.merge(theirs.so_far(at(1)), at(2))
         assert ours.so_far(at(3)).allowed == kept
 
 
@@ -352,9 +352,9 @@ def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     theirs.resolve("chat", "send")
     theirs.record_dropped(3)
     ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
-    ours.place(Instant(11.0, 2.0))
+    ours.record_fleet_send(Instant(11.0, 2.0))
     sent = read_record(theirs.succeed(1, Instant(51.0, 2.0)).to_json())
-    ours.adopt(sent, Instant(13.0, 4.0))
+    ours.merge(sent, Instant(13.0, 4.0))
     record = ours.succeed(1, Instant(14.0, 5.0))
     assert (record.call_id, record.plugin, record.tool, record.dropped) == ("a", "chat", "send", 3)
     assert record.stamps == {

@@ -12,8 +12,8 @@ from opentabs_py.testing.thread import ServerThread
 _Key = tuple[tuple[Path, ...], tuple[Any, ...], Settings]
 
 
-class Worker:
-    """A slot for the browser of each person of a test, in a test process."""
+class ChainSlots:
+    """The slots of one test process: one for the browser of each person of a test."""
 
     def __init__(self) -> None:
         self._slots: dict[bool, list[ChainSlot]] = {False: [], True: []}
@@ -23,8 +23,8 @@ class Worker:
         """The thread that servers run in."""
         return ServerThread()
 
-    def slots(self, count: int, *, offline: bool = False) -> "Sequence[ChainSlot]":
-        """Return the slots for a test's people; most tests have one.
+    def first(self, count: int, *, offline: bool = False) -> "Sequence[ChainSlot]":
+        """Return the slots for a test's people; most tests have one person.
 
         Args:
             count: How many.
