@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tab_numbers import browser_of
@@ -67,7 +68,7 @@ def list_tabs(
     owners: TabOwners | None = None,
     client: str | None = None,
 ) -> JsonObject:
-    """Return the tabs that plugins run in, the ones that calls prefer first.
+    """Return the tabs that tools run in, the ones that calls prefer first.
 
     Those that other clients opened for themselves are left out.
 
@@ -154,7 +155,7 @@ def _describe(document: DocumentState) -> JsonObject:
         "title": shorten(one_line(document.title), LONGEST_TITLE),
         "url": shorten(document.url, LONGEST_URL),
         "active": document.active,
-        "plugins": [_describe_plugin(*each) for each in sorted(document.plugins.items())],
+        "plugins": [_describe_plugin(name, document.plugins[name]) for name in _named(document)],
     }
 
 
@@ -171,5 +172,10 @@ def _describe_loading(tab: LoadingTab) -> JsonObject:
         "title": "",
         "url": shorten(tab.url, LONGEST_URL),
         "active": False,
-        "plugins": [{"name": name, "readiness": "pending"} for name in sorted(tab.plugins)],
+        "plugins": [{"name": name, "readiness": "pending"} for name in _named(tab)],
     }
+
+
+def _named(tab: DocumentState | LoadingTab) -> Sequence[str]:
+    """Return the plugins of a tab; a page's own tools, which are in the list of tools, are none."""
+    return sorted(name for name in tab.plugins if name != PAGE)

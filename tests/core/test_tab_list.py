@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.core.schemas import Checker
 from opentabs_py.core.tab_list import (
@@ -66,6 +67,14 @@ def test_a_tab_that_is_loading_is_listed_as_pending_after_the_others() -> None:
             {"name": "mail", "readiness": "pending"},
         ],
     }
+
+
+def test_tabs_of_pages_own_tools_are_listed_and_those_are_no_plugin() -> None:
+    documents = a_document(plugins={PAGE: {"readiness": "ready"}})
+    coming = LoadingTab(tab_id=3, url="https://mail.example/", plugins=[PAGE, "mail"])
+    one, other = listed(documents, loading=[coming])["tabs"]
+    assert one["plugins"] == []
+    assert other["plugins"] == [{"name": "mail", "readiness": "pending"}]
 
 
 def test_a_document_that_no_plugin_runs_in_any_more_is_left_out() -> None:
