@@ -418,7 +418,7 @@ async def test_the_first_signal_drains_a_worker_and_the_second_stops_it(fleet: F
         await fleet.until("cancelled", "k")
 
 
-async def test_an_address_where_no_nats_is_names_it_and_hides_the_password() -> None:
+async def test_the_error_without_nats_names_the_address_and_hides_the_password() -> None:
     refused = await run("fleet", "status", "--nats", "nats://me:secret@127.0.0.1:1")
     assert refused.returncode == 3
     assert "Cannot connect to NATS at nats://127.0.0.1:1" in " ".join(refused.stderr.split())
@@ -443,7 +443,7 @@ def test_an_invalid_address_is_refused(url: str) -> None:
     assert "is not the address of a NATS server" in " ".join(refused.stderr.split())
 
 
-async def test_a_tired_browser_is_replaced_when_nothing_runs_in_it(fleet: Fleet, site: str) -> None:
+async def test_a_browser_over_its_call_limit_is_replaced_once_idle(fleet: Fleet, site: str) -> None:
     page = f"{site}/page"
     options = ["--plugin", str(PROBE), "--open", page, "--browsers", "2", "--recycle-after", "3"]
     fleet.worker("one", *options)

@@ -27,7 +27,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
 
 
 @pytest.mark.parametrize("name", PROMISES)
-def test_it_is_so(ran: KitRun, name: str) -> None:
+def test_the_promise_holds(ran: KitRun, name: str) -> None:
     assert ran[name].outcome == "passed", ran.output
 
 

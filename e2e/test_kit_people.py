@@ -40,7 +40,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
         "test_both_have_browsers_of_their_own",
     ],
 )
-def test_it_is_so(ran: KitRun, name: str) -> None:
+def test_the_promise_holds(ran: KitRun, name: str) -> None:
     assert ran[name].outcome == "passed", ran.output
 
 

@@ -287,7 +287,7 @@ async def test_neither_a_web_page_nor_a_wrong_secret_gets_anything(
 @pytest.mark.parametrize("width", [320, 360, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.usefixtures("asks")
-async def test_everything_fits_and_has_a_name(
+async def test_no_view_overflows_and_every_control_has_an_accessible_name(
     tab: Tab, tabs: OpenTabs, width: int, scheme: Any
 ) -> None:
     async with (
@@ -311,7 +311,7 @@ async def test_everything_fits_and_has_a_name(
         group.cancel_scope.cancel()
 
 
-async def test_it_works_where_the_extension_may_not_read_this_machines_pages(
+async def test_the_panel_works_without_host_permission_for_127_0_0_1(
     tmp_path: Path,
 ) -> None:
     """A browser sends a preflight request there, because the server has another origin."""

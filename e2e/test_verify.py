@@ -110,7 +110,7 @@ async def test_a_change_of_the_site_is_reported_correctly(rig: Rig, number: int)
     assert mutation.told in said(verdict), (mutation.kind, verdict)
 
 
-async def test_a_site_that_only_lives_has_not_changed(rig: Rig) -> None:
+async def test_ordinary_variation_is_not_drift(rig: Rig) -> None:
     for run in range(RUNS):
         verdict = await rig.verify(NONE)
         assert how(verdict) == {}, (run, verdict)

@@ -269,7 +269,7 @@ class Bridge:
         )
 
     async def read(self, connection: Connection, hello: protocol.Hello) -> None:
-        """Handle what an extension sends that has said hello; another's connection is replaced."""
+        """Handle an extension's messages after its hello; its connection replaces any other."""
         self._greet(connection, hello)
         while True:
             message = await connection.receive()

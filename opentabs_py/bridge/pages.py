@@ -58,7 +58,7 @@ class Pages:
         tabs: The state of the tabs.
         loads: How many calls run in each browser.
         ended: How many calls have ended in each.
-        resting: The browsers, by index, that get no more calls than they must.
+        resting: The browsers, by index, that are used only if no other can take a call.
     """
 
     def __init__(

@@ -39,7 +39,7 @@ def offers(subprotocols: Sequence[str], secret: str) -> bool:
 
 
 def equal(given: str, secret: str) -> bool:
-    """Return whether a string is a secret; the empty string is not."""
+    """Compare a string with a secret in constant time; an empty secret never matches."""
     return bool(secret) and hmac.compare_digest(given.encode(), secret.encode())
 
 

@@ -99,7 +99,7 @@ class TabRequests:
             self.close(self._numbers[opened.tab_id])
 
     def close(self, tab_id: int) -> None:
-        """Close a tab, which no call uses any more; at the next hello, if there is none now."""
+        """Close a tab, which no call uses now; at the next hello, if there is none now."""
         self._tabs.owners.abandon(tab_id)
         if (connection := self._connection()) is not None:
             params = protocol.CloseParams(tab_id=own_number(tab_id))

@@ -1,4 +1,4 @@
-"""Load the extension into a browser that is running, and let go of it.
+"""Load the extension into a running browser, then disconnect.
 
 The debugging connection lasts only as long as loading takes. From then on, the browser is reached
 by the extension alone, so nothing else of it can be read or controlled. For hands, which use pages

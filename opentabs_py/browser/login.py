@@ -72,7 +72,7 @@ async def sign_in(plan: LaunchPlan, url: str, finished: Callable[[], Awaitable[N
 
 
 class _Seen:
-    """What was last seen of a browser, for when its window is closed."""
+    """The last known state of a browser, used if its window is closed."""
 
     def __init__(self) -> None:
         self._cookies: list[Any] = []

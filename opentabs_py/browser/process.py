@@ -53,7 +53,7 @@ def proportional_memory(process: "psutil.Process") -> int:
     """Return the memory of a process, in bytes.
 
     On Linux, pages that several processes share count in parts, because Chromium's processes share
-    most of theirs; elsewhere, only those count that no other process has.
+    most of theirs; elsewhere, shared pages are not counted.
     """
     info = process.memory_full_info()
     return int(getattr(info, "pss", info.uss))

@@ -40,7 +40,7 @@ class OutputCheck:
         """Check a value.
 
         Args:
-            listing: That of the tool that returned it, which may not be served any more.
+            listing: The listing of the tool that returned it, which may no longer be served.
             value: The value.
 
         Raises:

@@ -18,10 +18,10 @@ class CallObserver:
     """
 
     def on_sent(self) -> None:
-        """Handle that the call is on its way to its tool."""
+        """Handle the departure of the call to its tool."""
 
     def on_waiting(self, why: str, /) -> None:
-        """Handle that the call waits for the user, now and every few seconds until it does not."""
+        """Called when the call begins to wait for the user, and every few seconds while it does."""
 
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Handle a batch of reports; batches arrive in order, each report once."""

@@ -180,7 +180,7 @@ class Asker(Protocol):
 
     @property
     def asked_tab(self) -> int | None:
-        """If `ask` is immediate: the tab of the question that the call brings the answer to."""
+        """If `ask` is immediate: the tab that the answered question named."""
         ...
 
     async def ask(self, question: Question, /) -> Answer | None:
@@ -197,7 +197,7 @@ class CallClient(StreamReader, Protocol):
 
     @property
     def name(self) -> str | None:
-        """Its name and version, as it says them; None if it does not."""
+        """The name and version that it reports; None if it does not."""
         ...
 
     @property
@@ -226,7 +226,7 @@ def new_call_id() -> str:
 
 @dataclass(slots=True)
 class Cancellation:
-    """Why a call is cancelled, if it is; set before.
+    """The reason for a cancellation, set before the call is cancelled.
 
     Attributes:
         reason: For its tool, as the reason of its signal.
@@ -328,7 +328,7 @@ class PlacedTool(Protocol):
         """Return a call that runs in this tab, or not at all.
 
         Raises:
-            ChainError: The tab is not there any more.
+            ChainError: The tab is gone.
         """
         ...
 

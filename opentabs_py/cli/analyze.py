@@ -86,7 +86,7 @@ async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
             recorder = await SessionRecorder.start(tabs, url)
             status.update(f"Opening {escape(url)}")
             page = await tabs.open(url)
-            status.update("Watching what it asks for")
+            status.update("Watching its requests")
             try:
                 if wait:
                     await page.wait_for_load_state("networkidle", timeout=wait * 1000)
@@ -164,7 +164,7 @@ def _print(site: "KnownSite") -> None:
     out.print(
         "\nMake a plugin: opentabs record URL, use the site, then opentabs new NAME --from FILE.har"
         if site.tools
-        else "\nIt asked for nothing that a tool could. Record it while you use it: "
+        else "\nIt sent no request that a tool could send. Record it while you use it: "
         "opentabs record URL",
         soft_wrap=True,
     )

@@ -123,8 +123,8 @@ Profile = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|DIR",
-        help="Browser profile, to stay signed in: a name, as for `opentabs login`, or a directory, "
-        "with a / in it.  \\[default: a fresh profile]",
+        help="Browser profile, to stay signed in: a name, as for `opentabs login`, or the path of "
+        "a directory, with a / in it.  \\[default: a fresh profile]",
     ),
 ]
 SignedIn = Annotated[

@@ -26,8 +26,8 @@ def merge(
 ) -> None:
     """Write one report of several runs, such as the parts of a suite on several machines.
 
-    A test in several reports keeps its attempts of all runs, in their order. Its outcome is that of
-    the last run: flaky, if it passed there and failed before. Missing parts are named, here and in
+    A test in several reports keeps its attempts from all runs, in order. Its outcome is that of
+    the last run: flaky, if it failed earlier and passed there. Missing parts are named, here and in
     the report.
 
     Exit codes: 0 written, whether tests failed or not; 2 a file is not a report, or cannot be

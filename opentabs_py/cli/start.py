@@ -122,7 +122,7 @@ def restart(name: Name = "default") -> None:
     directory = Path(state.directory)
     if not directory.is_dir():
         raise ConfigError(
-            f"{who} was started in {directory}, which does not exist any more. Create it again. Or "
+            f"{who} was started in {directory}, which no longer exists. Create it again. Or "
             f"stop the server, and start it elsewhere:\n  {_start_line(state)}"
         )
     again = (name, _for_serve(state.arguments), directory, state.environment)
@@ -130,7 +130,7 @@ def restart(name: Name = "default") -> None:
         check_start(*again)
     except StartFailedError as error:
         _show(error)
-        err.print(f"{who} would not start again, so it continues to run.")
+        err.print(f"{who} could not be started again, so it was left running.")
         raise typer.Exit(_exit_code(error)) from None
     exit_at_signals()
     try:

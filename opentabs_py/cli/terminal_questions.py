@@ -54,14 +54,14 @@ class TerminalQuestions:
             show(waiting)
 
     def close(self) -> None:
-        """Show none any more."""
+        """Stop showing questions."""
         self.show([])
 
     def _start(self) -> None:
         """Forget what was typed before, also on an unfinished line, and read from now on."""
         import termios  # there is none on Windows
 
-        with suppress(termios.error):  # stdin is not a terminal any more
+        with suppress(termios.error):  # stdin is no longer a terminal
             termios.tcflush(0, termios.TCIFLUSH)
         if self._thread is None or not self._thread.is_alive():
             # In the background, reading the terminal would stop the process.

@@ -58,8 +58,8 @@ def verify(
     fail_on: Annotated[
         Literal["harmless", "tool", "schema"],
         typer.Option(
-            help="The least drift that counts: any at all; what breaks a tool; or only what breaks "
-            "an output schema. Other drift is still reported.",
+            help="The lowest severity that fails the command: any drift, a broken tool, or only a "
+            "broken output schema. Other drift is still reported.",
         ),
     ] = "harmless",
     junit: Annotated[
@@ -70,8 +70,8 @@ def verify(
 ) -> None:
     """Repeat recorded calls on the live site, and report what has changed there.
 
-    Compares the answers of the site and the results of the tools with the recorded ones: not their
-    values, but which members there are and of which types. A member counts as required only if
+    Compares responses and results with the recorded ones by shape: which members there are, and of
+    which types, but not their values. A member counts as required only if
     all recordings have it, so two recordings tell more than one.
 
     Tools without a readOnlyHint are not called unless you pass --writes. Drift is not reported

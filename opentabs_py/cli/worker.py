@@ -38,8 +38,8 @@ class WorkerBrowserOptions(OptionGroup):
         list[str] | None,
         typer.Option(
             metavar="N|MB",
-            help="Replace a browser after N calls (such as 1000), or once it uses that much memory "
-            "(such as 1500MB), when nothing runs in it. Repeatable.",
+            help="Replace a browser after N calls (such as 1000), or once it uses this much memory "
+            "(such as 1500MB), as soon as nothing runs in it. Repeatable.",
         ),
     ] = None
 

@@ -1,4 +1,4 @@
-"""Write files so that readers never see half of one, and writers lose nothing of each other's."""
+"""Write files atomically, and lock them against concurrent writers."""
 
 import os
 import secrets

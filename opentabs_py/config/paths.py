@@ -18,7 +18,7 @@ def working_dir() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise ConfigError(
-            "The current directory does not exist any more. Change to another one."
+            "The current directory no longer exists. Change to another one."
         ) from None
 
 

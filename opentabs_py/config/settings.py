@@ -287,7 +287,7 @@ class Settings(BaseSettings):
         return self.model_copy(update={"port": DEFAULT_PORT})
 
     def for_own_use(self, **updates: Any) -> "Settings":
-        """Return these settings for a server that only the program which starts it uses.
+        """Return these settings for a server used only by the program that starts it.
 
         It listens on a free port, asks for no token, lists every tool under its own name, returns
         results whole, and records no calls. `updates` override this.

@@ -39,7 +39,7 @@ async def _nowhere() -> Place:
 
 @dataclass(frozen=True, slots=True)
 class PermissionRequest:
-    """A call that asks to be let through.
+    """A call that needs permission.
 
     Attributes:
         tool: Its tool.
@@ -144,7 +144,7 @@ class Gate:
         return consent.decide(self._rules, tool)
 
     def forget(self, client: str) -> None:
-        """Handle the end of a client's session: what was allowed for it is allowed no more."""
+        """Handle the end of a client's session: revoke what was allowed for it."""
         self._granted = {each for each in self._granted if each[0] != client}
 
     async def permit(self, request: PermissionRequest, decision: Callable[[], Decision]) -> Permit:

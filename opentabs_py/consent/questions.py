@@ -39,7 +39,7 @@ class Questions:
 
     @property
     def can_be_seen(self) -> bool:
-        """Whether anything is there that shows them to the user."""
+        """Whether any view is open that shows them."""
         return self._viewers > 0
 
     def seconds_left(self, question: Question) -> float:
@@ -78,7 +78,7 @@ class Questions:
         return True
 
     def withdraw(self, question_id: str) -> None:
-        """Stop waiting for an answer, because none can be given any more."""
+        """Stop waiting for an answer, because none can be given now."""
         if (waiting := self._waiting.get(question_id)) is not None:
             waiting.answered.set()
 

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from opentabs_py.console.access import HEADER, Access
 from opentabs_py.errors import ConfigError, PluginError
 
-SIGNED_OUT = "This browser is not let in, or not any more. Run `opentabs ui`."
+SIGNED_OUT = "This browser has no access, or no longer. Run `opentabs ui`."
 
 
 class Body(BaseModel):
@@ -35,7 +35,7 @@ class BadRequestError(Exception):
 
 
 def refuse(why: str, status: HTTPStatus) -> Response:
-    """Return an answer that says why there is none."""
+    """Return an error response that says why."""
     return JSONResponse({"error": why}, status_code=status)
 
 

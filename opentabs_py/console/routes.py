@@ -46,7 +46,7 @@ class Console:
 
     Args:
         access: Who is let in.
-        watch: What there is to see.
+        watch: The activity that pages show.
         calls: The calls of the server's tools.
         plugins: The plugins.
         pace: How often the progress of a call made here is sent.
@@ -119,14 +119,14 @@ class Console:
     async def _describe_tool(self, request: Request) -> Response:
         tool = self.calls.registry.get(request.path_params["name"])
         if tool is None:
-            return refuse("There is no such tool, or not any more.", HTTPStatus.NOT_FOUND)
+            return refuse("There is no such tool. It may have been removed.", HTTPStatus.NOT_FOUND)
         return JSONResponse(self._in_full(tool))
 
     async def _describe_call(self, request: Request) -> Response:
         call_id = request.path_params["call_id"]
         record = self.watch.record(call_id)
         if record is None:
-            why = "This call is not remembered any more, or has not been made on this server."
+            why = "This server has no record of the call. It may be too old, or of another server."
             return refuse(why, HTTPStatus.NOT_FOUND)
         data = trace_data([record], title=record.name)
         return JSONResponse({**data, "running": self.watch.is_running(call_id)})

@@ -1,7 +1,7 @@
 """Keeps the board current, and sends its changes to the pages that look at it.
 
-A call costs two entries in the board. Everything else is read from where it is, and only while a
-page looks.
+A call costs two entries in the board. Everything else is read on demand, while a page is
+open.
 """
 
 import secrets
@@ -33,7 +33,7 @@ LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a problem has come or gone
 
 
 class Watch:
-    """What a server does, for the pages that look at it.
+    """Tracks a server's activity for open console pages.
 
     Args:
         calls: The calls of the server's tools.
@@ -42,7 +42,7 @@ class Watch:
         wall: The time, in seconds since the epoch.
 
     Attributes:
-        board: What there is to see.
+        board: The calls that pages show.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from opentabs_py.core.schema_cost import JsonObject
 
 Path = tuple[int | str, ...]
 Fault = tuple[Path, str]
-"""The path to what is wrong in a value, and how it is wrong."""
+"""The path of an invalid part of a value, and the rule that it breaks."""
 
 _Branch = list[ValidationError]  # how a value breaks one alternative
 
@@ -23,7 +23,7 @@ _MOST_NAMES: Final = 20  # of what was expected
 def explain(error: ValidationError, schema: JsonObject) -> list[Fault]:
     """Return what is wrong with a value.
 
-    That a value matches none of several alternatives is of little use to an agent. A value is meant
+    An agent learns little from "matches none of the alternatives". A value is meant
     for an alternative if it has its type, and the literal that distinguishes it from the others, as
     `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, the result is what is
     wrong there; if for several, what all of them reject; if for none, what was expected.

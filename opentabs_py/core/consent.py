@@ -11,7 +11,7 @@ from opentabs_py.core.text import shorten
 
 Permission = Literal["off", "ask", "auto"]
 Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
-"""What the user has said of a plugin.
+"""Whether, and how, the user has approved a plugin.
 
 - `named`: they named it for this run, on the command line or in a program; so are Python tools.
 - `reviewed`: it is installed, and this build of it was approved, or needs no approval.
@@ -140,7 +140,7 @@ class GivenRules:
         self._given[rule] = permission
 
     def handle_settings(self, rules: Mapping[str, Permission]) -> None:
-        """Handle that the settings were read again, perhaps before a permission was written."""
+        """Handle settings that were read again, perhaps before a permission was written."""
         for rule, permission in [*self._given.items()]:
             if rules.get(rule) == permission or rules.get(rule) != self._settings.get(rule):
                 del self._given[rule]

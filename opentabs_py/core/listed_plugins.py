@@ -32,7 +32,7 @@ class ListedPlugins:
     _changed_at: float = -inf
 
     def step(self, tabs: Tabs | JoinedTabs, now: float) -> float:
-        """Handle the state of the tabs; return when to do so again, if they do not change."""
+        """Update the list from the tabs; return when to call this again if nothing changes."""
         link = tabs.link(now)
         if isinstance(link, Wait):
             return link.until  # the extension is most likely about to report the same tabs again

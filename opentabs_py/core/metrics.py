@@ -66,7 +66,7 @@ REPORTS: Final = Metric(
     ("plugin",),
 )
 RUNNING: Final = Metric(
-    "opentabs_calls_running", "gauge", "Calls that run now, without those that wait for a worker."
+    "opentabs_calls_running", "gauge", "Calls running now, excluding those that wait for a worker."
 )
 READY: Final = Metric("opentabs_ready", "gauge", "1 if /readyz answers 200, else 0.")
 
@@ -89,13 +89,13 @@ RESTARTS: Final = Metric(
 DROPPED_REPORTS: Final = Metric(
     "opentabs_progress_reports_dropped_total",
     "counter",
-    "Progress reports that pages dropped, because more than 8 MiB of a call's waited to be sent.",
+    "Progress reports that pages dropped, because over 8 MiB of reports of one call were waiting.",
     roles=_WITH_BROWSERS,
 )
 LATE_MESSAGES: Final = Metric(
     "opentabs_late_messages_total",
     "counter",
-    "Messages of pages that came after their call had ended, and were ignored.",
+    "Messages from pages that arrived after their call had ended; they are ignored.",
     roles=_WITH_BROWSERS,
 )
 TABS_READY: Final = Metric(

@@ -1,4 +1,4 @@
-"""The tools that pages register themselves: which there are, where, and what is listed of them.
+"""Page tools, which pages register themselves: on which pages they are, and what is listed.
 
 All that a page says of its tools is supplied by the page and not verified. So it is bounded, marked
 as the page's, and never shown with characters that could hide something. Tools of one origin with
@@ -57,7 +57,7 @@ class SiteTool:
 
     @property
     def title(self) -> str:
-        """Its name for users, and whose it is."""
+        """Its display name, with its site."""
         title = plain_text(self.registered.title or self.registered.name, LONGEST_TITLE)
         return f"{title} ({self.site.host})"
 
@@ -192,7 +192,7 @@ class SchemaCache:
 def list_tools(
     browsers: Iterable[PageRegistrations], taken: Collection[str], schemas: SchemaCache
 ) -> tuple[list[SiteTool], dict[str, str]]:
-    """Return the tools of all pages as they are listed, and why others are not, by what they are.
+    """Return the listed tools of all pages, and for each other one, why it is not listed.
 
     Args:
         browsers: What the pages of each have registered.
@@ -257,7 +257,7 @@ class Cadence:
         return max(self._changed + self.rest, self._listed + max(self.apart, self._pause))
 
     def handle_listed(self, now: float, *, took: float = 0.0) -> None:
-        """Handle that the tools were listed, which took some seconds."""
+        """Handle that the tools were listed."""
         self._changed, self._listed, self._pause = inf, now, took / self.share
 
 

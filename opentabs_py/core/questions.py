@@ -1,4 +1,4 @@
-"""What users are asked about a call, in words, and what they can answer."""
+"""The questions to the user about a call, and the possible answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -134,7 +134,7 @@ def arguments_text(arguments: Mapping[str, Any]) -> str:
         parts.append(part[:left])
         left -= len(part)
         if left < 0:
-            parts.append("\n… and more, which is cut off")
+            parts.append("\n… (cut off)")
             break
     return "".join(parts)
 

@@ -97,7 +97,7 @@ def check_start(
     directory: Path,
     environment: Mapping[str, str] | None = None,
 ) -> None:
-    """Check what a server would refuse to start with: its options, its settings, its tools.
+    """Check the options, settings and tools that a server would start with.
 
     The arguments are those of `start_server`.
 

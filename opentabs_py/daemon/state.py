@@ -156,7 +156,7 @@ def recorded_names() -> list[str]:
 
 
 def why_unknown(name: str) -> str:
-    """Return a sentence that says why a server that lives has no state, with its pid if known."""
+    """Return a sentence that says why a running server has no state, with its pid if known."""
     pid = find_holder(name)
     who = f"The server {name!r}" if pid is None else f"The server {name!r} (pid {pid})"
     if (file := _file(name)).exists():

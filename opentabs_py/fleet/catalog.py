@@ -56,7 +56,7 @@ class Catalog:
 
     Where workers serve different builds of a plugin, its tools are those of the build that most of
     them serve, and of several, of the one whose worker was started last. The tools of a plugin that
-    no worker serves any more are kept for a while: usually one is just restarting.
+    no worker serves now are kept for a while: usually one is just restarting.
 
     Args:
         requests: Sends requests to the workers.

@@ -32,7 +32,7 @@ class PlaceInQueue:
         self._shown = (ahead, running)
         why = "All workers are full"
         if running is not None:
-            why = f"This client already runs {quantity(running, 'call')}, which is all it may"
+            why = f"This client already runs {quantity(running, 'call')}, its limit"
         others = f"{ahead} calls are" if ahead != 1 else "1 call is"
         place = f"{others} ahead of this one" if ahead else "this call is next"
         report = WaitReport(self._said, message=f"{why}; {place}.")

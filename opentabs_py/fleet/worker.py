@@ -287,7 +287,7 @@ class FleetWorker:
         call.channel.send(data)
 
     def _forget(self, call_id: str) -> None:
-        """Forget a call: it has ended, or no caller waits for it any more."""
+        """Forget a call: it has ended, or its caller no longer waits for it."""
         call = self._calls.pop(call_id, None)
         if call is None:
             return

@@ -86,7 +86,7 @@ class Auth:
 
     @property
     def missing(self) -> Sequence[Header]:
-        """The headers of whose values nothing is known."""
+        """The headers whose values come from an unknown place."""
         return [each for each in self.headers if each.where == "unknown"]
 
 

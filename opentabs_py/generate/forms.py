@@ -35,7 +35,7 @@ class FormField:
 
     @property
     def is_token(self) -> bool:
-        """Whether its value is another one each time the page is opened."""
+        """Whether its value changes each time the page is opened."""
         return self.kind == "hidden" and _TOKEN.fullmatch(self.name.lower()) is not None
 
     @property

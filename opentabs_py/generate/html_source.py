@@ -184,7 +184,7 @@ export async function sendForm(
   );
   const form = forms.find((each) => isMeant(each, values)) ?? forms[0];
   if (form === undefined) {
-    throw ToolError.notFound(`The page ${path} has no form for ${action} any more.`);
+    throw ToolError.notFound(`The page ${path} no longer has a form for ${action}.`);
   }
   const sent = new URLSearchParams();
   for (const [name, value] of new FormData(form)) sent.append(name, String(value));

@@ -1,4 +1,4 @@
-"""HTML as a tree, as far as finding lists, labels and forms in it needs one."""
+"""A minimal HTML tree, for finding lists, labels and forms."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

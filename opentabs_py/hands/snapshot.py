@@ -102,9 +102,7 @@ def changes(before: str, after: str) -> str:
             shown.update(path)
     lines = [new[index] for index in sorted(shown)]
     if gone:
-        lines.append(
-            f"({gone} line{'' if gone == 1 else 's'} of before {'is' if gone == 1 else 'are'} gone)"
-        )
+        lines.append(f"({gone} earlier line{' is' if gone == 1 else 's are'} gone)")
     return "\n".join(lines)
 
 

@@ -243,9 +243,9 @@ class Hands(PageUser):
         self,
         progress: Progress,
         text: Annotated[str | None, Field(description="Until this is shown.")] = None,
-        gone: Annotated[str | None, Field(description="Until this is not shown any more.")] = None,
+        gone: Annotated[str | None, Field(description="Until this is no longer shown.")] = None,
         url: Annotated[str | None, Field(description="Until the URL contains this.")] = None,
-        seconds: Annotated[float, Field(gt=0, le=240, description="How long at most.")] = 10.0,
+        seconds: Annotated[float, Field(gt=0, le=240, description="The longest wait.")] = 10.0,
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Wait until a page shows something; return what has changed since the call began."""
@@ -272,7 +272,7 @@ class Hands(PageUser):
         ref: Annotated[str | None, Field(description="Only this element.")] = None,
         full: Annotated[
             bool,
-            Field(description="The page up to 8,000 pixels, not only what is in view."),
+            Field(description="The whole page, up to 8,000 pixels, not only what is in view."),
         ] = False,
         tabId: TabId = None,
     ) -> types.ImageContent:
@@ -298,7 +298,7 @@ class Hands(PageUser):
         progress: Progress,
         all: Annotated[  # noqa: A002
             bool,
-            Field(description="Everything that is kept, not only what is new since last time."),
+            Field(description="Return everything that is kept, not only what is new to you."),
         ] = False,
         tabId: TabId = None,
     ) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class Hands(PageUser):
         ] = None,
         all: Annotated[  # noqa: A002
             bool,
-            Field(description="Everything that is kept, not only what is new since last time."),
+            Field(description="Return everything that is kept, not only what is new to you."),
         ] = False,
         tabId: TabId = None,
     ) -> dict[str, Any]:

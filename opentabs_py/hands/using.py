@@ -130,7 +130,7 @@ class PageUser:
         """Return the element of a reference.
 
         Raises:
-            ToolError: It is not in the page any more; the message names similar elements.
+            ToolError: It is no longer in the page; the message names similar elements.
         """
         self.check_dialog(page)
         is_known = ref in self.seen_in(page).nodes

@@ -16,7 +16,7 @@ from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.module import Module
 
-# What Python and this module do when they import; no place in a tool.
+# Frames of the import machinery and of this module, never of a tool.
 _IMPORTING: Final = ("<frozen ", str(importlib.__file__), __file__)
 # What is not the user's own, even if it is in the directory of a tool: a `.venv`, for example.
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})

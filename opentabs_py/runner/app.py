@@ -132,7 +132,7 @@ class RunnerPage:
     async def _describe(self, request: Request) -> Response:
         test = self.runner.board.tests.get(request.query_params.get("id", ""))
         if test is None:
-            return refuse("There is no such test, or not any more.", HTTPStatus.NOT_FOUND)
+            return refuse("There is no such test. It may have been removed.", HTTPStatus.NOT_FOUND)
         traces = [shlex.join(["playwright", "show-trace", each]) for each in test.traces]
         more = {"command": _command(test), "traceCommands": traces}
         return JSONResponse({**test_data(test), **more})
@@ -141,7 +141,7 @@ class RunnerPage:
         run, number = request.path_params["run"], request.path_params["number"]
         file = self.scratch / str(run) / "screenshots" / f"{number}.jpg"
         if not await anyio.Path(file).is_file():
-            return refuse("This screenshot is not kept any more.", HTTPStatus.NOT_FOUND)
+            return refuse("This screenshot has been removed.", HTTPStatus.NOT_FOUND)
         return FileResponse(file, headers={"cache-control": "no-store"})
 
     async def _run(self, body: _RunBody) -> dict[str, Any]:

@@ -87,7 +87,7 @@ class Runner:
         scratch: A directory for screenshots and traces.
 
     Attributes:
-        board: What there is to see.
+        board: The state that pages show.
         watches: Whether tests run again when files change.
         pauses: Whether the browser is kept open at a failure.
     """
@@ -146,7 +146,7 @@ class Runner:
         self._show()
 
     def handle_change(self, files: Sequence[str], text: str) -> None:
-        """Handle that files have changed.
+        """Handle changes of files.
 
         Args:
             files: Their paths, relative to the plugin's directory.

@@ -38,7 +38,7 @@ class SpoolWriter:
                 self._file.write(line)
 
     def close(self) -> None:
-        """Write nothing any more."""
+        """Stop writing."""
         with self._lock:
             self._file.close()
 

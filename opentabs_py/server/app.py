@@ -64,7 +64,7 @@ def create_app(
         host: The address of the server, besides the usual local names.
         token: The token MCP clients must send; None admits every program on this machine.
         more: Routes that need no token.
-        for_extension: The path below which pages of the extension may ask, too.
+        for_extension: The path prefix that the extension's own pages may request, too.
     """
 
     async def serve_extension(websocket: WebSocket) -> None:

@@ -53,7 +53,7 @@ class CallPermits:
             permit: What allows it.
 
         Raises:
-            ChainError: The tab is not there any more.
+            ChainError: The tab is gone.
         """
         if permit.tab_id is None or not isinstance(self._tool, PlacedTool):
             return call

@@ -37,7 +37,7 @@ class ConsentAskedError(CallRefusedError):
     """The client has to ask its user, and repeat the call with the answer.
 
     Attributes:
-        result: The result of the call that has it do so.
+        result: The result that tells the client to do so.
     """
 
     def __init__(self, tool: str, result: types.InputRequiredResult) -> None:

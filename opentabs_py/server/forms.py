@@ -1,4 +1,4 @@
-"""The forms with which a connected client asks its user: one at a time, for all that waits."""
+"""Forms in which a client asks its user: one at a time, each with every waiting question."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence

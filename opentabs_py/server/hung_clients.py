@@ -1,4 +1,4 @@
-"""What is done for a client that does not read what it is sent during a call."""
+"""Limits for a client that stops reading during a call."""
 
 from typing import Final
 

@@ -45,7 +45,7 @@ _TEXT_FORMAT: Final = "text/plain; version=0.0.4; charset=utf-8"  # which every 
 
 
 class MeasuredProcess(Protocol):
-    """What a process knows of itself."""
+    """The readings of a process."""
 
     @property
     def role(self) -> Role:
@@ -95,7 +95,7 @@ class CallMetrics:
 
 
 class Exporter:
-    """What one process exports; until it has attached to its session, that it is starting."""
+    """Exports the metrics of one process; until it is attached to a session, "starting"."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()

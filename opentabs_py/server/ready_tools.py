@@ -15,7 +15,7 @@ class Ready(Protocol):
     """Where plugins are ready: in the tabs of browsers, or in the workers of a fleet."""
 
     def follow(self, plugins: ListedPlugins, now: float) -> float:
-        """Pass on which plugins are ready; return when to do so again, if that does not change."""
+        """Report the ready plugins; return when to call this again if nothing changes."""
         ...
 
     def changed(self) -> anyio.Event:
@@ -34,7 +34,7 @@ class ReadyInPages:
         self._pages = pages
 
     def follow(self, plugins: ListedPlugins, now: float) -> float:
-        """Pass on which plugins are ready; return when to do so again, if that does not change."""
+        """Report the ready plugins; return when to call this again if nothing changes."""
         return plugins.step(self._pages.tabs, now)
 
     def changed(self) -> anyio.Event:

@@ -1,4 +1,4 @@
-"""The tools that a server serves: which there are, what they are called, and which are listed."""
+"""The tools of a server, their names, and which of them are listed."""
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -40,8 +40,8 @@ class ToolRegistry:
         pages: Where plugin tools run.
         message_limit: The longest input, in characters of JSON.
         status: Returns the status of a plugin; by default, across the tabs of `pages`.
-        built_in: Tools of our own that are served whenever plugin tools are; with hands among
-            them, always.
+        built_in: Our own tools, served beside plugin tools; always served if they include
+            hands.
         gate: Decides which calls may run; by default, all may.
         why_empty: Returns the error for a tool that is unknown because nothing that has tools is
             there now; None if something is.
@@ -152,7 +152,7 @@ class ToolRegistry:
         if self._registered:
             ours = self.own_names
             registered = [each for each in self._registered if each.listing.name not in ours]
-            of_pages = [*registered, *of_pages]  # of two alike other names, the plugin's counts
+            of_pages = [*registered, *of_pages]  # if two share another name, the plugin's wins
             tools += registered
         tools.sort(key=lambda each: each.listing.name)
         self._tools = {tool.listing.name: tool for tool in tools}

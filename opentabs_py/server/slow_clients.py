@@ -1,4 +1,4 @@
-"""Clients that are slow to send or to read, or idle: how long, and how many, are waited for."""
+"""Limits for clients that are slow to send or to read, or idle."""
 
 import asyncio
 import logging

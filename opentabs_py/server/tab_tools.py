@@ -1,4 +1,4 @@
-"""`tabs_list`, `tabs_open` and `tabs_close`: what clients see of them, and what a call asks for.
+"""`tabs_list`, `tabs_open` and `tabs_close`: their descriptions and arguments.
 
 A subclass does it: in the browsers of this server, or in the workers of a fleet.
 """

@@ -98,7 +98,7 @@ class ToolCalls:
             client: The MCP client that makes the call.
             client_name: Who makes the call; by default, the client's name.
             call_id: The call's id, which no running call may have; a new one by default.
-            cancellation: Why the call is cancelled, if it is; read then.
+            cancellation: Holds the reason for a cancellation; read when the call is cancelled.
             on_record: Called with its record when it has ended, before this returns.
             traced: Whether that record should say when the call passed each hop.
             allowed_by: The user who makes the call, so that no prompt is needed.

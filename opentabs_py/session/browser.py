@@ -153,7 +153,7 @@ class SessionBrowser:
                 self._attachment.handle_removed()
 
     def keep_closed(self) -> None:
-        """Do not relaunch it any more."""
+        """Stop relaunching it."""
         self._reopen = None
         self.bridge.bring_browser = None
 

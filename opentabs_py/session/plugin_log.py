@@ -1,4 +1,4 @@
-"""What the log says of a session's plugins: each thing once."""
+"""Log news about a session's plugins, each item once."""
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence

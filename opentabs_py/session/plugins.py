@@ -244,7 +244,7 @@ class PluginSet:
                 await self.reload()
             yield [each for each in self.skipped if each.directory.resolve() in wanted]
         finally:
-            self._added -= Counter(new)  # which forgets those that are not wanted any more
+            self._added -= Counter(new)  # which forgets those no longer wanted
             if not new <= self._added.keys():
                 removed = anyio.Event()
                 tasks.start_soon(self._remove, removed)

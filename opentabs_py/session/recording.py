@@ -67,7 +67,7 @@ class SessionRecorder:
         return f"{requests}, {traffic.pending} running, {quantity(len(self._notes.calls), 'call')}"
 
     async def settle(self) -> None:
-        """Wait until what the page has asked for so far has been read.
+        """Wait until all responses requested so far have been read.
 
         Chromium drops the bodies of a page's responses when the page goes away.
         """

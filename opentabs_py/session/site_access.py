@@ -21,7 +21,7 @@ async def let_in(
     *,
     longest_call: float,
 ) -> AsyncGenerator[bool]:
-    """Grant the extensions access to sites; wait for running calls first, if that is new to one.
+    """Grant the extensions access to sites; if one has to reload, wait for running calls first.
 
     Args:
         sites: Match patterns of all sites that they need access to.

@@ -302,7 +302,7 @@ class SessionServer:
         return await self._playgrounds.url_of(plugin) or plugin.manifest.homepage
 
     async def _serve(self, stack: AsyncExitStack, listener: socket.socket) -> Callable[[], None]:
-        """Serve MCP clients, extensions and the console; return what begins to stop that."""
+        """Serve MCP clients, extensions and the console; return the function that stops it."""
         settings = self._settings
         ready = None
         if settings.expose == "ready":

@@ -37,7 +37,7 @@ RELAUNCH_AFTER_AT_MOST: Final = 60.0
 
 
 def default_name() -> str:
-    """Return a name for a worker: that of the machine, and what tells several there apart."""
+    """Return the default name of a worker: the machine's, and a random suffix."""
     host = re.sub(r"[^a-z0-9]+", "-", platform.node().lower()).strip("-")
     return f"{host[:30].strip('-') or 'worker'}-{secrets.token_hex(2)}"
 

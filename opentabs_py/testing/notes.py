@@ -53,19 +53,19 @@ class ScreenshotStore:
 
 
 class RunListener:
-    """Receives what happens in a test, and ignores it: nobody watches."""
+    """Ignores all events of a test, for runs that nobody watches."""
 
     def start_call(self, record: CallRecord) -> None:
-        """Handle that a call has started; called in the server's thread."""
+        """Handle the start of a call; called in the server's thread."""
 
     def end_call(self, record: CallRecord) -> None:
-        """Handle that a call has ended; called in the server's thread."""
+        """Handle the end of a call; called in the server's thread."""
 
     def look_before(self, tool: str, pages: PagesFor) -> None:
-        """Handle that a call is about to start."""
+        """Called when a call is about to start."""
 
     def look_after(self, pages: PagesFor) -> None:
-        """Handle that calls may have ended."""
+        """Called when calls may have ended."""
 
     def show_end(
         self,
@@ -76,7 +76,7 @@ class RunListener:
         missed: Missed | None,
         failed: bool,
     ) -> None:
-        """Handle that the test's own code has ended."""
+        """Handle the end of the test's own code."""
 
 
 class Notes(RunListener):

@@ -32,7 +32,7 @@ class People:
         self._ending = ExitStack()
 
     def handle_passed(self) -> None:
-        """Handle that the test's function returned: a recording that it made is then written."""
+        """Handle the return of the test's function: a recording that it made is then written."""
         for turn in self._turns.values():
             turn.has_passed = True
 

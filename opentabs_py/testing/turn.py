@@ -157,7 +157,7 @@ class Turn:
         for call in self._transcript.calls:
             if not call.ended:
                 known[call.name] -= 1
-                if known[call.name] < 0:  # it has not come to the server
+                if known[call.name] < 0:  # it has not reached the server
                     unknown.append(CallSnapshot.of(call.running))
         faults = self._chain.faults.log_so_far()
         text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)

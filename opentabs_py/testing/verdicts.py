@@ -1,6 +1,6 @@
 """Decide whether a call meets an expectation: pure functions of a snapshot of the call.
 
-Each returns a `Verdict`. A call that has ended does not change any more, so a verdict about it is
+Each returns a `Verdict`. A call that has ended no longer changes, so a verdict about it is
 final. While it is running, much is undecided, and is checked again later.
 """
 

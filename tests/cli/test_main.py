@@ -114,7 +114,7 @@ def test_a_command_in_a_directory_that_was_deleted_says_so(command: str, tmp_pat
         check=False,
         cwd=gone,
     )
-    said = "error: The current directory does not exist any more. Change to another one.\n"
+    said = "error: The current directory no longer exists. Change to another one.\n"
     assert (run.returncode, run.stderr) == (2, said)
 
 

@@ -173,7 +173,7 @@ def test_a_server_that_would_not_start_again_is_not_stopped_by_a_restart(
         run = opentabs_here("restart", "--name", "work", cwd=tmp_path)
         assert run.returncode == 2
         assert said in run.stderr
-        assert "would not start again, so it continues to run" in run.stderr
+        assert "could not be started again, so it was left" in run.stderr
         assert server.poll() is None
 
 
@@ -181,7 +181,7 @@ def test_a_server_whose_directory_was_deleted_is_not_stopped_by_a_restart(tmp_pa
     with serving(tmp_path / "gone", "--plugin", "a b") as server:
         run = opentabs_here("restart", "--name", "work", cwd=tmp_path)
         assert run.returncode == 2
-        assert f"{tmp_path / 'gone'}, which does not exist any more" in run.stderr
+        assert f"{tmp_path / 'gone'}, which no longer exists" in run.stderr
         assert "opentabs start --name work --plugin 'a b'" in run.stderr
         assert server.poll() is None
 

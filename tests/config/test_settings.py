@@ -360,5 +360,5 @@ def test_settings_of_a_project_whose_directory_was_deleted_are_an_error(tmp_path
     gone.mkdir()
     with chdir(gone):
         gone.rmdir()
-        with pytest.raises(ConfigError, match="directory does not exist any more"):
+        with pytest.raises(ConfigError, match="directory no longer exists"):
             load_settings()

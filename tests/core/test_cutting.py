@@ -111,7 +111,7 @@ def test_text_that_json_escapes_costs_what_it_costs_escaped() -> None:
     assert estimate_tokens(as_text(cut(['say "no"\n\t' * 3_000]))) <= 500
 
 
-def test_with_next_to_nothing_to_spend_next_to_nothing_remains() -> None:
+def test_a_budget_of_three_tokens_leaves_empty_values() -> None:
     assert cut([LONG], 3) == []
     assert cut({"a": LONG}, 3) == {}
     assert cut(LONG, 3).startswith("… 25,000")

@@ -327,7 +327,7 @@ def test_a_change_is_listed_after_a_rest_however_many_follow() -> None:
     assert cadence.due(5.9, is_changed=True) == 6.0
 
 
-def test_two_lists_are_apart() -> None:
+def test_a_change_is_listed_at_least_apart_seconds_after_the_last_list() -> None:
     cadence = Cadence(rest=1.0, apart=10.0)
     cadence.handle_listed(6.0)
     assert cadence.due(7.0, is_changed=True) == 16.0

@@ -63,7 +63,7 @@ def test_a_page_cannot_add_lines_to_a_question_or_hide_some_of_it() -> None:
 def test_arguments_are_shown_as_json_and_a_cut_is_stated() -> None:
     assert json.loads(arguments_text({"to": "ü", "n": [1]})) == {"to": "ü", "n": [1]}
     long = arguments_text({"text": "x" * 10_000})
-    assert long.endswith("xxx\n… and more, which is cut off")
+    assert long.endswith("xxx\n… (cut off)")
     assert len(long) < LONGEST_ARGUMENTS + 100
     exact = {"text": "x" * (LONGEST_ARGUMENTS - len(arguments_text({"text": ""})))}
     assert arguments_text(exact) == json.dumps(exact, indent=2)

@@ -118,7 +118,7 @@ def test_a_suggestion_names_what_is_near(near: list[str], text: str) -> None:
 @pytest.mark.parametrize(
     ("number", "text"), [(0, "0 calls"), (1, "1 call"), (2, "2 calls"), (1200, "1,200 calls")]
 )
-def test_one_thing_is_named_in_the_singular(number: int, text: str) -> None:
+def test_a_quantity_is_singular_only_for_one(number: int, text: str) -> None:
     assert quantity(number, "call") == text
 
 
@@ -139,6 +139,6 @@ def test_a_lone_surrogate_becomes_a_replacement_character(text: str, expected: s
     ("value", "kind"),
     [(None, "null"), (True, "a boolean"), ("", "a string"), ([], "an array"), ({}, "an object")],
 )
-def test_what_json_calls_a_value(value: object, kind: str) -> None:
+def test_a_value_is_named_by_its_json_type(value: object, kind: str) -> None:
     assert json_kind(value) == kind
     assert json_kind(1) == json_kind(1.5) == "a number"

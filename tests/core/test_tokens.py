@@ -38,5 +38,5 @@ def test_no_text_without_words_is_free(blank: str) -> None:
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("  ", 0), ("word", 1), ("\n\n", 1)])
-def test_of_little_there_is_little(text: str, tokens: int) -> None:
+def test_short_strings_cost_zero_tokens_or_one(text: str, tokens: int) -> None:
     assert estimate_tokens(text) == tokens

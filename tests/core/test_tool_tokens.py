@@ -85,7 +85,7 @@ def test_what_is_expensive_gets_advice(described: dict[str, Any], advice: list[s
         with_argument(properties=[], anyOf={}, items=True),
     ],
 )
-def test_what_is_not_gets_none(described: dict[str, Any]) -> None:
+def test_a_tool_at_a_threshold_gets_no_advice(described: dict[str, Any]) -> None:
     assert count_tool(described).advice == ()
 
 

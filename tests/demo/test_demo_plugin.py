@@ -22,7 +22,7 @@ def manifest() -> PluginManifest:
     )
 
 
-def test_the_plugin_is_one(manifest: PluginManifest) -> None:
+def test_the_demo_plugin_is_valid_and_has_three_tools(manifest: PluginManifest) -> None:
     assert manifest.name == "demo"
     assert [mcp_name(manifest.name, tool.name) for tool in manifest.tools] == [
         "demo_export_messages",

@@ -46,7 +46,7 @@ nonsense
 """
 
 
-def test_a_page_in_full() -> None:
+def test_a_page_within_the_limit_is_rendered_without_cuts() -> None:
     assert (
         render(parse(PAGE))
         == """\
@@ -131,8 +131,8 @@ def test_what_cannot_be_folded_is_cut() -> None:
     [
         ("a", "a", ""),
         ("a\n b", "a\n b\n c", "a\n c"),
-        ("a\n b", "a\n x", "a\n x\n(1 line of before is gone)"),
-        ("a\n b\n c", "a", "(2 lines of before are gone)"),
+        ("a\n b", "a\n x", "a\n x\n(1 earlier line is gone)"),
+        ("a\n b\n c", "a", "(2 earlier lines are gone)"),
         ("", "a\n b\nc\n d", "a\n b\nc\n d"),
     ],
 )
@@ -145,11 +145,11 @@ def test_the_order_of_a_page_with_very_many_equal_lines_is_not_compared() -> Non
     before = "\n".join(["main", *(f" {row}" for row in rows)])
     after = "\n".join(["main", *(f" {row}" for row in reversed(rows)), " row 1", " end"])
     assert changes(before, after) == "main\n row 1\n end"
-    assert changes(after, before) == "(2 lines of before are gone)"
+    assert changes(after, before) == "(2 earlier lines are gone)"
 
     asked = "\n".join([*rows, "A", " yes", "B", " no", *rows[1:]])
     swapped = "\n".join([*rows[1:], "A", " no", "B", " yes", *rows])
-    assert changes(asked, swapped) == "A\n no\nB\n yes\n(2 lines of before are gone)"
+    assert changes(asked, swapped) == "A\n no\nB\n yes\n(2 earlier lines are gone)"
 
 
 def test_a_page_that_just_fits_is_shown_as_a_whole() -> None:

@@ -33,7 +33,7 @@ def test_no_other_name_is_found(icons: LucideIcons) -> None:
     assert icons.svg("Wrench") is None
 
 
-def test_a_file_without_aliases_will_do(tmp_path: Path) -> None:
+def test_a_file_without_aliases_is_read(tmp_path: Path) -> None:
     file = tmp_path / "icons.json"
     file.write_text('{"icons": {"a": {"body": "<path/>"}}}')
 

@@ -72,7 +72,7 @@ async def test_a_value_is_checked_by_the_schema_of_the_build_that_returned_it() 
         await served.tool_calls.call("chat_send", {})
 
 
-async def test_strictly_it_is_an_error_that_holds_the_value_and_is_recorded_as_one() -> None:
+async def test_strict_output_fails_the_call_and_keeps_the_value() -> None:
     served = serving({"n": "one"}, strict=True)
     records: list[CallRecord] = []
     served.tool_calls.records.observe(records.append)

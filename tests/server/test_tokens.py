@@ -164,7 +164,7 @@ MALFORMED: list[Json] = [
 ]
 
 
-async def test_whatever_progress_a_client_sends_is_borne_without_an_error() -> None:
+async def test_malformed_progress_from_a_client_is_ignored_over_stdio() -> None:
     served = Served(FakeBridge(value={}))
     async with raw_client(served.server) as client:
         await client.say(INITIALIZED)
@@ -177,7 +177,7 @@ async def test_whatever_progress_a_client_sends_is_borne_without_an_error() -> N
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
-async def test_whatever_progress_a_client_sends_is_borne_over_http(era: str) -> None:
+async def test_malformed_progress_from_a_client_is_ignored_over_http(era: str) -> None:
     served = Served(FakeBridge(value={}))
     headers = {"accept": "application/json, text/event-stream"}
     async with served.over_http() as url, httpx2.AsyncClient(headers=headers) as http:

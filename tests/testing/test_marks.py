@@ -9,11 +9,11 @@ import pytest
 from opentabs_py.testing.marks import KNOWN, Marks, read_marks
 
 
-def test_without_a_mark_nothing_is_otherwise() -> None:
+def test_without_a_mark_every_option_has_its_default() -> None:
     assert read_marks([]) == Marks()
 
 
-def test_the_closest_mark_wins_and_the_others_say_the_rest() -> None:
+def test_the_closest_mark_wins_option_by_option() -> None:
     marks = read_marks([((), {"idle": 2}), ((), {"idle": 9, "ceiling": 5, "clock": "manual"})])
 
     assert marks == Marks(idle=2, ceiling=5, clock="manual")

@@ -49,11 +49,11 @@ class Board:
     # --- what happens ---
 
     def handle_call(self, record: CallRecord) -> None:
-        """Handle that a call has started, or has reported something since."""
+        """Handle the start of a call, or something that it reported."""
         self._running.put(record.call_id, record, self._next())
 
     def handle_end(self, record: CallRecord) -> None:
-        """Handle that a call has ended."""
+        """Handle the end of a call."""
         version = self._next()
         self._running.remove(record.call_id, version)
         self._ended.put(record.call_id, record, version)

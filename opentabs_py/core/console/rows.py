@@ -47,7 +47,7 @@ def call_row(record: CallRecord, *, running: bool) -> dict[str, Any]:
 
 
 def earlier_row(entry: AuditEntry) -> dict[str, Any]:
-    """Return the row of a call in the audit, with all else that is known: it has no other page."""
+    """Return the row of an audited call, with all its details, because it has no other page."""
     record = CallRecord(
         entry.call_id,
         entry.tool,

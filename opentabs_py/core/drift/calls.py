@@ -26,7 +26,7 @@ def judge_call(
     site: ComparedSite,
     live: LiveRun,
 ) -> CallVerdict:
-    """Return what has become of a recorded call.
+    """Return the verdict on a recorded call.
 
     Args:
         recorded: The call.

@@ -14,8 +14,8 @@ class Outcome:
         call: With the value, or the error, or both if the value does not match the output schema.
             None if it was not made.
         category: That of the error, such as `auth`.
-        skipped: Why it was not made, in a sentence, if it was not to be.
-        barred: Why it could not be made, in a sentence, whatever the site is like.
+        skipped: Why it was skipped on purpose, in a sentence.
+        barred: Why it could not be made, for a reason other than the site, in a sentence.
     """
 
     call: RecordedCall | None = None

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from opentabs_py.core.shapes.change import Change, What
 
 Severity = Literal["harmless", "tool", "schema"]
-"""`schema`: a result does not match its output schema any more. `tool`: a tool fails, or its result
+"""`schema`: a result no longer matches its output schema. `tool`: a tool fails, or its result
 lacks something. `harmless`: the site has changed, but the tool still works."""
 
 Kind = What | Literal["error", "schema", "readiness", "requests", "status", "media", "selector"]

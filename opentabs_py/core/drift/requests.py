@@ -51,7 +51,7 @@ def _compare_responses(
 
 
 def _broken(calls: Sequence[CallVerdict]) -> Mapping[str, Severity]:
-    """Return how badly each tool is broken that is."""
+    """Return the severity of each broken tool."""
     broken: dict[str, Severity] = {}
     for call in calls:
         if call.severity is not None and call.severity != "harmless":

@@ -41,7 +41,7 @@ class Responses:
         media: What the successful responses contained.
         values: The JSON of successful responses, by what tells their requests apart.
         marks: The CSS selectors of each HTML page.
-        tools: The tools during whose calls it was asked, and how often.
+        tools: The tools that sent requests to it, and how many.
         is_document: Whether it is a page.
         is_unread: Whether the body of a successful response is unknown: it was not read in time.
         failures: Why there was no response, such as `net::ERR_CONNECTION_REFUSED`.

@@ -30,7 +30,7 @@ class ComparedSite:
     replaced: Collection[str]
 
     def known(self) -> Iterable[tuple[Endpoint, Responses, Responses]]:
-        """Yield what was asked both times, and its responses then and now."""
+        """Yield each endpoint requested both times, with its responses then and now."""
         for endpoint in self.changes:
             yield endpoint, self.was[endpoint], self.now[endpoint]
 

@@ -10,7 +10,7 @@ from opentabs_py.errors import ChainError, ErrorDetail
 
 
 def no_worker(owner: str) -> ChainError:
-    """Return the error for a call of a tool that no worker serves any more."""
+    """Return the error for a call of a tool that no worker serves now."""
     return ChainError(
         ErrorDetail(
             codes.NO_WORKER,
@@ -118,7 +118,7 @@ def not_linked(nats: str, *, sent: bool) -> ChainError:
 
 
 def fleet_busy(waiting: int, retry_after: float, running: int | None = None) -> ChainError:
-    """Return the error for a call that does not wait, or not any longer.
+    """Return the error for a call that may not wait, or has waited too long.
 
     Args:
         waiting: How many others do.
@@ -127,7 +127,7 @@ def fleet_busy(waiting: int, retry_after: float, running: int | None = None) -> 
     """
     why = "All suitable workers are busy"
     if running is not None:
-        why = f"Its client already runs {quantity(running, 'call')}, which is all it may"
+        why = f"Its client already runs {quantity(running, 'call')}, its limit"
     queued = f" and {waiting} call{'s are' if waiting > 1 else ' is'} already queued"
     return ChainError(
         ErrorDetail(

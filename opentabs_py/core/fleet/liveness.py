@@ -16,7 +16,7 @@ BACK_WITHIN: Final = 5.0  # s after this process reconnects, in which the others
 
 
 class Liveness:
-    """What was heard of one other process. Times are seconds on any one steady clock.
+    """Decides whether one other process is still there. Times are seconds on any one steady clock.
 
     Args:
         now: The time, at which it is there.

@@ -222,7 +222,7 @@ class Done(Model):
 
 
 class Busy(Model):
-    """The worker took too many calls since then, or takes none any more. The call did not run."""
+    """The worker is full by now, or no longer takes calls. The call did not run."""
 
     type: Literal["busy"] = "busy"
 

@@ -74,7 +74,7 @@ class Pool:
         return True
 
     def remove(self, instance: str) -> bool:
-        """Use a worker no more; return whether it was used."""
+        """Stop using a worker; return whether it was in use."""
         worker = self._workers.pop(instance, None)
         if worker is None:
             return False

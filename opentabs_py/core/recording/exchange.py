@@ -40,7 +40,7 @@ class Request:
 
     @property
     def has_lost_body(self) -> bool:
-        """Whether it had a body that is not recorded: Chromium reports none that has a file."""
+        """Whether its body is missing: Chromium does not report bodies that contain files."""
         return not self.body and header(self.headers, "content-length") not in (None, "0")
 
 

@@ -1,4 +1,4 @@
-"""Take the secrets out of a recording before it is written.
+"""Remove the secrets from a recording before it is written.
 
 The same secret is replaced by the same text everywhere, in whatever encoding it appears, so that a
 token which a page reads from one response is still the one that it sends with its next request.

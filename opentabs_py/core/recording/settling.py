@@ -7,7 +7,7 @@ READ_WITHIN: Final = 4.0  # s; for the rest of their bodies, which the page may 
 
 
 class Settling:
-    """The end of one recording: first the responses are waited for, then their bodies.
+    """Waits at the end of a recording: first for responses, then for their bodies.
 
     Args:
         now: The time, in seconds.

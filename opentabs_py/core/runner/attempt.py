@@ -64,7 +64,7 @@ class Attempt:
         self.forgotten = True
 
     def handle_call(self, event: CallSeen) -> None:
-        """Handle that a call has started or ended."""
+        """Handle the start or the end of a call."""
         key = event.record.call_id
         known = self.calls.get(key)
         if known is not None and not known.running:
@@ -75,7 +75,7 @@ class Attempt:
             self.left_out += 1
 
     def handle_phase(self, event: Phase) -> None:
-        """Handle that a phase has ended: any that fails, fails the test."""
+        """Handle the end of a phase; one failed phase fails the test."""
         # A fixture of all tests, such as the browser, starts in the first and ends in the last.
         if event.when == "call" or (event.when == "setup" and event.outcome == "failed"):
             self.seconds = event.seconds
@@ -90,7 +90,7 @@ class Attempt:
             self.why, self.text = shorten(event.why, LONGEST_WHY), _cut(event.text)
 
     def break_off(self, why: str) -> None:
-        """Handle that the run has ended before it, which is its failure."""
+        """Fail the attempt, because the run ended first."""
         self.outcome, self.failed_in = "failed", "call"
         self.why, self.text = shorten(why, LONGEST_WHY), why
 

@@ -63,7 +63,7 @@ class RunBoard:
         self._status.replace({_STATUS: status}, self._next())
 
     def begin(self, chosen: Chosen) -> None:
-        """Handle that a run begins: its tests wait."""
+        """Handle the start of a run: its tests wait."""
         self._chosen = chosen
         self._broken = []
         for test in self.tests.values():
@@ -91,7 +91,7 @@ class RunBoard:
                     self._show(test)
 
     def end(self, why: str = "") -> None:
-        """Handle that the run has ended, whether its tests have or not.
+        """Handle the end of the run, whether its tests have ended or not.
 
         Args:
             why: Why that is a failure of the test that runs; empty if the run was stopped.

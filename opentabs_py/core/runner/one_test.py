@@ -66,7 +66,7 @@ class OneTest:
             attempt.drop_details()
 
     def begin_again(self) -> None:
-        """Handle that it has failed, and runs again."""
+        """Handle a failure after which it runs again."""
         self.earlier.append(self.now)
         self.now = Attempt()
 
@@ -77,7 +77,7 @@ class OneTest:
         self.traces, self.files, self.pause = traces, files, None
 
     def break_off(self, why: str) -> None:
-        """Handle that the run has ended before it.
+        """Handle the end of the run before its own.
 
         Args:
             why: Why that is a failure of the test; empty if the run was stopped.

@@ -1,4 +1,4 @@
-"""The report of a run: what is in it, what is left out of it, and how several become one."""
+"""The report of a run: its content, its size limits, and merging."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -94,8 +94,8 @@ class Report:
 def merge(reports: Sequence[Report]) -> Report:
     """Return one report of all runs.
 
-    A test that is in several of them has the attempts of all, in the order of the runs. It is as
-    the last run left it that ran it; flaky, if it passed there and failed before.
+    A test that is in several of them has the attempts of all, in the order of the runs. Its
+    outcome is that of the last run; flaky, if it failed earlier and passed there.
 
     Raises:
         ReportError: Two of them are of the same run.
@@ -155,7 +155,7 @@ def screenshots_by_worth(tests: Sequence[OneTest]) -> list[ScreenshotTaken]:
 
 
 def lighten(tests: Sequence[OneTest], most: int = MOST_DETAILS) -> int:
-    """Drop the calls of tests until the rest are small enough, of passed tests first.
+    """Drop the calls of tests, passed ones first, until the rest fits.
 
     Args:
         tests: The tests.
@@ -177,7 +177,7 @@ def lighten(tests: Sequence[OneTest], most: int = MOST_DETAILS) -> int:
 
 
 def fitting(sizes: Iterable[tuple[str, int]], most: int) -> set[str]:
-    """Return which files fit, of those that are named first.
+    """Return the files that fit; the first named take precedence.
 
     Args:
         sizes: Their names and sizes in bytes.

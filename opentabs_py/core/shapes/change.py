@@ -17,13 +17,13 @@ _WORDS: Final[Mapping[What, str]] = {
     "came": "{} is new ({now})",
     "renamed": "{} is now called {now}",
     "moved": "{} has moved to {now}",
-    "type": "{} was {was}, and is {now}",
+    "type": "{} was {was}, and is now {now}",
     "null": "{} was {was}, and may be null",
-    "optional": "{} was always there, and may be missing",
-    "format": "{} was a {was}, and is another text",
+    "optional": "{} was always present, and may now be missing",
+    "format": "{} was a {was}, and no longer is",
     "choice": "{} has a new value, {now} (was {was})",
     "value": "{} was always {was}, and is {now}",
-    "empty": "{} had items, and is empty",
+    "empty": "{} had items, and is now empty",
 }
 _PLAIN: Final = re.compile(r"[\w$-]+")
 

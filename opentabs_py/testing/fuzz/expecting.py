@@ -259,7 +259,7 @@ class _Contract:
         if again is None:
             test = reproduction(tool, None, self._draws() | self._options)
             return ContractError(
-                f"{text}\n{drawn} Called again with them alone, it did not break it: that "
+                f"{text}\n{drawn} With them alone, the contract held: the failure "
                 "depends on earlier calls, or on chance. The test draws them all again.",
                 test,
             )

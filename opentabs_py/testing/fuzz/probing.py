@@ -171,7 +171,7 @@ class Probe:
         origins = {origin for _, url in self._home if (origin := origin_of(url)) is not None}
         foreign = find_foreign(self._pages.requested, self._patterns, origins)
         if foreign is not None:
-            return Breach("fetch", f"fetched {foreign}, which is none of its plugin's sites")
+            return Breach("fetch", f"fetched {foreign}, which is outside its plugin's sites")
         return None
 
     def _find_not_stopped(self, moment: float) -> Breach | None:

@@ -184,7 +184,7 @@ def test_a_result_that_is_empty_while_the_site_has_items_breaks_the_tool() -> No
 
     call = only_call(was, lived(got("/api", ITEMS), called({"items": []})))
 
-    assert (call.severity, call.findings[0].text) == ("tool", "items had items, and is empty")
+    assert (call.severity, call.findings[0].text) == ("tool", "items had items, and is now empty")
 
 
 def test_only_lists_that_a_tool_asks_for_excuse_its_empty_result() -> None:

@@ -210,7 +210,7 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
         ),
     ],
 )
-def test_a_token_is_found_in(recording: Recording) -> None:
+def test_a_token_is_found_in_every_part_of_a_recording(recording: Recording) -> None:
     assert found(recording) == {SECRET: TOKEN}
 
 

@@ -39,16 +39,16 @@ def told(was: Any, now: Any) -> list[str]:
             [{"c": "z", "d": "u"}],
             ["[].b is gone (was string)", "[].c is new (string)", "[].d is new (string)"],
         ),
-        ({"a": "1"}, {"a": 1}, ["a was string, and is number"]),
-        ({"a": "1"}, {"a": None}, ["a was string, and is null"]),
-        ([1], ["2"], ["[] was number, and is string"]),
-        (1, "2", ["the value was number, and is string"]),
+        ({"a": "1"}, {"a": 1}, ["a was string, and is now number"]),
+        ({"a": "1"}, {"a": None}, ["a was string, and is now null"]),
+        ([1], ["2"], ["[] was number, and is now string"]),
+        (1, "2", ["the value was number, and is now string"]),
         (
             {"at": "2026-01-02"},
             {"at": "today"},
-            ["at was a date, and is another text"],
+            ["at was a date, and no longer is"],
         ),
-        ({"a": [1]}, {"a": []}, ["a had items, and is empty"]),
+        ({"a": [1]}, {"a": []}, ["a had items, and is now empty"]),
         ({"7": {"a": 1}}, {"8": {}}, ["*.a is gone (was number)"]),
         ({"a.b": {"c": 1}}, {"a.b": {}}, ['["a.b"].c is gone (was number)']),
         (
@@ -102,7 +102,7 @@ def test_more_nulls_or_gaps_than_there_is_room_for_are_reported() -> None:
 
     assert told(was, [{"a": None, "b": 1}, {"a": 1}]) == [
         "[].a was number, and may be null",
-        "[].b was always there, and may be missing",
+        "[].b was always present, and may now be missing",
     ]
 
 

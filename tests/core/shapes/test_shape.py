@@ -151,5 +151,5 @@ def test_values_stay_unknown_once_they_are(longest: str) -> None:
     assert (merged.values is None) is (len(longest) > 80)
 
 
-def test_nothing_has_the_empty_shape() -> None:
+def test_the_shape_of_no_samples_is_empty() -> None:
     assert shape_of() == EMPTY == merge()

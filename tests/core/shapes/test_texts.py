@@ -41,7 +41,7 @@ def test_names_are_not_ids(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["open", "in_review", "IN_REVIEW", "inReview", "a-b"])
-def test_words_of_a_fixed_set(text: str) -> None:
+def test_identifiers_look_like_words_of_a_fixed_set(text: str) -> None:
     assert is_word(text)
 
 
@@ -50,6 +50,6 @@ def test_other_texts_are_not_words(text: str) -> None:
     assert not is_word(text)
 
 
-def test_numbers() -> None:
+def test_only_a_decimal_number_is_a_number() -> None:
     assert is_number("-3.5")
     assert not is_number("3.5.1")
