@@ -21,7 +21,7 @@ from e2e.chain import PATIENT, PROBE, wait_for_document
 from e2e.fleet import OPENTABS, a_fleet, endpoint, nats_server, poll
 from opentabs_py import __version__
 from opentabs_py.audit.history import Filter, count_missed, read_calls
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.config.paths import audit_file
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.audit.entry import AuditEntry

@@ -16,7 +16,7 @@ from mcp.client import Client
 from e2e.chain import PROBE, wait_for_document
 from e2e.fleet import OPENTABS, PATIENT, TOOLS, Fleet, poll
 from e2e.processes import descendants, is_browser
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits

@@ -33,7 +33,7 @@ from e2e.chain import (
     wait_for_receipts,
 )
 from opentabs_py.bridge import tab_requests
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import LATE
 from opentabs_py.core.protocol import Message, ToolAck

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.link import SocketClosedError
+from opentabs_py.bridge.connection import SocketClosedError
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate

@@ -22,7 +22,7 @@ from playwright.async_api import Page
 from e2e.bench.floor.prototype import Floor, warm_floor
 from e2e.bench.page import ORIGIN, write_clock_plugin
 from e2e.chain import PROBE
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.server.app import create_app

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from e2e.kit.runs import wait_until
-from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
+from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 
 THREE = [{"progress": 1, "total": 3}, {"progress": 2, "total": 3}, {"progress": 3, "total": 3}]
@@ -249,7 +249,7 @@ def test_a_fault_need_not_fire_where_the_test_says_so(opentabs: SyncOpenTabs) ->
 
 
 def test_a_fault_that_is_replayed_need_do_no_more_than_it_did(opentabs: SyncOpenTabs) -> None:
-    opentabs.faults.replay(FaultLog(0, (Planted(Rule("port", "drop", kind="tool.error")),)))
+    opentabs.faults.replay(FaultLog(0, (InjectedFault(Rule("port", "drop", kind="tool.error")),)))
     opentabs.faults.drop("port", kind="tool.error")
     expect(opentabs.start("demo_list_channels")).to_succeed()
 

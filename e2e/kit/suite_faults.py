@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page
 
 from e2e.processes import command_line, descendants, is_alive, is_browser
-from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
+from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
 from opentabs_py.testing.faults import Death
 
@@ -25,7 +25,7 @@ def _open(page: Page) -> None:
     page.goto("http://127.0.0.1:9/")
 
 
-def plant(opentabs: SyncOpenTabs, hop: str, action: str, kind: str) -> None:
+def inject(opentabs: SyncOpenTabs, hop: str, action: str, kind: str) -> None:
     """Injects one fault, and no other."""
     opentabs.faults.clear()
     options = {"seconds": 0.05} if action == "delay" else {}
@@ -34,7 +34,7 @@ def plant(opentabs: SyncOpenTabs, hop: str, action: str, kind: str) -> None:
 
 def wait_until_fired(opentabs: SyncOpenTabs, page: Page) -> None:
     """Waits until the last injected fault has happened; the test's timeout bounds it."""
-    while not opentabs.faults.log.planted[-1].fired:
+    while not opentabs.faults.log.injected[-1].fired:
         page.wait_for_timeout(10)
 
 
@@ -48,13 +48,13 @@ def run_probe(opentabs: SyncOpenTabs, **more: Any) -> Any:
 @pytest.mark.opentabs(allow_breaches=True)  # progress that was tampered with need not increase
 def test_no_fault_of_progress_changes_a_result(opentabs: SyncOpenTabs, hop: Any) -> None:
     for action in (*LOSSLESS, "corrupt"):
-        plant(opentabs, hop, action, "tool.progress")
+        inject(opentabs, hop, action, "tool.progress")
 
         call = run_probe(opentabs)
 
         expect(call, action).to_succeed()
         assert call.value == VALUE, action
-    assert [each.fired for each in opentabs.faults.log.planted if not each.fired] == []
+    assert [each.fired for each in opentabs.faults.log.injected if not each.fired] == []
 
 
 @pytest.mark.opentabs(allow_breaches=True)
@@ -62,7 +62,7 @@ def test_no_fault_of_a_notification_changes_what_a_client_gets(
     opentabs: SyncOpenTabs, mcp: SyncMcpClient
 ) -> None:
     for action in LOSSLESS:
-        plant(opentabs, "mcp", action, "notifications/progress")
+        inject(opentabs, "mcp", action, "notifications/progress")
 
         call = mcp.start("probe_run", {"key": "key", "steps": STEPS, "result": "the value"})
 
@@ -119,7 +119,7 @@ def test_a_kind_that_never_passes_is_refused(opentabs: SyncOpenTabs, hop: Any) -
         opentabs.faults.drop(hop, kind="nonsense")
 
 
-def test_faults_end_with_the_test_that_planted_them(opentabs: SyncOpenTabs) -> None:
+def test_faults_end_with_the_test_that_injected_them(opentabs: SyncOpenTabs) -> None:
     assert opentabs.faults.log.is_empty
     expect(run_probe(opentabs)).to_progress(REPORTS)
 
@@ -136,9 +136,11 @@ def test_a_log_says_what_was_done_to_which_messages(opentabs: SyncOpenTabs, hop:
 
     assert opentabs.faults.log == FaultLog(
         seed=opentabs.faults.seed,
-        planted=(
-            Planted(Rule(hop, "drop", "down", "tool.cancel")),
-            Planted(Rule(hop, "duplicate", None, "tool.result", (1, 9), number=1), {"up": "1"}),
+        injected=(
+            InjectedFault(Rule(hop, "drop", "down", "tool.cancel")),
+            InjectedFault(
+                Rule(hop, "duplicate", None, "tool.result", (1, 9), number=1), {"up": "1"}
+            ),
         ),
     )
 
@@ -148,7 +150,7 @@ def test_a_log_says_what_was_done_to_which_messages(opentabs: SyncOpenTabs, hop:
 def test_a_log_does_it_again_whatever_is_chosen_now(
     opentabs: SyncOpenTabs, page: Page, hop: Any
 ) -> None:
-    lost_then = Planted(Rule(hop, "drop", kind="tool.result"), {"up": "2"})
+    lost_then = InjectedFault(Rule(hop, "drop", kind="tool.result"), {"up": "2"})
     opentabs.faults.replay(FaultLog(0, (lost_then,)).to_json())
     opentabs.faults.drop(hop, kind="tool.result")  # of each; in that run it was the second
 
@@ -158,11 +160,11 @@ def test_a_log_does_it_again_whatever_is_chosen_now(
     opentabs.clock.advance(30)
 
     expect(lost).to_time_out("idle", within=0)
-    assert [dict(each.fired) for each in opentabs.faults.log.planted] == [{"up": "2"}]
+    assert [dict(each.fired) for each in opentabs.faults.log.injected] == [{"up": "2"}]
 
 
 def test_a_log_of_another_test_is_refused(opentabs: SyncOpenTabs) -> None:
-    opentabs.faults.replay(FaultLog(0, (Planted(Rule("port", "drop")),)))
+    opentabs.faults.replay(FaultLog(0, (InjectedFault(Rule("port", "drop")),)))
 
     with pytest.raises(ValueError, match="fault number 1 is drop event, but the log has drop"):
         opentabs.faults.drop("event")

@@ -7,7 +7,7 @@ from typing import Final
 
 import anyio
 
-from opentabs_py.bridge.link import Connection
+from opentabs_py.bridge.connection import Connection
 from opentabs_py.core import protocol
 
 LOOK_AGAIN: Final = 0.25  # s; a shorter call would only flicker

@@ -9,9 +9,9 @@ import anyio
 
 from opentabs_py.bridge.activity import Activity
 from opentabs_py.bridge.calls import PageCalls
-from opentabs_py.bridge.link import Connection, Incoming, Socket
+from opentabs_py.bridge.connection import Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
-from opentabs_py.bridge.reception import equal, offers, serve_connection
+from opentabs_py.bridge.reception import offers_secret, secrets_match, serve_connection
 from opentabs_py.bridge.tab_requests import TabRequests
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.plugin_log import plugin_logger
@@ -20,7 +20,7 @@ from opentabs_py.core import protocol
 from opentabs_py.core.browsers import renumbered
 from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.page_tools import PageRegistrations
-from opentabs_py.core.placement import Placement, RequestTabs
+from opentabs_py.core.placement import Placement, QueryTabs
 from opentabs_py.core.tab_numbers import numbers_of
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.core.text import one_line
@@ -56,7 +56,7 @@ class Bridge:
         tab_requests: Asks the extension to open, close or report tabs.
         plugin_sync: The plugins that the extension must have, and whether it has them.
         page_tools: What its pages have registered themselves; None if that is not served.
-        bring_browser: Launches a browser if there is none and a call needs one.
+        relaunch_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
         on_change: Called at every change of connection, tabs or plugins.
     """
@@ -86,7 +86,7 @@ class Bridge:
         self.page_tools = page_tools
         self.message_limit = message_limit
         self.extension_version: str | None = None
-        self.bring_browser: Callable[[], Awaitable[None]] | None = None
+        self.relaunch_browser: Callable[[], Awaitable[None]] | None = None
         self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
         self.on_change: Callable[[], None] = lambda: None
         self._wrap_socket = wrap_socket
@@ -100,7 +100,7 @@ class Bridge:
             self._numbers,
             self.plugin_sync,
             connection=lambda: self._connection,
-            wait_linked=self.wait_linked,
+            wait_reconnected=self.wait_reconnected,
         )
 
     # --- for callers ---
@@ -121,17 +121,17 @@ class Bridge:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
-        await self.bring()
-        placement, is_brought_again = Placement(target), False
+        await self.ensure_browser()
+        placement, was_relaunched = Placement(target), False
         with self.activity.running():
             while True:
                 try:
                     document = await self._place(placement)
                 except ChainError:
-                    if self.bring_browser is None or is_brought_again:
+                    if self.relaunch_browser is None or was_relaunched:
                         raise
-                    await self.bring()  # it has exited since then
-                    placement, is_brought_again = Placement(target), True
+                    await self.ensure_browser()  # it has exited since then
+                    placement, was_relaunched = Placement(target), True
                     continue
                 if self.tabs.owners:
                     self.tabs.owners.use(document.tab_id)
@@ -141,7 +141,7 @@ class Bridge:
                     if not placement.retry(error):
                         raise
 
-    def foresee(self, target: Target) -> protocol.DocumentState | None:
+    def find_document(self, target: Target) -> protocol.DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
         found = self.tabs.choose(target, anyio.current_time())
         return found if isinstance(found, protocol.DocumentState) else None
@@ -151,16 +151,16 @@ class Bridge:
         while self._connection is None or not self.plugin_sync.is_done:
             await self._changed.wait()
 
-    async def wait_linked(self) -> None:
+    async def wait_reconnected(self) -> None:
         """Wait for the extension if it has just disconnected.
 
         Raises:
             ChainError: It is not connected.
         """
-        while (link := self.tabs.link(anyio.current_time())) is not None:
-            if not isinstance(link, Wait):
-                raise link
-            with anyio.CancelScope(deadline=link.until):
+        while (gap := self.tabs.why_disconnected(anyio.current_time())) is not None:
+            if not isinstance(gap, Wait):
+                raise gap
+            with anyio.CancelScope(deadline=gap.until):
                 await self._changed.wait()
 
     async def wait_ready(self, plugin: str) -> protocol.DocumentState:
@@ -218,19 +218,19 @@ class Bridge:
             self.handle_disconnected(self._connection)
         self._notify()
 
-    async def bring(self) -> None:
+    async def ensure_browser(self) -> None:
         """Launch the browser if it was closed, and may be launched again.
 
         Raises:
             ChainError: It did not start.
         """
-        if self.bring_browser is not None:
-            await self.bring_browser()
+        if self.relaunch_browser is not None:
+            await self.relaunch_browser()
 
     def handle_browser(self) -> None:
         """Handle a new browser, whose extension will connect."""
         self.tabs.has_browser = True
-        self.bring_browser = None
+        self.relaunch_browser = None
 
     def disconnect(self, code: int, reason: str) -> None:
         """Close the extension's connection; it reconnects by itself."""
@@ -252,11 +252,11 @@ class Bridge:
 
     def accepts(self, subprotocols: Sequence[str]) -> bool:
         """Return whether one of the offered subprotocols carries our secret."""
-        return offers(subprotocols, self._secret)
+        return offers_secret(subprotocols, self._secret)
 
     def knows(self, secret: str) -> bool:
         """Return whether a secret is that of the extension, for requests of its own pages."""
-        return equal(secret, self._secret)
+        return secrets_match(secret, self._secret)
 
     def admit(self, subprotocols: Sequence[str]) -> "Callable[[Socket], Awaitable[None]] | None":
         """Return what serves an extension's connection; None if it does not send our secret."""
@@ -363,7 +363,7 @@ class Bridge:
             match placement.step(self.tabs, anyio.current_time()):
                 case protocol.DocumentState() as document:
                     return document
-                case RequestTabs(plugin=plugin):
+                case QueryTabs(plugin=plugin):
                     await self.tab_requests.query(plugin)
                 case Wait(until=until):
                     with anyio.CancelScope(deadline=until):

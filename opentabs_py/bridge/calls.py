@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 from anyio.abc import TaskStatus
 
-from opentabs_py.bridge.link import Connection
+from opentabs_py.bridge.connection import Connection
 from opentabs_py.calling.clock import MS, Clock, wall_clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.calling.tool import ToolCall
@@ -71,7 +71,7 @@ class PageCalls:
         outcome = asyncio.get_running_loop().create_future()
         self._waiters[request.call_id] = _Waiter(call, plugin, document.document_id, outcome)
         if call.recorder is not None:
-            call.recorder.dispatch(document, self.boot_id, instant(self._clock))
+            call.recorder.record_dispatch(document, self.boot_id, instant(self._clock))
             if request.trace and self._connection is not None:
                 self._connection.ping()
         try:
@@ -170,7 +170,7 @@ class PageCalls:
             match message:
                 case protocol.ToolResult() | protocol.ToolErrored():
                     self._stamp(recorder, connection, message.params.stamps or {})
-                    recorder.stamp("server.received", wall_clock())
+                    recorder.record_stamp("server.received", wall_clock())
                 case _:
                     pass
         self.dispatch.receive(message, self._clock.now())
@@ -192,7 +192,7 @@ class PageCalls:
         self, recorder: CallRecorder, connection: Connection, stamps: Mapping[str, float]
     ) -> None:
         for name, at in stamps.items():
-            recorder.stamp(name, at / MS + connection.clock_offset)
+            recorder.record_stamp(name, at / MS + connection.clock_offset)
 
     def _recorder(self, call_id: str) -> CallRecorder | None:
         waiter = self._waiters.get(call_id)
@@ -233,7 +233,7 @@ class PageCalls:
             if isinstance(message, protocol.ToolDispatch) and message.params.trace:
                 recorder = self._recorder(message.params.call_id)
                 if recorder is not None:
-                    recorder.stamp("server.sent", wall_clock())
+                    recorder.record_stamp("server.sent", wall_clock())
             self._connection.send(message)
 
     def _send_receipts(self) -> None:

@@ -56,14 +56,14 @@ class InPageTool(ABC):
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return the function that runs it in a tab; see `Tool.prepare`."""
         if call.recorder is not None:
-            call.recorder.resolve(*self.shown_as)
+            call.recorder.record_tool(*self.shown_as)
         target, name, arguments = self.check(call.arguments, call.session_key)
         checked = replace(call, arguments=arguments)
         return partial(self._pages.call, target, name, checked)
 
     async def find_place(self, call: ToolCall) -> Place:
         """Return where a call would run now, as far as that is known."""
-        chosen = self.foresee(call)
+        chosen = self.find_document(call)
         documents = self._pages.tabs.documents if chosen is None else [chosen]
         return find_place(documents, self.plugin, read_tab_id(self.listing.name, call.arguments))
 
@@ -73,6 +73,6 @@ class InPageTool(ABC):
             raise failures.allowed_tab_gone(self.listing.name)
         return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
 
-    def foresee(self, call: ToolCall) -> DocumentState | None:
+    def find_document(self, call: ToolCall) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
-        return self._pages.foresee(self.check(call.arguments, call.session_key)[0])
+        return self._pages.find_document(self.check(call.arguments, call.session_key)[0])

@@ -41,7 +41,7 @@ class OwnTabs:
         if not isinstance(index, int):
             raise index
         bridge = self._pages.bridges[index]
-        await bridge.bring()
+        await bridge.ensure_browser()
         tab = await bridge.tab_requests.open(url)
         if tab is None:
             raise failures.tab_not_opened(url)

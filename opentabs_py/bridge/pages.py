@@ -9,7 +9,7 @@ from typing import Any, Final
 import anyio
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.bridge.reception import serve_connection
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import ToolCall
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
 
 
-async def bring_any(bridges: Sequence[Bridge]) -> None:
+async def ensure_any_browser(bridges: Sequence[Bridge]) -> None:
     """Launch the browsers that were closed, if they may be launched again.
 
     Raises:
@@ -33,7 +33,7 @@ async def bring_any(bridges: Sequence[Bridge]) -> None:
     errors: list[ChainError] = []
     for bridge in bridges:
         try:
-            await bridge.bring()
+            await bridge.ensure_browser()
         except ChainError as error:
             logger.warning("The browser %s did not start: %s", bridge.name, error)
             errors.append(error)
@@ -42,7 +42,7 @@ async def bring_any(bridges: Sequence[Bridge]) -> None:
 
 
 class Pages:
-    """The pages of all browsers, in which tools run: a call finds the right one of them.
+    """All browsers of a server; sends each call to the right one.
 
     Args:
         bridges: The browsers' links, each at its index; empty when Python tools are called outside
@@ -50,15 +50,16 @@ class Pages:
         clock: The clock of the calls' timers.
         join: For browsers in which the user has loaded the extension: creates the link to one
             more, with this name and index. Without it, each browser has a secret of its own.
-        equal: It does not matter which of them takes a call, so the one with the fewest does.
+        interchangeable: Whether any of the browsers may take any call; the one with the fewest
+            calls does.
 
     Attributes:
         bridges: The browsers' links.
         clock: The clock of the calls' timers.
         tabs: The state of the tabs.
-        loads: How many calls run in each browser.
-        ended: How many calls have ended in each.
-        resting: The browsers, by index, that are used only if no other can take a call.
+        running_calls: How many calls run in each browser.
+        ended_calls: How many calls have ended in each.
+        avoided: The browsers, by index, that are used only if no other can take a call.
     """
 
     def __init__(
@@ -67,18 +68,18 @@ class Pages:
         *,
         clock: Clock,
         join: Callable[[str, int], Bridge] | None = None,
-        equal: bool = False,
+        interchangeable: bool = False,
     ) -> None:
         self.bridges: list[Bridge] = []
         self.clock = clock
         self._all_tabs: list[Tabs] = []
         self.tabs = JoinedTabs(self._all_tabs)
         self._views: list[Browser] = []
-        self.loads: list[int] = []
-        self.ended: list[int] = []
-        self.resting: set[int] = set()
+        self.running_calls: list[int] = []
+        self.ended_calls: list[int] = []
+        self.avoided: set[int] = set()
         self._join = join
-        self._equal = equal
+        self._interchangeable = interchangeable
         self._by_id: dict[str, Bridge] = {}
         self._last: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._changed = anyio.Event()
@@ -107,11 +108,11 @@ class Pages:
     def last_used(self, client: str | None) -> int | None:
         """Return the index of the browser that a client used last; None if there is none.
 
-        Of equal browsers, it is the one with the fewest calls, whoever asks.
+        Of interchangeable browsers, it is the one with the fewest calls, whoever asks.
         """
         if len(self.bridges) == 1:
             return 0
-        if self._equal:
+        if self._interchangeable:
             return min(range(len(self.bridges)), key=self._rank)
         used = (index for (user, _), index in reversed(self._last.items()) if user == client)
         return next(used, None)
@@ -135,36 +136,36 @@ class Pages:
         index = 0 if len(self.bridges) == 1 else await self._choose(target)
         if (user := self._user(target)) is not None:
             self._remember(user, index)
-        self.loads[index] += 1
+        self.running_calls[index] += 1
         try:
             return await self.bridges[index].call(target, tool, call)
         finally:
-            self.loads[index] -= 1
-            self.ended[index] += 1
+            self.running_calls[index] -= 1
+            self.ended_calls[index] += 1
 
-    def foresee(self, target: Target) -> protocol.DocumentState | None:
+    def find_document(self, target: Target) -> protocol.DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
         if len(self.bridges) == 1:
-            return self.bridges[0].foresee(target)
+            return self.bridges[0].find_document(target)
         user = self._user(target)
         choice = self._choice(target, None if user is None else self._last.get(user))
-        return self.bridges[choice].foresee(target) if isinstance(choice, int) else None
+        return self.bridges[choice].find_document(target) if isinstance(choice, int) else None
 
     def _user(self, target: Target) -> tuple[str, str] | None:
-        is_known = target.client is not None and not self._equal
+        is_known = target.client is not None and not self._interchangeable
         return (str(target.client), target.plugin) if is_known else None
 
-    async def wait_linked(self) -> None:
+    async def wait_reconnected(self) -> None:
         """Wait for an extension that has just disconnected.
 
         Raises:
             ChainError: None is connected.
         """
-        while (link := self.tabs.link(anyio.current_time())) is not None:
-            if not isinstance(link, Wait):
-                raise link
+        while (gap := self.tabs.why_disconnected(anyio.current_time())) is not None:
+            if not isinstance(gap, Wait):
+                raise gap
             changed = self._changed
-            with anyio.CancelScope(deadline=link.until):
+            with anyio.CancelScope(deadline=gap.until):
                 await changed.wait()
 
     def changed(self) -> anyio.Event:
@@ -210,14 +211,15 @@ class Pages:
         self._all_tabs.append(bridge.tabs)
         bridge.tabs.owners = self.tabs.owners
         self._views.append(Browser(bridge.name, bridge.tabs, bridge.number))
-        self.loads.append(0)
-        self.ended.append(0)
+        self.running_calls.append(0)
+        self.ended_calls.append(0)
 
     async def _choose(self, target: Target) -> int:
         user = self._user(target)
         last = None if user is None else self._last.get(user)
         if last is not None and target.tab_id is None:
-            await self.bridges[last].bring()  # another's pages may be those of another person
+            # Another's pages may be those of another person.
+            await self.bridges[last].ensure_browser()
         has_asked = False
         while True:
             changed = self._changed
@@ -228,8 +230,8 @@ class Pages:
                 # A page that was just opened, or a user who just signed in, may be unknown; and a
                 # browser that was closed opens its pages again.
                 has_asked = True
-                if target.tab_id is None and not (self._equal and self.connected):
-                    await bring_any(self.bridges)
+                if target.tab_id is None and not (self._interchangeable and self.connected):
+                    await ensure_any_browser(self.bridges)
                 async with anyio.create_task_group() as tasks:
                     for bridge in self.bridges:
                         tasks.start_soon(bridge.tab_requests.query, target.plugin)
@@ -240,11 +242,11 @@ class Pages:
                 raise choice
 
     def _choice(self, target: Target, last: int | None) -> int | Wait | ChainError:
-        ranks = [*map(self._rank, range(len(self.bridges)))] if self._equal else None
+        ranks = [*map(self._rank, range(len(self.bridges)))] if self._interchangeable else None
         return choose(self._views, target, last, anyio.current_time(), ranks)
 
     def _rank(self, index: int) -> tuple[float, int]:
-        return inf if index in self.resting else self.loads[index], self.ended[index]
+        return inf if index in self.avoided else self.running_calls[index], self.ended_calls[index]
 
     def _remember(self, user: tuple[str, str], index: int) -> None:
         self._last[user] = index

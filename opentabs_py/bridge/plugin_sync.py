@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 
-from opentabs_py.bridge.link import Connection
+from opentabs_py.bridge.connection import Connection
 from opentabs_py.core import protocol
 from opentabs_py.core.match_patterns import serves
 

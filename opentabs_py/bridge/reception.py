@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 import anyio
 
-from opentabs_py.bridge.link import Connection, Socket, SocketClosedError
+from opentabs_py.bridge.connection import Connection, Socket, SocketClosedError
 from opentabs_py.core import protocol
 from opentabs_py.core.wire import OtherHello
 
@@ -32,13 +32,13 @@ class ConnectionHandler(Protocol):
         ...
 
 
-def offers(subprotocols: Sequence[str], secret: str) -> bool:
+def offers_secret(subprotocols: Sequence[str], secret: str) -> bool:
     """Return whether one of the offered subprotocols carries a secret."""
     wanted = f"{protocol.SECRET_SUBPROTOCOL}{secret}".encode()
     return any(hmac.compare_digest(offered.encode(), wanted) for offered in subprotocols)
 
 
-def equal(given: str, secret: str) -> bool:
+def secrets_match(given: str, secret: str) -> bool:
     """Compare a string with a secret in constant time; an empty secret never matches."""
     return bool(secret) and hmac.compare_digest(given.encode(), secret.encode())
 

@@ -89,9 +89,9 @@ class RegisteredPageTool(InPageTool):
             raise chosen
         return found[chosen.tab_id]
 
-    def foresee(self, call: Any) -> DocumentState | None:
+    def find_document(self, call: Any) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
         try:
-            return super().foresee(call)
+            return super().find_document(call)
         except CallError:
             return None

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from opentabs_py.bridge.link import AnyResult, Connection
+from opentabs_py.bridge.connection import AnyResult, Connection
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.core import protocol
 from opentabs_py.core.tab_numbers import own_number
@@ -21,7 +21,7 @@ class TabRequests:
         numbers: The numbers of its tabs among those of all browsers.
         sync: Its plugins.
         connection: Returns the connection to it; None if there is none.
-        wait_linked: Waits for it if it has just disconnected; raises if it is not connected.
+        wait_reconnected: Waits for it if it has just disconnected; raises if it is not connected.
     """
 
     def __init__(
@@ -31,13 +31,13 @@ class TabRequests:
         sync: PluginSync,
         *,
         connection: Callable[[], Connection | None],
-        wait_linked: Callable[[], Awaitable[None]],
+        wait_reconnected: Callable[[], Awaitable[None]],
     ) -> None:
         self._tabs = tabs
         self._numbers = numbers
         self._sync = sync
         self._connection = connection
-        self._wait_linked = wait_linked
+        self._wait_reconnected = wait_reconnected
 
     async def query(self, plugin: str | None) -> None:
         """Wait for the extension to report its tabs, which the bridge's `tabs` then show.
@@ -62,7 +62,7 @@ class TabRequests:
         Raises:
             ChainError: It is not connected.
         """
-        await self._wait_linked()
+        await self._wait_reconnected()
         params = protocol.TargetsParams()
         found = await self._ask(
             lambda number: protocol.TabsTargets(id=number, params=params),
@@ -83,7 +83,7 @@ class TabRequests:
         Raises:
             ChainError: The extension is not connected.
         """
-        await self._wait_linked()
+        await self._wait_reconnected()
         params = protocol.OpenParams(url=url)
         opened = await self._ask(
             lambda number: protocol.TabsOpen(id=number, params=params),

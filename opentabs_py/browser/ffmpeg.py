@@ -15,7 +15,7 @@ from opentabs_py.browser.scratch import temporary_dir
 
 
 @contextmanager
-def lend_ffmpeg() -> Generator[Mapping[str, str]]:
+def system_ffmpeg() -> Generator[Mapping[str, str]]:
     """Use the system's ffmpeg instead of Playwright's, if that is not installed.
 
     Yields:

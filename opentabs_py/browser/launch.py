@@ -226,7 +226,7 @@ class BackgroundLaunch:
             self._settled.set()
             self._ended.set()
 
-    def go_by(self, plan: LaunchPlan) -> None:
+    def set_plan(self, plan: LaunchPlan) -> None:
         """Set the plan, so that the launch can proceed."""
         self._plan = plan
         self._planned.set()
@@ -246,7 +246,7 @@ class BackgroundLaunch:
             f"The browser's launcher failed: {type(self._error).__name__}: {self._error}"
         ) from self._error
 
-    async def again(self) -> BrowserContext | None:
+    async def relaunch(self) -> BrowserContext | None:
         """Close what is left of the browser, relaunch it, and return what the launcher yielded.
 
         Raises:

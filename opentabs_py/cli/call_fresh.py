@@ -48,7 +48,7 @@ def call_fresh(
     async def once() -> int:
         from opentabs_py.cli.log import log_to_stderr
         from opentabs_py.cli.terminal import progress_bar
-        from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.server.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
         if not as_json:
@@ -57,7 +57,7 @@ def call_fresh(
             tools=load_tools(),  # which may import anything
             settings=settings,
             nats=endpoint,
-            while_launching=partial(load_soon, *CLIENT_MODULES),
+            while_launching=partial(load_sdk_soon, *CLIENT_MODULES),
         )
         stdout = sys.stdout  # for the result only; what tools print goes to stderr
         with redirect_stdout(sys.stderr), progress_bar("Starting", quiet=as_json) as bar:

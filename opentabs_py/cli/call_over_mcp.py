@@ -23,9 +23,9 @@ async def call_over_mcp(
     Returns:
         The outcome, as `calling.outcome` describes it, and which side failed.
     """
-    from opentabs_py.server.mcp_side import load
+    from opentabs_py.server.sdk_loading import load_sdk
 
-    await load(*CLIENT_MODULES)
+    await load_sdk(*CLIENT_MODULES)
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation

@@ -55,7 +55,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http import serve_locally
-    from opentabs_py.server.mcp_side import load_soon
+    from opentabs_py.server.sdk_loading import load_sdk_soon
     from opentabs_py.session.session import OpenTabs
 
     began = time.perf_counter()
@@ -67,7 +67,7 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
             OpenTabs(
                 plugins=[demo_plugin_dir()],
                 settings=settings,
-                while_launching=partial(load_soon, *CLIENT_MODULES),
+                while_launching=partial(load_sdk_soon, *CLIENT_MODULES),
             ) as tabs,
         ):
             bar.say("Opening the demo chat")

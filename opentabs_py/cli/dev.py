@@ -72,7 +72,7 @@ def dev(
     settings = read_settings().with_default_port()
 
     async def forever() -> int:
-        from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.server.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
         builds = has_source(directory)
@@ -95,7 +95,7 @@ def dev(
             settings=settings,
             read_settings=read_settings,
             reopen=urls,
-            while_launching=load_soon,
+            while_launching=load_sdk_soon,
         )
         await serve_session(session, urls=urls, beside=beside)
         return 0

@@ -100,10 +100,10 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.daemon.state import read_states
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http import serve_locally
-    from opentabs_py.server.mcp_side import load_soon
+    from opentabs_py.server.sdk_loading import load_sdk_soon
     from opentabs_py.session.session import OpenTabs
 
-    load_soon()  # while the browser starts
+    load_sdk_soon()  # while the browser starts
     for server in read_states():
         async with probe(f"The running server {server.name!r} answers") as detail:
             status = await anyio.to_thread.run_sync(LocalClient(server).status)

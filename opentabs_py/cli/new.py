@@ -137,7 +137,7 @@ def _create(
     from opentabs_py.cli.build import show_toolchain
     from opentabs_py.cli.terminal import err
     from opentabs_py.errors import BuildError
-    from opentabs_py.plugins.links import link_packages
+    from opentabs_py.plugins.package_links import link_packages
     from opentabs_py.plugins.scaffold import scaffold
 
     created = scaffold(name, directory, language=language, files=files or {}, dropped=dropped)

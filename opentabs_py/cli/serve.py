@@ -87,7 +87,7 @@ def serve(
         return
 
     async def forever(claim: "Claim | None") -> int:
-        from opentabs_py.server.mcp_side import load_soon
+        from opentabs_py.server.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
         with redirect_stdout(sys.stderr) if stdio else nullcontext():
@@ -100,7 +100,7 @@ def serve(
                 nats=endpoint,
                 reopen=None if browsers.exit_with_browser else urls,
                 trace=records.trace,
-                while_launching=load_soon,
+                while_launching=load_sdk_soon,
             )
             await serve_session(
                 session,

@@ -110,9 +110,9 @@ def _log_what_is_served(tabs: "OpenTabs") -> None:
 
 async def _serve_stdio(tabs: "OpenTabs") -> None:
     from opentabs_py.core.limits import longest_body
-    from opentabs_py.server.mcp_side import load
+    from opentabs_py.server.sdk_loading import load_sdk
 
-    await load("opentabs_py.server.stdio")  # a thread may be loading the SDK now
+    await load_sdk("opentabs_py.server.stdio")  # a thread may be loading the SDK now
     from opentabs_py.server.stdio import serve_stdio
 
     await serve_stdio(tabs.mcp_server, line_limit=longest_body(tabs.settings.message_limit))
@@ -156,9 +156,9 @@ def _log_call(record: "CallRecord") -> None:
 
 
 async def _settle() -> None:
-    from opentabs_py.server.mcp_side import load
+    from opentabs_py.server.sdk_loading import load_sdk
 
-    await load()
+    await load_sdk()
     await anyio.sleep(START_ENDS)
     collector.settle()
     collector.release()

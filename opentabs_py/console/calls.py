@@ -51,7 +51,7 @@ class CallEndpoint:
             await refuse(str(error), error.status)(scope, receive, send)
             return
         stream, call_id = CallStream(send, self._pace), new_call_id()
-        stream.name(call_id)
+        stream.send_call_id(call_id)
         call = partial(
             stream.call,
             self._calls,

@@ -69,16 +69,16 @@ class JoinedTabs:
             return "ready"
         return "unavailable" if "unavailable" in found else "closed"
 
-    def link(self, now: float) -> Wait | ChainError | None:
+    def why_disconnected(self, now: float) -> Wait | ChainError | None:
         """Return None while an extension is connected; otherwise, wait for one or fail.
 
         An extension that has just disconnected is waited for, whatever the others do.
         """
-        links = [tabs.link(now) for tabs in self._all]
-        waits = [link for link in links if isinstance(link, Wait)]
+        gaps = [tabs.why_disconnected(now) for tabs in self._all]
+        waits = [gap for gap in gaps if isinstance(gap, Wait)]
         if waits:
             return min(waits, key=lambda wait: wait.until)
-        return None if None in links else links[0]
+        return None if None in gaps else gaps[0]
 
 
 def choose(
@@ -92,8 +92,9 @@ def choose(
 
     The named tab's; else that of the tab that this client opened for itself; else the one in which
     this client last used the plugin; else the only one in which the plugin is ready; else, of
-    several, the one whose focused tab it is ready in, or of equal browsers, the one with the fewest
-    calls. If it is ready nowhere, the same applies to browsers that have a tab of it at all.
+    several, the one whose focused tab it is ready in, or of interchangeable browsers, the one with
+    the fewest calls. If it is ready nowhere, the same applies to browsers that have a tab of it at
+    all.
 
     Args:
         browsers: All browsers, at least one.
@@ -107,21 +108,21 @@ def choose(
     if target.tab_id is not None:
         named = browser_of(target.tab_id) - first
         return named if 0 <= named < len(browsers) else 0  # whose error lists the plugin's tabs
-    links = [browser.tabs.link(now) for browser in browsers]
+    gaps = [browser.tabs.why_disconnected(now) for browser in browsers]
     owners = browsers[0].tabs.owners  # of all browsers
     for tab in owners.of(target.client) if owners else ():
         index = browser_of(tab) - first
-        link = links[index]
-        if isinstance(link, Wait):
-            return link  # whether the tab has the plugin is not known
+        gap = gaps[index]
+        if isinstance(gap, Wait):
+            return gap  # whether the tab has the plugin is not known
         if _has_tab(browsers[index], replace(target, tab_id=tab)):
             return index
-    if last is not None and (isinstance(links[last], Wait) or _has_tab(browsers[last], target)):
+    if last is not None and (isinstance(gaps[last], Wait) or _has_tab(browsers[last], target)):
         return last
-    for link in links:
-        if isinstance(link, Wait) and ranks is None:
-            return link  # it may have the tab; another's would be a guess
-    connected = [index for index, link in enumerate(links) if link is None]
+    for gap in gaps:
+        if isinstance(gap, Wait) and ranks is None:
+            return gap  # it may have the tab; another's would be a guess
+    connected = [index for index, gap in enumerate(gaps) if gap is None]
     ready = [index for index in connected if _ready(browsers[index], target)]
     some = ready or [index for index in connected if _has_tab(browsers[index], target)]
     if not some:

@@ -150,8 +150,8 @@ def corrupt(text: str, draw: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """A rule that a test planted, and what it did.
+class InjectedFault:
+    """A rule that a test injected, and what it did.
 
     Attributes:
         fired: By direction, the positions of the messages it was applied to among those it
@@ -167,7 +167,7 @@ class Planted:
         did = ", ".join(f"{direction} {which}" for direction, which in self.fired.items())
         return f"{self.rule}: {did or 'no message'}"
 
-    def again(self) -> list[Rule]:
+    def to_replay(self) -> list[Rule]:
         """Return the rules that repeat the same faults on the same messages."""
         return [
             replace(self.rule, direction=direction, nth=counts(self.fired.get(direction, "")))
@@ -181,20 +181,20 @@ class FaultLog:
 
     Attributes:
         seed: Seed of the random choices.
-        planted: The rules, in the order they were planted.
+        injected: The rules, in the order they were injected.
         done: The actions on the browser, as they were called.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
 
     seed: int
-    planted: tuple[Planted, ...] = ()
+    injected: tuple[InjectedFault, ...] = ()
     done: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether the test did nothing at all."""
-        return not self.planted and not self.done
+        return not self.injected and not self.done
 
     def to_json(self) -> str:
         """Return the log as one line of JSON."""

@@ -33,10 +33,10 @@ class ListedPlugins:
 
     def step(self, tabs: Tabs | JoinedTabs, now: float) -> float:
         """Update the list from the tabs; return when to call this again if nothing changes."""
-        link = tabs.link(now)
-        if isinstance(link, Wait):
-            return link.until  # the extension is most likely about to report the same tabs again
-        return self.follow(NO_PLUGINS if link is not None else self._find(tabs), now)
+        gap = tabs.why_disconnected(now)
+        if isinstance(gap, Wait):
+            return gap.until  # the extension is most likely about to report the same tabs again
+        return self.follow(NO_PLUGINS if gap is not None else self._find(tabs), now)
 
     def follow(self, wanted: frozenset[str], now: float) -> float:
         """Handle which plugins work now; return when to do so again, if that does not change."""

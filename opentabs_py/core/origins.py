@@ -12,7 +12,7 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def follow(url: str, link: str) -> str:
+def resolve_link(url: str, link: str) -> str:
     """Return the URL that a link leads to; empty if it is not valid, so that it leads nowhere.
 
     Args:

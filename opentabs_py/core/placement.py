@@ -18,7 +18,7 @@ REDIRECTS: Final = 3  # pages that may navigate away, one after another, before 
 
 
 @dataclass(frozen=True, slots=True)
-class RequestTabs:
+class QueryTabs:
     """Request the tabs of the extension before the next step.
 
     Attributes:
@@ -42,7 +42,7 @@ class Placement:
     _has_asked: bool = False
     _has_moved: bool = False
 
-    def step(self, tabs: Tabs, now: float) -> DocumentState | Wait | RequestTabs:
+    def step(self, tabs: Tabs, now: float) -> DocumentState | Wait | QueryTabs:
         """Return the document for the call, or what to do before the next step.
 
         Raises:
@@ -52,7 +52,7 @@ class Placement:
             return Wait(tabs.held_until, failures.not_connected(tabs.user_action))
         if self._has_moved:
             self._has_moved = False
-            return RequestTabs()
+            return QueryTabs()
         choice = tabs.choose(self.target, now)
         if isinstance(choice, Wait):
             self._began = now if self._began is None else self._began
@@ -64,7 +64,7 @@ class Placement:
         if self._has_asked or choice.detail.code not in _WORTH_ASKING:
             raise choice
         self._has_asked = True
-        return RequestTabs(self.target.plugin)
+        return QueryTabs(self.target.plugin)
 
     def retry(self, error: CallError) -> bool:
         """Return whether to search again after a failure: the tool did not run in that document.

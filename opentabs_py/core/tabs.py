@@ -150,7 +150,7 @@ class Tabs:
             return "ready"
         return "unavailable" if mine else "closed"
 
-    def link(self, now: float) -> Wait | ChainError | None:
+    def why_disconnected(self, now: float) -> Wait | ChainError | None:
         """Return None while the extension is connected; otherwise, wait for it or fail."""
         if self.connected:
             return None
@@ -169,8 +169,8 @@ class Tabs:
         to a document fails as soon as its tab shows another one.
         """
         plugin, tab_id, instance = target.plugin, target.tab_id, target.instance
-        if (link := self.link(now)) is not None:
-            return link
+        if (gap := self.why_disconnected(now)) is not None:
+            return gap
         if target.document_id is not None:
             return self._choose_document(target, now)
         mine, coming = self.usable(target)

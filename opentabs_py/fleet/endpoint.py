@@ -287,7 +287,7 @@ class Fleet:
     ) -> None:
         with anyio.move_on_after(until - anyio.current_time()):
             while not found.done():
-                place.say(self._queue.ahead(waiting), self._queue.all_it_may(waiting))
+                place.say(self._queue.ahead(waiting), self._queue.running_at_quota(waiting))
                 await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
         if not found.done():
             raise self._queue.busy(waiting)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opentabs_py.core import codes
-from opentabs_py.core.origins import follow
+from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.matching import comparable
 from opentabs_py.generate.html_tools import HtmlTool
 from opentabs_py.generate.names import HAS_MORE, MAX_PAGES
@@ -125,7 +125,7 @@ def _sample_at(
     assert pagination is not None
     for sample in tool.operation.answered:
         if pagination.kind == "link":
-            if sample.request.url == follow(sample.request.url, str(place[0])):
+            if sample.request.url == resolve_link(sample.request.url, str(place[0])):
                 return sample
         elif (
             tuple(map(str, pagination.place(sample))) == tuple(map(str, place))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from opentabs_py.core.origins import follow
+from opentabs_py.core.origins import resolve_link
 from opentabs_py.generate.markup import Element
 
 _BUTTONS: Final = frozenset({"submit", "button", "image", "reset"})
@@ -76,7 +76,7 @@ def forms_of(page: Element, url: str) -> Sequence[Form]:
     return [
         Form(
             url,
-            urlsplit(follow(url, element.attributes.get("action", ""))).path,
+            urlsplit(resolve_link(url, element.attributes.get("action", ""))).path,
             element.attributes.get("method", "get").upper(),
             [*_fields(element, page)],
             "multipart" in element.attributes.get("enctype", ""),

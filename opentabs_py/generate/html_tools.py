@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from opentabs_py.core.origins import follow
+from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.replay import redirect
 from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.generate.flows import Flows
@@ -71,8 +71,8 @@ class HtmlTool(PlannedTool):
         value = dict(self.value_of(sample))
         known = {url: page for (url, body), page in self.pages.items() if not body}
         page, url, read = self.page_of(sample), sample.request.url, 1
-        while (link := next_page(page)) is not None and follow(url, link) in known:
-            url = follow(url, link)
+        while (link := next_page(page)) is not None and resolve_link(url, link) in known:
+            url = resolve_link(url, link)
             page = known[url]
             read += 1
             if self.listing is not None:
@@ -173,7 +173,7 @@ def _reader(
     has_next = listing is not None and any(next_page(page) is not None for page in shown)
     samples = [each for each in operation.works if _key(each) in pages]
     further = {
-        follow(each.request.url, link)
+        resolve_link(each.request.url, link)
         for each in samples
         if (link := next_page(pages[_key(each)])) is not None
     }

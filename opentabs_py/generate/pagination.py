@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from opentabs_py.core.origins import follow
+from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.exchange import header
 from opentabs_py.generate.json_paths import Path, at, is_list_of_objects, walk
 from opentabs_py.generate.operations import Operation
@@ -92,7 +92,7 @@ class Pagination:
         response = sample.value[0]
         if self.kind == "link":
             found = at(response, self.next) if self.next else link_header(sample)
-            return (follow(sample.request.url, found),) if found else ()
+            return (resolve_link(sample.request.url, found),) if found else ()
         if self.kind == "cursor":
             found = at(response, self.next)
             return (found,) if found not in (None, "", False) else ()
@@ -159,7 +159,7 @@ def _by_link(operation: Operation, items: Path) -> Pagination | None:
         ours = urlsplit(sample.request.url).path
         for path, value in walk(sample.value[0]):
             is_link = isinstance(value, str) and _LINK.fullmatch(".".join(path))
-            if is_link and urlsplit(follow(sample.request.url, value)).path == ours:
+            if is_link and urlsplit(resolve_link(sample.request.url, value)).path == ours:
                 return Pagination("link", items, next=path)
         if link_header(sample) is not None:
             return Pagination("link", items)

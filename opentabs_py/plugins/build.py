@@ -28,7 +28,7 @@ from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.freshness import ENTRIES
 from opentabs_py.plugins.icons import LucideIcons
-from opentabs_py.plugins.links import link_packages
+from opentabs_py.plugins.package_links import link_packages
 from opentabs_py.plugins.toolchain import Toolchain
 from opentabs_py.plugins.type_check import check_types, find_tsc
 

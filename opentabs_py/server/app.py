@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from opentabs_py.bridge.link import SocketClosedError
+from opentabs_py.bridge.connection import SocketClosedError
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.core.protocol import CLOSE_WRONG_SECRET, SUBPROTOCOL
 from opentabs_py.server.guards import LocalOnly, RequireToken

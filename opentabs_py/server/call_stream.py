@@ -19,7 +19,7 @@ from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Question
 from opentabs_py.server.hung_clients import WAITING_LOGS
-from opentabs_py.server.mcp_side import load
+from opentabs_py.server.sdk_loading import load_sdk
 from opentabs_py.server.tool_calls import ToolCalls
 
 
@@ -75,7 +75,7 @@ class CallStream(CallObserver):
 
         The arguments are those of `ToolCalls.call`.
         """
-        await load()  # a thread may be loading the MCP SDK now
+        await load_sdk()  # a thread may be loading the MCP SDK now
         from opentabs_py.server.results import outcome_of, result_of  # noqa: PLC0415
 
         began = time.perf_counter()
@@ -94,7 +94,7 @@ class CallStream(CallObserver):
         outcome, failed = outcome_of(result, time.perf_counter() - began)
         return {"outcome": outcome, "failed": failed}
 
-    def name(self, call_id: str) -> None:
+    def send_call_id(self, call_id: str) -> None:
         """Send the call's id."""
         self._note({"callId": call_id})
 

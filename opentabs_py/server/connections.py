@@ -24,7 +24,7 @@ class ClientConnection:
     """One client's connection.
 
     Attributes:
-        least: The lowest log level that the client wants.
+        log_level: The lowest log level that the client wants.
         is_kept: Whether a handler runs until the connection ends.
         late: The updates of streams whose calls have returned.
         subscribed: The URIs of the streams the client subscribed to.
@@ -33,7 +33,7 @@ class ClientConnection:
 
     def __init__(self) -> None:
         self.late = LateUpdates()
-        self.least: types.LoggingLevel = "info"
+        self.log_level: types.LoggingLevel = "info"
         self.is_kept = False
         self.subscribed: set[str] = set()
         self.forms = Forms()

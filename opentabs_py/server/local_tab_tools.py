@@ -34,7 +34,7 @@ class LocalTabsList(TabsList):
         """Return the tabs that the call's client may use."""
         tabs = self._pages.tabs
         if tabs.has_browser:  # without one there are no tabs, which is no error
-            await self._pages.wait_linked()
+            await self._pages.wait_reconnected()
         listed: Any = list_tabs(
             tabs.documents,
             tabs.loading,

@@ -210,7 +210,7 @@ class _Handlers:
     async def set_level(
         self, ctx: _Context, params: types.SetLevelRequestParams
     ) -> types.EmptyResult:
-        ctx.lifespan_context.of(ctx).least = params.level
+        ctx.lifespan_context.of(ctx).log_level = params.level
         return types.EmptyResult()
 
 

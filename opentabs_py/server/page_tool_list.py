@@ -142,13 +142,13 @@ class PageToolList:
 
     def _link_until(self, now: float) -> float | None:
         """Return until when an extension is waited for that has just disconnected."""
-        link = self._pages.tabs.link(now)
-        return link.until if isinstance(link, Wait) and link.until < inf else None
+        gap = self._pages.tabs.why_disconnected(now)
+        return gap.until if isinstance(gap, Wait) and gap.until < inf else None
 
     def _is_there(self, now: float) -> bool:
         """Return whether an extension is connected, or about to reconnect."""
-        link = self._pages.tabs.link(now)
-        return link is None or isinstance(link, Wait)
+        gap = self._pages.tabs.why_disconnected(now)
+        return gap is None or isinstance(gap, Wait)
 
     def _versions(self) -> object:
         is_there = self._is_there(anyio.current_time())

@@ -71,7 +71,9 @@ class ProgressSender(CallObserver):
         self._request_id = ctx.request_id
         allowed = allowed_log_levels(ctx.protocol_version, ctx.meta)
         modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
-        self._levels = allowed if modern else frozenset(LEVELS[LEVELS.index(connection.least) :])
+        self._levels = (
+            allowed if modern else frozenset(LEVELS[LEVELS.index(connection.log_level) :])
+        )
         self._filter = ProgressFilter(pace, started=anyio.current_time())
         self._logs: deque[LogEntry] = deque(maxlen=WAITING_LOGS)
         self._keeps_alive = pace.keepalive is not None

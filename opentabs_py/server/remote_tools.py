@@ -37,7 +37,7 @@ class RemoteTool:
         """Return the function that runs the tool in a worker; see `Tool.prepare`."""
         owner = self.listing.owner
         if call.recorder is not None:
-            call.recorder.resolve(owner, self.listing.name)
+            call.recorder.record_tool(owner, self.listing.name)
         name, needs_tab = self.listing.name, self.listing.needs_tab
         check_size(name, call.arguments, limit=self._message_limit)
         wanted = Wanted(

@@ -18,7 +18,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ChainError, ToolFailedError
-from opentabs_py.server.call_permits import CallPermits
+from opentabs_py.server.call_questions import CallQuestions
 from opentabs_py.server.call_records import CallRecords
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.running_calls import RunningCalls
@@ -139,12 +139,12 @@ class ToolCalls:
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
-        make = partial(self._make, tool, call, allowed_by, tool.prepare(call))
+        make = partial(self._run_allowed, tool, call, allowed_by, tool.prepare(call))
         try:
             value = await self.running.run(name, call, make)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
-                await self._note_stack(tool.listing, error)
+                await self._map_stack(tool.listing, error)
             raise
         self.output.check(tool.listing, value)
         return value
@@ -155,30 +155,31 @@ class ToolCalls:
             raise self.registry.unknown(name)
         return decided
 
-    async def _make(
+    async def _run_allowed(
         self, tool: Tool, call: ToolCall, allowed_by: str | None, make: Callable[[], Awaitable[Any]]
     ) -> Any:
         """Make a call once it is allowed; if its user has to sign in first, make it then."""
         name = tool.listing.name
         decided = self.registry.decision(name)
         if decided is None or decided.permission != "auto":
-            permits = self._permits(tool)
+            permits = self._questions(tool)
             permit = await permits.wait_allowed(call, allowed_by, partial(self._decision, name))
             allowed_by, bound = permit.by, permits.bind(call, permit)
             if bound is not call:
                 call, make = bound, tool.prepare(bound)
         if call.recorder is not None:
-            call.recorder.allow(allowed_by or "auto")
+            call.recorder.record_allowed(allowed_by or "auto")
         try:
             return await make()
         except ChainError as error:
-            await self._permits(tool).sign_in(call, error)
+            await self._questions(tool).sign_in(call, error)
             return await make()
 
-    def _permits(self, tool: Tool) -> CallPermits:
-        return CallPermits(self.registry.gate, self._pages, tool, self.registry.gated(tool.listing))
+    def _questions(self, tool: Tool) -> CallQuestions:
+        gated = self.registry.gated(tool.listing)
+        return CallQuestions(self.registry.gate, self._pages, tool, gated)
 
-    async def _note_stack(self, tool: Listing, error: ToolFailedError) -> None:
+    async def _map_stack(self, tool: Listing, error: ToolFailedError) -> None:
         """Map an error's stack trace to the plugin's source, and log it."""
         stack = error.detail.stack
         if stack is None:

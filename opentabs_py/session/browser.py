@@ -155,7 +155,7 @@ class SessionBrowser:
     def keep_closed(self) -> None:
         """Stop relaunching it."""
         self._reopen = None
-        self.bridge.bring_browser = None
+        self.bridge.relaunch_browser = None
 
     async def wait_gone(self) -> None:
         """Wait until it was closed or died."""
@@ -173,7 +173,7 @@ class SessionBrowser:
         self.bridge.handle_browser_gone()
         self._gone.set()
         if self._reopen is not None:
-            self.bridge.bring_browser = self._bring
+            self.bridge.relaunch_browser = self._bring
 
     async def reopen(self) -> None:
         """Relaunch it in the same way, if it was closed or has died.
@@ -194,7 +194,7 @@ class SessionBrowser:
 
     async def _run_relaunch(self, launch: BackgroundLaunch, relaunch: _Relaunch) -> None:
         try:
-            await self._handle(await launch.again())
+            await self._handle(await launch.relaunch())
             try:
                 await self._wait_connected()
             except BrowserError:

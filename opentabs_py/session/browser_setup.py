@@ -31,7 +31,7 @@ class BrowserOptions:
         by_hand: The user loads the extension into their own browser.
         attached: It is loaded into a browser that is running.
         first_number: The number of the first browser, with which those of its tabs begin.
-        equal: It does not matter which of several browsers takes a call.
+        interchangeable: Whether any of the browsers may take any call.
     """
 
     profiles: Mapping[str, Path]
@@ -40,7 +40,7 @@ class BrowserOptions:
     by_hand: bool
     attached: bool
     first_number: int
-    equal: bool
+    interchangeable: bool
 
     @property
     def in_place(self) -> bool:
@@ -110,7 +110,7 @@ class BrowserSetup:
             browser.bridge = self._link(extension, browser.name, index)
             if browser.launch is not None and chromium is not None:
                 browser.sign_in = sign_in
-                browser.launch.go_by(self._plan(browser.name, extension, chromium, scratch))
+                browser.launch.set_plan(self._plan(browser.name, extension, chromium, scratch))
 
     def join(self, name: str, index: int) -> SessionBrowser:
         """Return one more browser, into which the user has loaded the extension."""
@@ -139,7 +139,7 @@ class BrowserSetup:
     ) -> LaunchPlan:
         settings, options = self._settings, self._options
         # Equal browsers cannot share one profile.
-        profile = options.profiles.get(name, None if options.equal else settings.profile)
+        profile = options.profiles.get(name, None if options.interchangeable else settings.profile)
         return LaunchPlan(
             chromium=chromium,
             extension=extension.path,

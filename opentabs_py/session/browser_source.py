@@ -31,7 +31,7 @@ class BrowserSource:
 
     Attributes:
         driver: The driver of the browsers that it launches.
-        are_equal: Whether any of the browsers may take a call.
+        are_interchangeable: Whether any of the browsers may take any call.
         profiles: The profile directory of each browser that has one of its own.
     """
 
@@ -47,7 +47,7 @@ class BrowserSource:
         self._reopen = reopen
         self._is_needed = is_needed
         self.driver = SharedDriver()
-        self.are_equal = isinstance(browsers, int)
+        self.are_interchangeable = isinstance(browsers, int)
         self._names: Sequence[str] = ["default"]
         self.profiles: Mapping[str, Path] = {}
         if isinstance(browsers, int):

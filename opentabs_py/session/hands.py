@@ -6,7 +6,7 @@ import anyio
 from playwright.async_api import BrowserContext
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.bridge.pages import Pages, bring_any
+from opentabs_py.bridge.pages import Pages, ensure_any_browser
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
@@ -54,7 +54,7 @@ def create_hands(
         ]
 
     async def bring() -> None:
-        await bring_any([each.bridge for each in browsers])
+        await ensure_any_browser([each.bridge for each in browsers])
 
     def missing() -> str:
         return next((each.user_action for each in browsers if each.user_action), _NONE)

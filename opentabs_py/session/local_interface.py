@@ -1,6 +1,6 @@
 """The local interface of a server: what the command line asks of one that is running.
 
-It has its own port and token, so it is independent of the MCP side. A call is answered with one
+It has its own port and token, so it is independent of the MCP servers. A call is answered with one
 JSON document per line while it runs, and is cancelled when its connection closes.
 `daemon/local_client.py` is the other side.
 """

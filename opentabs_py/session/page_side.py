@@ -13,10 +13,10 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
 from opentabs_py.errors import ConfigError
-from opentabs_py.server.mcp_side import load
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.ready_tools import Ready, ReadyInPages
 from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.sdk_loading import load_sdk
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.tool_setup import create_registry, create_tab_tools
@@ -132,7 +132,7 @@ class LocalPages:
             return create_tab_tools(self._pages, self._own_tabs)
         # It needs Playwright, which a session without a browser does not load, and the MCP SDK,
         # which a thread may be loading now.
-        await load("opentabs_py.session.hands")
+        await load_sdk("opentabs_py.session.hands")
         from opentabs_py.session.hands import create_hands
 
         self._hands, hand_tools = create_hands(

@@ -27,7 +27,7 @@ from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin, com
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugin_log import PluginLog, log_changes
 from opentabs_py.session.plugin_view import PluginView
-from opentabs_py.session.site_access import let_in
+from opentabs_py.session.site_access import grant_access
 from opentabs_py.session.staging import StagedPlugins, Stager
 from opentabs_py.session.standings import find_standings
 from opentabs_py.session.webmcp import page_spec
@@ -179,7 +179,7 @@ class PluginSet:
             is_changed |= standings != self.standings
             if is_changed:
                 self._turn_off(standings)
-                async with let_in(
+                async with grant_access(
                     self._sites(new.plugins, skipped),
                     self._stager.extensions,
                     self._bridges,

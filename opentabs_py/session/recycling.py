@@ -110,8 +110,8 @@ class Recycling:
         while True:
             await anyio.sleep(LOOK_EVERY)
             for index in await self._find_due():
-                self._pages.resting.add(index)
-            for index in [*self._pages.resting]:
+                self._pages.avoided.add(index)
+            for index in [*self._pages.avoided]:
                 if not self._is_used(index):
                     await self._replace(index)
 
@@ -119,7 +119,7 @@ class Recycling:
         after = self._after
         due = [
             index
-            for index, ended in enumerate(self._pages.ended)
+            for index, ended in enumerate(self._pages.ended_calls)
             if after.calls is not None and ended >= after.calls
         ]
         if after.memory is not None and anyio.current_time() >= self._measure_at:
@@ -131,7 +131,7 @@ class Recycling:
 
     def _is_used(self, index: int) -> bool:
         own = self._pages.tabs.owners.every()
-        return self._pages.loads[index] > 0 or any(
+        return self._pages.running_calls[index] > 0 or any(
             self._pages.index_of(tab) == index for tab in own
         )
 
@@ -140,7 +140,7 @@ class Recycling:
         logger.info(
             "Replacing the browser %s after %s",
             browser.name,
-            quantity(self._pages.ended[index], "call"),
+            quantity(self._pages.ended_calls[index], "call"),
         )
         browser.bridge.hold_calls(BACK_WITHIN)
         try:
@@ -148,5 +148,5 @@ class Recycling:
             await browser.wait_back()
         finally:
             browser.bridge.release_calls()
-        self._pages.ended[index] = 0
-        self._pages.resting.discard(index)
+        self._pages.ended_calls[index] = 0
+        self._pages.avoided.discard(index)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from playwright.async_api import BrowserContext
 
-    from opentabs_py.bridge.link import Socket
+    from opentabs_py.bridge.connection import Socket
     from opentabs_py.calling.clock import Clock
 
 

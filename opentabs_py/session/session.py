@@ -25,7 +25,7 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import absolute
 from opentabs_py.errors import BrowserError, ConfigError
 from opentabs_py.session.browser_source import BrowserSource
-from opentabs_py.session.python_side import PythonSide
+from opentabs_py.session.python_tool_set import PythonToolSet
 from opentabs_py.session.seams import Seams
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class OpenTabs:
         self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
         self._while_launching = while_launching
-        self._python = PythonSide(tools, lambda: self.settings, self._clock)
+        self._python = PythonToolSet(tools, lambda: self.settings, self._clock)
         self._stack = AsyncExitStack()
         self._browsers: list[SessionBrowser] = []
         self._keeps_records = False
@@ -284,7 +284,7 @@ class OpenTabs:
     @property
     def mcp_server(self) -> McpServer[Any]:
         """The MCP server, for transports other than HTTP."""
-        return self._server.mcp_side.server
+        return self._server.mcp_servers.server
 
     @property
     def tools(self) -> Sequence[Listing]:
@@ -516,7 +516,7 @@ class OpenTabs:
             by_hand=self._source.is_loaded_by_hand,
             attached=self._source.attach is not None,
             first_number=self._first_number,
-            equal=self._source.are_equal,
+            interchangeable=self._source.are_interchangeable,
         )
         server = self._server = SessionServer(
             self.settings,

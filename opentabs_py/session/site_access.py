@@ -14,7 +14,7 @@ HELD_FOR: Final = 20.0
 
 
 @asynccontextmanager
-async def let_in(
+async def grant_access(
     sites: Sequence[str],
     staged: Sequence[StagedExtension],
     bridges: Sequence[Bridge],

@@ -29,7 +29,7 @@ from opentabs_py.server.guide import PATH as GUIDE
 from opentabs_py.server.guide import guide
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp_side import McpSide
+from opentabs_py.server.mcp_servers import McpServers
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.ready_tools import ReadyTools
 from opentabs_py.server.tool_calls import ToolCalls
@@ -39,7 +39,7 @@ from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
 from opentabs_py.session.page_side import LocalPages, PageSide
 from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
-from opentabs_py.session.python_side import PythonSide
+from opentabs_py.session.python_tool_set import PythonToolSet
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.tool_setup import create_tool_calls
 from opentabs_py.tracing.file import TraceWriter
@@ -70,7 +70,7 @@ class SessionServer:
         plugin_set: The plugins found in the directories.
         pages: The pages of all browsers, in which tools run.
         tool_calls: The calls of all tools that are served.
-        mcp_side: The servers that MCP clients talk to.
+        mcp_servers: The servers that MCP clients talk to.
         mcp_url: The URL that MCP clients connect to.
         guide_url: The page that guides through loading the extension by hand, if that is done.
         extension_dir: The extension that connects here.
@@ -80,7 +80,7 @@ class SessionServer:
 
     pages: Pages
     tool_calls: ToolCalls
-    mcp_side: McpSide
+    mcp_servers: McpServers
     mcp_url: str
     guide_url: str | None = None
     extension_dir: Path
@@ -97,7 +97,7 @@ class SessionServer:
         version: str,
         directories: Sequence[Path],
         read_settings: Callable[[], Settings] | None,
-        python: PythonSide,
+        python: PythonToolSet,
         clock: AlarmClock,
         trace: Path | None,
         seams: Seams,
@@ -183,7 +183,7 @@ class SessionServer:
             [browser.bridge for browser in self.browsers],
             clock=self._clock,
             join=partial(self._join, setup) if self._options.in_place else None,
-            equal=self._options.equal,
+            interchangeable=self._options.interchangeable,
         )
         return setup
 
@@ -308,9 +308,9 @@ class SessionServer:
         if settings.expose == "ready":
             ready = ReadyTools(self.tool_calls.registry, self._page_side.ready)
             self.tasks.start_soon(ready.run)
-        self.mcp_side = self._create_mcp_side(ready)
-        self.tasks.start_soon(self.mcp_side.run)
-        stack.callback(self.mcp_side.close)
+        self.mcp_servers = self._create_mcp_servers(ready)
+        self.tasks.start_soon(self.mcp_servers.run)
+        stack.callback(self.mcp_servers.close)
         self.console = self._create_console(port=listener.getsockname()[1])
         more: list[BaseRoute] = [*self.console.routes()]
         if self.guide_url is not None:
@@ -323,7 +323,7 @@ class SessionServer:
                 )
             )
         app = create_app(
-            self.mcp_side.endpoints,
+            self.mcp_servers.endpoints,
             self.pages,
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,
@@ -338,12 +338,12 @@ class SessionServer:
     def _end_requests(self) -> None:
         """End all that clients and pages wait for."""
         self.tool_calls.running.stop()
-        self.mcp_side.stop()
+        self.mcp_servers.stop()
         self.console.watch.stop()
         self._playgrounds.stop()
 
-    def _create_mcp_side(self, ready: ReadyTools | None) -> McpSide:
-        return McpSide(
+    def _create_mcp_servers(self, ready: ReadyTools | None) -> McpServers:
+        return McpServers(
             self.tool_calls,
             self._settings,
             version=self._version,

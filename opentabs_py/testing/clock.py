@@ -73,7 +73,7 @@ class StoppableClock:
         self._stopped_at = self.now()
         self._wake()
 
-    def go(self) -> None:
+    def resume(self) -> None:
         """Resume running in real time, from where the clock was stopped."""
         if self._stopped_at is not None:
             self._ahead = self._stopped_at - anyio.current_time()

@@ -42,8 +42,8 @@ def failure_report(
     if not parts:
         parts.append("no call was made")
     if faults is not None and not faults.is_empty:
-        lines = [*map(str, faults.planted), *faults.done]
-        if faults.planted:
+        lines = [*map(str, faults.injected), *faults.done]
+        if faults.injected:
             log = replace(faults, done=()).to_json()  # the test repeats its own actions anyway
             lines.append(f"to repeat: opentabs.faults.replay({log!r})")
         parts.append(_block(f"faults, with seed {faults.seed}", lines))

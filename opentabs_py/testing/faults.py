@@ -17,9 +17,9 @@ from typing import Any, Literal, get_args
 
 from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Worker
 
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.core import fault_injection
-from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, Planted, Rule
+from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, InjectedFault, Rule
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.faulty_links import FaultySocket, Transport, faulty_streams
 from opentabs_py.testing.message_kinds import CHUNK, RESPONSE, check_kind
@@ -106,7 +106,7 @@ class FaultInjector:
     def log(self) -> FaultLog:
         """The faults applied in this test so far; `to_json` writes it for `replay`."""
         for page in self._context.pages:
-            if any(rule.hop in _IN_BROWSER for rule in self._planted) and page not in self._frozen:
+            if any(rule.hop in _IN_BROWSER for rule in self._injected) and page not in self._frozen:
                 self._thread.answers(page)  # with its console messages so far
         return self.log_so_far()
 
@@ -115,13 +115,13 @@ class FaultInjector:
 
         For this package's own use.
         """
-        planted = [
-            Planted(
+        injected = [
+            InjectedFault(
                 rule, {name: fault_injection.ranges(sorted(fired)) for name, fired in by.items()}
             )
-            for rule, by in zip(self._planted, self._fired, strict=True)
+            for rule, by in zip(self._injected, self._fired, strict=True)
         ]
-        return FaultLog(self.seed, tuple(planted), tuple(self._done))
+        return FaultLog(self.seed, tuple(injected), tuple(self._done))
 
     def wait_unfired(self) -> list[Rule]:
         """Return the faults that affected no message, although they are not optional.
@@ -149,33 +149,33 @@ class FaultInjector:
         Raises:
             ValueError: This is not a valid log, or a fault was already injected.
         """
-        if self._planted:
+        if self._injected:
             raise ValueError("A fault was already injected. Call replay() before that.")
         read = fault_injection.read_log(log) if isinstance(log, str) else log
         self._thread.do(self._forget, read.seed)
         self._replayed = read
 
-    # --- planted ---
+    # --- injected ---
 
     def drop(self, hop: Hop, **which: Any) -> None:
         """Drop messages; the class describes how they are selected."""
-        self._plant(hop, "drop", **which)
+        self._inject(hop, "drop", **which)
 
     def delay(self, hop: Hop, seconds: float, **which: Any) -> None:
         """Delay messages, and every message behind them on that hop."""
-        self._plant(hop, "delay", seconds=seconds, **which)
+        self._inject(hop, "delay", seconds=seconds, **which)
 
     def duplicate(self, hop: Hop, **which: Any) -> None:
         """Send messages twice."""
-        self._plant(hop, "duplicate", **which)
+        self._inject(hop, "duplicate", **which)
 
     def reorder(self, hop: Hop, **which: Any) -> None:
         """Swap messages with the one that follows them."""
-        self._plant(hop, "reorder", **which)
+        self._inject(hop, "reorder", **which)
 
     def corrupt(self, hop: Hop, **which: Any) -> None:
         """Change a character in messages."""
-        self._plant(hop, "corrupt", **which)
+        self._inject(hop, "corrupt", **which)
 
     def clear(self) -> None:
         """Remove all injected faults, and unfreeze frozen tabs."""
@@ -255,7 +255,7 @@ class FaultInjector:
 
     # --- how ---
 
-    def _plant(
+    def _inject(
         self,
         hop: Hop,
         action: Action,
@@ -276,7 +276,7 @@ class FaultInjector:
             )
         check_kind(hop, kind, direction)
         counted = (nth,) if isinstance(nth, int) else None if nth is None else tuple(nth)
-        number = len(self._planted)
+        number = len(self._injected)
         rule = Rule(hop, action, direction, kind, counted, seconds, number)
         rules = [rule] if self._replayed is None else self._again(self._replayed, rule)
         self._thread.do(self._add, rule, rules, when)
@@ -286,20 +286,20 @@ class FaultInjector:
             self._update_browser()
 
     def _again(self, log: FaultLog, rule: Rule) -> list[Rule]:
-        if len(log.planted) <= rule.number or log.planted[rule.number].rule != rule:
-            then = ", ".join(str(each.rule) for each in log.planted) or "nothing"
+        if len(log.injected) <= rule.number or log.injected[rule.number].rule != rule:
+            then = ", ".join(str(each.rule) for each in log.injected) or "nothing"
             raise ValueError(
                 f"The log does not belong to this test: fault number {rule.number + 1} is {rule}, "
                 f"but the log has {then}."
             )
-        return log.planted[rule.number].again()
+        return log.injected[rule.number].to_replay()
 
     # The methods below use state that belongs to the server's thread, and run there.
 
     def _forget(self, seed: int) -> None:
         self.seed = seed
         self.random = Random(seed)  # noqa: S311 (it must be reproducible)
-        self._planted: list[Rule] = []
+        self._injected: list[Rule] = []
         self._due: list[Rule] = []  # those that must affect a message
         self._fired: list[dict[Direction, set[int]]] = []
         self._done: list[str] = []
@@ -328,8 +328,8 @@ class FaultInjector:
             for direction in fault_injection.DIRECTIONS
         }
 
-    def _add(self, planted: Rule, rules: list[Rule], when: Callable[[str], bool] | None) -> None:
-        self._planted.append(planted)
+    def _add(self, injected: Rule, rules: list[Rule], when: Callable[[str], bool] | None) -> None:
+        self._injected.append(injected)
         self._fired.append({})
         self._whens += [when] * len(rules)
         self._rules += rules

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 from pydantic import ValidationError
 
-from opentabs_py.bridge.link import Socket
+from opentabs_py.bridge.connection import Socket
 from opentabs_py.core.fault_injection import Direction, Piece
 
 Streams = tuple[Any, Any]  # the MCP SDK's streams: (read, write)

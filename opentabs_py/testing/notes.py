@@ -153,9 +153,9 @@ class Notes(RunListener):
                 test=self._test,
                 browser=self._browser,
                 seed=faults.seed,
-                rules=tuple(map(str, faults.planted)),
+                rules=tuple(map(str, faults.injected)),
                 done=faults.done,
-                log=faults.to_json() if faults.planted else "",
+                log=faults.to_json() if faults.injected else "",
             )
             self._send(event)
         if missed is not None:

@@ -183,13 +183,13 @@ def pytest_fixture_setup(
     if fixturedef.argname != "playwright":
         return (yield)
     from opentabs_py.browser.driver import compile_cache
-    from opentabs_py.browser.ffmpeg import lend_ffmpeg
+    from opentabs_py.browser.ffmpeg import system_ffmpeg
 
     with compile_cache(), pytest.MonkeyPatch.context() as environment:
         if request.config.getoption("--video", default="off") != "off":
             lending = ExitStack()
             request.config.add_cleanup(lending.close)  # the driver exits before this
-            for name, value in lending.enter_context(lend_ffmpeg()).items():
+            for name, value in lending.enter_context(system_ffmpeg()).items():
                 environment.setenv(name, value)
         return (yield)
 

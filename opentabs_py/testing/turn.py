@@ -108,7 +108,7 @@ class Turn:
             storage_state: A saved session, in Playwright's format, to load into the browser.
         """
         chain = self._chain
-        self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.go)
+        self._thread.do(chain.clock.stop if self.tabs.clock.is_manual else chain.clock.resume)
         self._thread.do(self._prepare_server)
         chain.faults.begin(self._faults_seed)
         self._endings.append(chain.clear_faults)

@@ -136,7 +136,7 @@ async def test_a_call_that_waits_for_a_link_relaunches_the_browser_that_has_exit
             tasks.start_soon(caller, bridge, CALL)
             await until_all_wait()
             bridge.handle_browser_gone()  # then Playwright says so
-            bridge.bring_browser = relaunch
+            bridge.relaunch_browser = relaunch
             assert await caller.outcome() == 1
 
 
@@ -155,7 +155,7 @@ async def test_a_call_relaunches_a_browser_that_has_exited_before_its_socket_clo
             tasks.start_soon(answer, await greeted(connect, a_document()))
 
         bridge.handle_browser_gone()
-        bridge.bring_browser = relaunch
+        bridge.relaunch_browser = relaunch
         tasks.start_soon(caller, bridge, CALL)
         assert await caller.outcome() == 1
 
@@ -183,7 +183,7 @@ async def test_a_browser_that_exits_each_time_is_not_relaunched_for_ever() -> No
         launches.append(1)
 
     bridge.handle_browser_gone()
-    bridge.bring_browser = relaunch
+    bridge.relaunch_browser = relaunch
     with pytest.raises(ChainError), anyio.fail_after(PATIENT):
         await bridge.call(TARGET, "send", CALL)
     assert len(launches) == 2

@@ -136,11 +136,11 @@ class Two:
 
 
 @asynccontextmanager
-async def two_browsers(*, equal: bool = False) -> AsyncGenerator[Two]:
+async def two_browsers(*, interchangeable: bool = False) -> AsyncGenerator[Two]:
     bridges = [a_bridge(), join("b", 1)]
     async with running(bridges[0]) as one, running(bridges[1]) as other:
         extensions = [await greeted(connect, a_document()) for connect in (one, other)]
-        pages = Pages(bridges, clock=SystemClock(), equal=equal)
+        pages = Pages(bridges, clock=SystemClock(), interchangeable=interchangeable)
         with anyio.fail_after(PATIENT):
             yield Two(pages, [one, other], extensions)
 
@@ -152,7 +152,7 @@ async def test_a_client_stays_in_the_browser_that_it_used_last_and_others_do_not
     async with two_browsers() as two:
         await two.call_there(1, client="a", tab_id=SECOND)
         await two.call_there(1, client="a")
-        foreseen = two.pages.foresee(Target("chat", client="a"))
+        foreseen = two.pages.find_document(Target("chat", client="a"))
         assert foreseen is not None
         assert foreseen.tab_id == SECOND
         assert (two.pages.last_used("a"), two.pages.last_used("b")) == (1, None)
@@ -208,7 +208,7 @@ async def test_while_a_browser_reconnects_another_is_not_taken_for_the_only_one(
 
 
 async def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_next() -> None:
-    async with two_browsers(equal=True) as two:
+    async with two_browsers(interchangeable=True) as two:
         async with anyio.create_task_group() as tasks:
             answers: list[tuple[FakeSocket, str]] = []
             for extension in two.extensions:
@@ -217,12 +217,12 @@ async def test_of_equal_browsers_the_one_with_the_fewest_calls_takes_the_next() 
                 answers.append((extension, params["callId"]))
             for extension, call_id in answers:
                 extension.say(about_call("tool.result", call_id, seq=0, value=None))
-        assert (two.pages.loads, two.pages.ended) == ([0, 0], [1, 1])
+        assert (two.pages.running_calls, two.pages.ended_calls) == ([0, 0], [1, 1])
 
 
 async def test_of_equal_browsers_one_that_rests_takes_only_what_no_other_can() -> None:
-    async with two_browsers(equal=True) as two:
-        two.pages.resting.add(0)
+    async with two_browsers(interchangeable=True) as two:
+        two.pages.avoided.add(0)
         for _ in range(2):
             await two.call_there(1)
         await two.call_there(0, tab_id=TAB)
@@ -254,13 +254,13 @@ class Pair:
 
 
 @asynccontextmanager
-async def a_pair(*, equal: bool = False) -> AsyncGenerator[Pair]:
+async def a_pair(*, interchangeable: bool = False) -> AsyncGenerator[Pair]:
     first, closed = a_bridge(), join("b", 1)
     async with running(first) as connect:
         extension = await greeted(connect, a_document())
         sync = await extension.hear("plugins.sync")
         extension.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
-        pages = Pages([first, closed], clock=SystemClock(), equal=equal)
+        pages = Pages([first, closed], clock=SystemClock(), interchangeable=interchangeable)
         pair = Pair(pages, extension, closed)
 
         async def launch() -> None:
@@ -268,7 +268,7 @@ async def a_pair(*, equal: bool = False) -> AsyncGenerator[Pair]:
             raise failures.no_browser("Another browser uses the profile.")
 
         closed.handle_browser_gone()
-        closed.bring_browser = launch
+        closed.relaunch_browser = launch
         with anyio.fail_after(PATIENT):
             yield pair
 
@@ -303,7 +303,7 @@ async def test_a_call_that_names_a_tab_of_the_browser_that_cannot_start_says_why
 
 async def test_a_client_is_not_moved_from_a_browser_that_cannot_start_to_another_persons() -> None:
     async with a_pair() as pair, running(pair.closed) as connect:
-        launch, pair.closed.bring_browser = pair.closed.bring_browser, None
+        launch, pair.closed.relaunch_browser = pair.closed.relaunch_browser, None
         pair.closed.handle_browser()
         theirs = await greeted(connect, a_document())
         async with anyio.create_task_group() as tasks:
@@ -312,20 +312,20 @@ async def test_a_client_is_not_moved_from_a_browser_that_cannot_start_to_another
             theirs.say(about_call("tool.result", params["callId"], seq=0, value=None))
         theirs.hang_up()
         pair.closed.handle_browser_gone()
-        pair.closed.bring_browser = launch
+        pair.closed.relaunch_browser = launch
         with pytest.raises(ChainError, match="Another browser uses the profile"):
             await pair.call()
 
 
-@pytest.mark.parametrize("equal", [False, True])
-async def test_if_no_browser_starts_the_call_says_why(equal: bool) -> None:
-    async with a_pair(equal=equal) as pair:
+@pytest.mark.parametrize("interchangeable", [False, True])
+async def test_if_no_browser_starts_the_call_says_why(interchangeable: bool) -> None:
+    async with a_pair(interchangeable=interchangeable) as pair:
         pair.extension.hang_up()
         first = pair.browsers.bridges[0]
         while first.connected:
             await first.changed().wait()
         first.handle_browser_gone()
-        first.bring_browser = pair.closed.bring_browser
+        first.relaunch_browser = pair.closed.relaunch_browser
         with pytest.raises(ChainError, match="Another browser uses the profile"):
             await pair.call()
     assert pair.launches == 2

@@ -78,7 +78,7 @@ async def test_an_extension_of_another_version_is_closed_with_advice(change: Jso
 async def test_a_connection_that_is_refused_ends_once_the_reason_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.bridge.link.CLOSE_WITHIN", PATIENT)
+    monkeypatch.setattr("opentabs_py.bridge.connection.CLOSE_WITHIN", PATIENT)
     socket = FakeSocket()
     socket.say(hello(version=99))
     with anyio.fail_after(PATIENT):

@@ -108,7 +108,7 @@ async def test_a_tool_whose_pages_have_gone_cannot_be_called() -> None:
     bridge.page_tools.update([], [])
     assert failure(tool) == "PAGE_TOOL_GONE"
     call = ToolCall({"a": 1}, Limits(1.0, 2.0))
-    assert tool.foresee(call) is None
+    assert tool.find_document(call) is None
     with pytest.raises(ChainError):
         tool.prepare(call)
 

@@ -103,7 +103,7 @@ async def test_an_extension_that_does_not_come_back_is_not_waited_for_longer() -
         (await greeted(connect)).hang_up()
         while bridge.connected:
             await bridge.changed().wait()
-        for wait in (pages.wait_linked, bridge.wait_linked):
+        for wait in (pages.wait_reconnected, bridge.wait_reconnected):
             with pytest.raises(ChainError), anyio.fail_after(PATIENT):
                 await wait()
 

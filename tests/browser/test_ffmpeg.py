@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.browser.chromium import registry_place
-from opentabs_py.browser.ffmpeg import lend_ffmpeg
+from opentabs_py.browser.ffmpeg import system_ffmpeg
 from tests.browser.test_launch import a_plan
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Playwright's names on Linux")
@@ -28,7 +28,7 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_system_s_ffmpeg_is_lent_to_a_driver_that_has_none(system: Path) -> None:
-    with lend_ffmpeg() as lent:
+    with system_ffmpeg() as lent:
         place = registry_place("ffmpeg", {**os.environ, **lent})
         assert (place / "ffmpeg-linux").resolve() == system
         assert (place.parent / "webkit-1").is_dir()  # everything else is still there
@@ -40,14 +40,14 @@ def test_playwright_s_own_ffmpeg_comes_first(system: Path) -> None:
     assert system.exists()
     registry_place("ffmpeg", os.environ).mkdir()
 
-    with lend_ffmpeg() as lent:
+    with system_ffmpeg() as lent:
         assert lent == {}
 
 
 def test_without_an_ffmpeg_nothing_is_lent(system: Path) -> None:
     system.unlink()
 
-    with lend_ffmpeg() as lent:
+    with system_ffmpeg() as lent:
         assert lent == {}
 
 

@@ -212,15 +212,15 @@ def test_a_plugin_has_the_best_status_that_it_has_anywhere() -> None:
     assert JoinedTabs([signed_out.tabs, HOME.tabs, EMPTY.tabs]).status("chat") == "ready"
 
 
-def test_the_link_waits_for_any_browser_and_fails_only_without_one() -> None:
+def test_a_disconnected_browser_is_waited_for_and_only_without_any_it_fails() -> None:
     away = browser("away", connected=False, since=NOW - 1)
     later = browser("later", connected=False, since=NOW)
     gone = browser("gone", connected=False)
-    assert JoinedTabs([gone.tabs, HOME.tabs]).link(NOW) is None
-    wait = JoinedTabs([later.tabs, away.tabs, HOME.tabs]).link(NOW)
+    assert JoinedTabs([gone.tabs, HOME.tabs]).why_disconnected(NOW) is None
+    wait = JoinedTabs([later.tabs, away.tabs, HOME.tabs]).why_disconnected(NOW)
     assert isinstance(wait, Wait)
     assert wait.until == NOW - 1 + away.tabs.grace
-    assert isinstance(JoinedTabs([gone.tabs]).link(NOW), ChainError)
+    assert isinstance(JoinedTabs([gone.tabs]).why_disconnected(NOW), ChainError)
 
 
 # --- client-owned tabs ---

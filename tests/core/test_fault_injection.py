@@ -10,8 +10,8 @@ from opentabs_py.core.fault_injection import (
     Action,
     FaultLog,
     Faults,
+    InjectedFault,
     Piece,
-    Planted,
     Rule,
     corrupt,
     counts,
@@ -79,7 +79,7 @@ def test_messages_are_counted_by_what_the_rule_is_for() -> None:
     assert fired == [(rule, "up", 1)]
 
 
-def test_rules_that_are_planted_later_leave_the_counts_of_those_before() -> None:
+def test_rules_that_are_injected_later_leave_the_counts_of_those_before() -> None:
     rules = [Rule("websocket", "drop", nth=(3,))]
     faults = Faults(rules, seed=1)
     texts = ""
@@ -101,9 +101,9 @@ def test_ranges_are_short() -> None:
 
 A_LOG = FaultLog(
     seed=7,
-    planted=(
-        Planted(Rule("port", "delay", kind="tool.progress", seconds=0.5), {"up": "1-2"}),
-        Planted(Rule("mcp", "drop", "down", nth=(2,), number=1)),
+    injected=(
+        InjectedFault(Rule("port", "delay", kind="tool.progress", seconds=0.5), {"up": "1-2"}),
+        InjectedFault(Rule("mcp", "drop", "down", nth=(2,), number=1)),
     ),
     done=("reload_extension()",),
 )
@@ -112,7 +112,7 @@ A_LOG = FaultLog(
 def test_a_log_is_written_as_json_and_read_again() -> None:
     assert read_log(A_LOG.to_json()) == A_LOG
     assert "\n" not in A_LOG.to_json()
-    assert [str(each) for each in A_LOG.planted] == [
+    assert [str(each) for each in A_LOG.injected] == [
         "delay port tool.progress 0.5 s: up 1-2",
         "drop mcp down nth=2: no message",
     ]
@@ -122,8 +122,8 @@ def test_a_log_is_written_as_json_and_read_again() -> None:
     ("text", "why"),
     [
         ("{", "This is not a fault log: it: "),
-        ('{"planted": []}', "This is not a fault log: seed: "),
-        ('{"seed": 1, "planted": [{"rule": {"hop": "wire", "action": "drop"}}]}', r"rule\.hop: "),
+        ('{"injected": []}', "This is not a fault log: seed: "),
+        ('{"seed": 1, "injected": [{"rule": {"hop": "wire", "action": "drop"}}]}', r"rule\.hop: "),
     ],
 )
 def test_an_invalid_log_is_refused(text: str, why: str) -> None:
@@ -131,14 +131,14 @@ def test_an_invalid_log_is_refused(text: str, why: str) -> None:
         read_log(text)
 
 
-def test_a_planted_rule_is_carried_out_again_on_the_messages_it_was_carried_out_on() -> None:
-    planted = Planted(Rule("websocket", "drop"), {"up": "2,4"})
+def test_an_injected_rule_is_carried_out_again_on_the_messages_it_was_carried_out_on() -> None:
+    injected = InjectedFault(Rule("websocket", "drop"), {"up": "2,4"})
 
-    assert passed(*planted.again(), texts="abcde") == "ace"
+    assert passed(*injected.to_replay(), texts="abcde") == "ace"
 
 
-def test_a_planted_rule_that_found_no_message_finds_none_again() -> None:
-    assert passed(*Planted(Rule("websocket", "drop")).again()) == "abcd"
+def test_an_injected_rule_that_found_no_message_finds_none_again() -> None:
+    assert passed(*InjectedFault(Rule("websocket", "drop")).to_replay()) == "abcd"
 
 
 def test_a_condition_is_asked_before_a_message_is_counted() -> None:
@@ -205,7 +205,7 @@ def test_a_rule_is_written_with_its_time_in_milliseconds() -> None:
     }
 
 
-def test_a_log_is_empty_until_something_is_planted_or_done() -> None:
-    planted = Planted(Rule("port", "drop"))
-    logs = [FaultLog(0), FaultLog(0, (planted,)), FaultLog(0, done=("close_tab()",))]
+def test_a_log_is_empty_until_something_is_injected_or_done() -> None:
+    injected = InjectedFault(Rule("port", "drop"))
+    logs = [FaultLog(0), FaultLog(0, (injected,)), FaultLog(0, done=("close_tab()",))]
     assert [log.is_empty for log in logs] == [True, False, False]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opentabs_py.core.origins import follow, origin_of
+from opentabs_py.core.origins import origin_of, resolve_link
 
 
 def test_an_origin_is_all_before_the_path() -> None:
@@ -21,4 +21,4 @@ def test_an_origin_is_all_before_the_path() -> None:
     ],
 )
 def test_a_link_leads_where_a_browser_would_go(link: str, url: str) -> None:
-    assert follow("https://shop.example:8443/list?page=1#top", link) == url
+    assert resolve_link("https://shop.example:8443/list?page=1#top", link) == url

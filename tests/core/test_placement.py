@@ -3,7 +3,7 @@
 import pytest
 
 from opentabs_py.core import failures
-from opentabs_py.core.placement import LONGEST, REDIRECTS, Placement, RequestTabs
+from opentabs_py.core.placement import LONGEST, REDIRECTS, Placement, QueryTabs
 from opentabs_py.core.protocol import DocumentState, PluginState
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
@@ -74,7 +74,7 @@ def test_a_page_that_is_left_after_a_long_wait_is_waited_for_again() -> None:
     placement, made = Placement(CHAT), tabs("pending")
     placement.step(made, 1.0)
     assert placement.retry(LOST)
-    assert placement.step(made, 1 + LONGEST) == RequestTabs()
+    assert placement.step(made, 1 + LONGEST) == QueryTabs()
     made.update([made.documents[0].model_copy(update={"document_id": "f" * 32})], 1 + LONGEST)
     assert isinstance(placement.step(made, 1 + LONGEST), Wait)
 
@@ -86,7 +86,7 @@ def test_the_extension_is_asked_once_before_a_call_fails_for_lack_of_a_tab(
     readiness: tuple[str, ...], code: str
 ) -> None:
     placement, made = Placement(CHAT), tabs(*readiness)
-    assert placement.step(made, 9.0) == RequestTabs("chat")
+    assert placement.step(made, 9.0) == QueryTabs("chat")
     assert code_of(placement, made) == code
 
 
@@ -98,16 +98,16 @@ def test_a_call_whose_page_left_is_placed_again_once_the_tabs_are_known() -> Non
     placement, made = Placement(CHAT), tabs("ready")
     placement.step(made, 1.0)
     assert placement.retry(LOST)
-    assert placement.step(made, 1.0) == RequestTabs()
+    assert placement.step(made, 1.0) == QueryTabs()
     assert placement.step(made, 1.0) is made.documents[0]
 
 
 def test_after_a_page_left_the_extension_may_be_asked_again() -> None:
     placement = Placement(CHAT)
-    assert placement.step(tabs(), 9.0) == RequestTabs("chat")
+    assert placement.step(tabs(), 9.0) == QueryTabs("chat")
     assert placement.retry(LOST)
-    assert placement.step(tabs(), 9.0) == RequestTabs()
-    assert placement.step(tabs(), 9.0) == RequestTabs("chat")
+    assert placement.step(tabs(), 9.0) == QueryTabs()
+    assert placement.step(tabs(), 9.0) == QueryTabs("chat")
 
 
 def test_pages_that_leave_one_after_another_end_the_search() -> None:

@@ -63,11 +63,11 @@ async def test_a_session_is_known_until_it_ends_and_reported_then() -> None:
     gone: list[str] = []
     known = ClientConnections(gone.append)
     first = over_http("one")
-    known.of(first).least = "error"
-    assert known.of(over_http("one")).least == "error"
+    known.of(first).log_level = "error"
+    assert known.of(over_http("one")).log_level == "error"
     await first.session._connection.exit_stack.aclose()
     assert gone == [known.session_key(first)]
-    assert known.of(over_http("one")).least == "info"
+    assert known.of(over_http("one")).log_level == "info"
 
 
 def test_a_token_is_used_by_one_call_at_a_time() -> None:

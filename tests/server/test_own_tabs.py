@@ -221,7 +221,7 @@ async def test_a_browser_that_was_closed_is_launched_for_the_tab() -> None:
             tasks.start_soon(answer_open, await greeted(connect))
 
         bridge.handle_browser_gone()
-        bridge.bring_browser = launch
+        bridge.relaunch_browser = launch
         with anyio.fail_after(PATIENT):
             assert await opener.open(URL, browser=None, client="a") == NEW
 

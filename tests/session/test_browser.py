@@ -47,7 +47,7 @@ async def closed_browser(
     """Yield a browser that was launched, and that its user has closed."""
     async with anyio.create_task_group() as tasks:
         launch = BackgroundLaunch(launcher, tasks)
-        launch.go_by(PLAN)
+        launch.set_plan(PLAN)
         await launch.result()
         browser = SessionBrowser("default", launch, reopen=reopen)
         browser.bridge = Bridge(secret="", origin="", version="0", clock=AlarmClock())
@@ -67,7 +67,7 @@ async def test_a_browser_whose_relaunch_failed_is_launched_by_the_next_call(
             with pytest.raises(BrowserError, match="did not connect"):
                 await browser.reopen()
             assert (launches.count, launches.open, browser.is_gone) == (count, 0, True)
-            assert browser.bridge.bring_browser is not None
+            assert browser.bridge.relaunch_browser is not None
 
 
 async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_session(
@@ -85,9 +85,9 @@ async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_sessi
 
 async def test_a_browser_that_is_kept_closed_is_launched_by_no_call() -> None:
     async with closed_browser(Launches()) as browser:
-        assert browser.bridge.bring_browser is not None
+        assert browser.bridge.relaunch_browser is not None
         browser.keep_closed()
-        assert browser.bridge.bring_browser is None
+        assert browser.bridge.relaunch_browser is None
 
 
 async def test_a_caller_that_is_cancelled_leaves_no_browser_half_relaunched(
@@ -143,7 +143,7 @@ async def test_one_task_enters_and_leaves_a_launcher() -> None:
 
     async with closed_browser(launcher) as browser:
         assert browser.launch is not None
-        await browser.launch.again()
+        await browser.launch.relaunch()
         assert states == ["open", "closed", "open"]
     assert states == ["open", "closed", "open", "closed"]
 
@@ -156,7 +156,7 @@ async def test_whatever_a_launcher_raises_a_browser_error_says_it() -> None:
 
     async with anyio.create_task_group() as tasks:
         launch = BackgroundLaunch(launcher, tasks)
-        launch.go_by(PLAN)
+        launch.set_plan(PLAN)
         with pytest.raises(BrowserError, match="ZeroDivisionError: integer") as caught:
             await launch.result()
         assert isinstance(caught.value.__cause__, ZeroDivisionError)

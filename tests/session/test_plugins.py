@@ -164,7 +164,9 @@ async def test_plugins_named_by_relative_paths_outlive_the_directory_they_were_n
     assert [tool.listing.name for tool in registry.tools] == ["chat_receive", "mail_send"]
     assert {chat, tmp_path / "more" / "mail"} <= {*watched.places}
     [warning] = texts(caplog)
-    assert warning.startswith("Keeping the previous settings: The current directory does not exist")
+    assert warning.startswith(
+        "Keeping the previous settings: The current directory no longer exists"
+    )
 
 
 async def test_an_unreadable_settings_file_leaves_the_plugins_unchanged_and_is_reported_once(

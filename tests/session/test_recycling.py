@@ -65,8 +65,8 @@ async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next
     monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
-    pages = Pages([bridge], clock=bridge.clock, equal=True)
-    pages.ended[0] = 1
+    pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
+    pages.ended_calls[0] = 1
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         dying = await greeted(connect, a_document())
         tasks.start_soon(Recycling([browser], pages, RecycleAfter(calls=1)).run)
@@ -83,10 +83,10 @@ async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next
             browser.back.set()
             call = (await extension.hear("tool.dispatch"))["params"]["callId"]
             extension.say(about_call("tool.result", call, seq=0, value=None))
-            while pages.loads != [0]:
+            while pages.running_calls != [0]:
                 await anyio.lowlevel.checkpoint()
         tasks.cancel_scope.cancel()
-    assert pages.ended == [1]  # since it came back
+    assert pages.ended_calls == [1]  # since it came back
 
 
 @dataclass
@@ -109,12 +109,12 @@ async def test_a_browser_that_needs_too_much_memory_is_replaced(
     bridges = [a_bridge(), a_bridge(), a_bridge()]
     launches = [FakeLaunch(10**9), FakeLaunch(2 * 10**9), None]
     browsers = [FakeBrowser(*each) for each in zip(bridges, launches, strict=True)]
-    pages = Pages(bridges, clock=bridges[0].clock, equal=True)
+    pages = Pages(bridges, clock=bridges[0].clock, interchangeable=True)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Recycling(browsers, pages, RecycleAfter(memory=2 * 10**9)).run)
         with anyio.fail_after(PATIENT):
             await browsers[1].closing.wait()
-        assert pages.resting == {1}
+        assert pages.avoided == {1}
         tasks.cancel_scope.cancel()
 
 
@@ -126,20 +126,20 @@ async def test_a_browser_is_not_replaced_while_a_call_or_a_clients_own_tab_needs
     monkeypatch.setattr("opentabs_py.session.recycling.LOOK_EVERY", 0.01)
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
-    pages = Pages([bridge], clock=bridge.clock, equal=True)
-    pages.ended[0] = 1
+    pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
+    pages.ended_calls[0] = 1
     if held_by == "call":
-        pages.loads[0] = 1
+        pages.running_calls[0] = 1
     else:
         pages.tabs.owners.add(TAB, "a client")
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Recycling([browser], pages, RecycleAfter(calls=1)).run)
         with anyio.fail_after(PATIENT):
-            while not pages.resting:
+            while not pages.avoided:
                 await anyio.lowlevel.checkpoint()
             await until_all_wait()
             assert not browser.closing.is_set()
-            pages.loads[0] = 0
+            pages.running_calls[0] = 0
             pages.tabs.owners.remove(TAB)
             await browser.closing.wait()
         tasks.cancel_scope.cancel()

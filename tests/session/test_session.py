@@ -40,7 +40,7 @@ async def main():
 anyio.run(main)
 """
 
-# As in `load_soon`: no import may be left half done.
+# As in `load_sdk_soon`: no import may be left half done.
 CANCELLED_IMPORT = """
 import sys, anyio
 from opentabs_py import OpenTabs

@@ -10,7 +10,7 @@ import pytest
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs import Target
-from opentabs_py.session.site_access import let_in
+from opentabs_py.session.site_access import grant_access
 from tests.fakes import FakeSocket, a_bridge, a_document, about_call, greeted, running
 from tests.waiting import PATIENT, until_all_wait
 
@@ -45,7 +45,7 @@ async def test_a_running_call_ends_first_and_a_new_one_begins_afterwards() -> No
     granted, may_end = anyio.Event(), anyio.Event()
 
     async def grant() -> None:
-        async with let_in(SITES, staged, [bridge], longest_call=PATIENT) as reloads:
+        async with grant_access(SITES, staged, [bridge], longest_call=PATIENT) as reloads:
             assert reloads
             granted.set()
             await may_end.wait()
@@ -76,7 +76,7 @@ async def test_a_call_that_does_not_end_is_not_waited_for_longer_than_a_call_may
         tasks.start_soon(bridge.call, Target("chat"), "send", CALL)
         await socket.hear("tool.dispatch")
         with anyio.fail_after(PATIENT):
-            async with let_in(SITES, staged, [bridge], longest_call=0.01):
+            async with grant_access(SITES, staged, [bridge], longest_call=0.01):
                 assert not extension.lacks(SITES)
         tasks.cancel_scope.cancel()
 
@@ -86,7 +86,7 @@ async def test_for_sites_that_every_extension_has_no_call_waits() -> None:
     staged: Any = [FakeExtension(*SITES)]
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
-        async with let_in(SITES, staged, [bridge], longest_call=PATIENT) as reloads:
+        async with grant_access(SITES, staged, [bridge], longest_call=PATIENT) as reloads:
             assert not reloads
             tasks.start_soon(bridge.call, Target("chat"), "send", CALL)
             await answer(socket)

@@ -130,8 +130,8 @@ async def test_a_clock_that_goes_again_continues_from_where_it_stood() -> None:
     stood = clock.now()
     assert clock.now() == stood
 
-    clock.go()
-    clock.go()
+    clock.resume()
+    clock.resume()
 
     assert stood <= clock.now() < stood + 60
 

@@ -1,6 +1,6 @@
 """What the report of a failed test shows, and violations of tools' contracts."""
 
-from opentabs_py.core.fault_injection import FaultLog, Planted, Rule
+from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.record import CallRecord
@@ -69,13 +69,13 @@ def test_what_pages_and_plugins_wrote_does_nothing_to_the_terminal() -> None:
 
 
 def test_what_was_done_on_the_way_is_shown_with_what_does_it_again() -> None:
-    planted = Planted(Rule("port", "drop", kind="tool.progress"), {"up": "1-2"})
-    log = FaultLog(7, (planted,), ("reload_extension()",))
+    injected = InjectedFault(Rule("port", "drop", kind="tool.progress"), {"up": "1-2"})
+    log = FaultLog(7, (injected,), ("reload_extension()",))
 
     text = failure_report(Transcript(), [], shown="", faults=log)
 
     assert "faults, with seed 7:\n  drop port tool.progress: up 1-2\n  reload_extension()" in text
-    again = FaultLog(7, (planted,)).to_json()
+    again = FaultLog(7, (injected,)).to_json()
     assert f"\n  to repeat: opentabs.faults.replay({again!r})" in text
     assert "faults" not in failure_report(Transcript(), [], shown="", faults=FaultLog(7))
 

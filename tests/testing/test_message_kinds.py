@@ -25,7 +25,7 @@ from opentabs_py.testing.message_kinds import check_kind, known_kinds
         ("event", None, None),
     ],
 )
-def test_a_kind_that_passes_a_hop_can_be_planted(
+def test_a_kind_that_passes_a_hop_can_be_injected(
     hop: str, kind: str | None, direction: str | None
 ) -> None:
     check_kind(hop, kind, direction)  # type: ignore[arg-type]

@@ -78,9 +78,9 @@ class CallQueue(Generic[Place]):
         """Return the error for one of the waiting calls, which is to wait no longer."""
         waiting = len(self) - 1  # the others
         soon = self._usual_seconds * waiting / max(1, self.running)
-        return failures.fleet_busy(waiting, max(RETRY_AT_LEAST, soon), self.all_it_may(call))
+        return failures.fleet_busy(waiting, max(RETRY_AT_LEAST, soon), self.running_at_quota(call))
 
-    def all_it_may(self, call: Waiting) -> int | None:
+    def running_at_quota(self, call: Waiting) -> int | None:
         """Return how many calls the client of a call runs, if it may run no more."""
         running = self._clients[call.client].running
         return running if running == self._quotas.calls_per_client else None

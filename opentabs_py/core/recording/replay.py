@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from opentabs_py.core.origins import follow
+from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.exchange import (
     EVENT_STREAM,
     Exchange,
@@ -184,7 +184,7 @@ def redirect(exchange: Exchange) -> str | None:
     location = header(response.headers, "location")
     if location is None:
         return None
-    return follow(exchange.request.url, location).partition("#")[0] or None
+    return resolve_link(exchange.request.url, location).partition("#")[0] or None
 
 
 def is_event_stream(exchange: Exchange) -> bool:

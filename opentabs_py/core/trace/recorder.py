@@ -139,15 +139,15 @@ class CallRecorder:
 
     # --- while it runs ---
 
-    def resolve(self, plugin: str, tool: str) -> None:
+    def record_tool(self, plugin: str, tool: str) -> None:
         """Record the plugin and the tool that the name stands for."""
         self._plugin, self._tool = plugin, tool
 
-    def allow(self, by: str) -> None:
+    def record_allowed(self, by: str) -> None:
         """Record who allowed the call."""
         self._allowed = _cut(by, NAME_MAX)
 
-    def dispatch(self, document: DocumentState, boot_id: str | None, now: Instant) -> None:
+    def record_dispatch(self, document: DocumentState, boot_id: str | None, now: Instant) -> None:
         """Record that the call goes to a document, which starts its timers.
 
         Called again if that document has just gone away.
@@ -162,7 +162,7 @@ class CallRecorder:
         self._timers = Timers.start(self._limits, now.steady)
         self.record_link(boot_id, now)
 
-    def stamp(self, name: str, wall: float) -> None:
+    def record_stamp(self, name: str, wall: float) -> None:
         """Record when the call passed a hop; names unknown to `core.trace` are ignored."""
         if name in ORDER and not (name in _FIRST_COUNTS and name in self._stamps):
             self._stamps[name] = wall

@@ -65,8 +65,8 @@ def taken(**more: Any) -> CallRecorder:
 
 def sent(**more: Any) -> CallRecorder:
     recorder = taken(**more)
-    recorder.resolve("chat", "send")
-    recorder.dispatch(a_document(), "boot 1", at(0.5))
+    recorder.record_tool("chat", "send")
+    recorder.record_dispatch(a_document(), "boot 1", at(0.5))
     return recorder
 
 
@@ -76,7 +76,7 @@ def a_report(seq: int = 0, **more: Any) -> ProgressReport:
 
 def test_a_record_contains_what_was_reported_of_the_call() -> None:
     recorder = sent()
-    recorder.stamp("server.sent", at(0.6).wall)
+    recorder.record_stamp("server.sent", at(0.6).wall)
     recorder.record_progress([a_report(progress=1.0, total=2.0, message="half")], at(1))
     recorder.record_logs([LogEntry(level="warning", message="slow", time=0)], at(1.5))
     recorder.record_dropped(3)
@@ -173,7 +173,7 @@ def test_a_call_sent_again_after_the_workers_death_keeps_when_it_left_first() ->
     recorder = sent()
     for second in (1, 2):
         for name in ("server.sent", "worker.down", "runtime.down", "worker.up"):
-            recorder.stamp(name, at(second).wall)
+            recorder.record_stamp(name, at(second).wall)
     stamps = recorder.succeed(None, at(3)).stamps
     assert (stamps["server.sent"], stamps["worker.down"]) == (at(1).wall, at(1).wall)
     assert (stamps["runtime.down"], stamps["worker.up"]) == (at(2).wall, at(2).wall)
@@ -203,14 +203,14 @@ def test_an_argument_that_json_lacks_is_recorded_as_its_repr() -> None:
 
 def test_a_stamp_with_an_unknown_name_is_ignored() -> None:
     recorder = sent()
-    recorder.stamp("page.made.this.up", 1.0)
+    recorder.record_stamp("page.made.this.up", 1.0)
     assert list(recorder.succeed(None, at(1)).stamps) == ["server.accepted"]
 
 
 def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
     recorder = sent()
-    recorder.stamp("worker.down", at(0.6).wall)
-    recorder.dispatch(a_document("https://chat.example/next", 8), None, at(1))
+    recorder.record_stamp("worker.down", at(0.6).wall)
+    recorder.record_dispatch(a_document("https://chat.example/next", 8), None, at(1))
     recorder.record_link("boot 2", at(2))
     record = recorder.succeed(None, at(3))
     assert (record.call_id, record.tab_id, record.attempts) == (CALL, 8, 2)
@@ -229,7 +229,7 @@ def test_a_call_that_goes_to_another_document_has_the_last_ones_marks() -> None:
 )
 def test_of_a_url_what_may_be_secret_is_left_out(url: str, kept: str) -> None:
     recorder = taken()
-    recorder.dispatch(a_document(url), "boot", at(0))
+    recorder.record_dispatch(a_document(url), "boot", at(0))
     assert recorder.succeed(None, at(1)).url == kept
 
 
@@ -312,10 +312,10 @@ def test_a_chain_error_that_is_not_a_loss_is_a_failure() -> None:
 
 def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
     recorder = sent()
-    recorder.stamp("server.sent", at(0.6).wall)
+    recorder.record_stamp("server.sent", at(0.6).wall)
     so_far = recorder.so_far(at(1.5))
 
-    recorder.stamp("worker.down", at(1.6).wall)
+    recorder.record_stamp("worker.down", at(1.6).wall)
     recorder.record_progress([a_report()], at(1.7))
 
     assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
@@ -326,7 +326,7 @@ def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
 def test_a_record_says_who_made_the_call_and_who_allowed_it() -> None:
     recorder = taken(client="claude-code 2.1.0")
     assert recorder.so_far(at(1)).allowed is None
-    recorder.allow("asked: once")
+    recorder.record_allowed("asked: once")
     record = recorder.succeed({}, at(2))
     assert (record.client, record.allowed) == ("claude-code 2.1.0", "asked: once")
     assert read_record(record.to_json()) == record
@@ -338,18 +338,18 @@ def test_a_long_name_of_a_client_is_cut() -> None:
 
 def test_a_worker_s_permission_is_kept_unless_the_endpoint_has_its_own() -> None:
     theirs = taken()
-    theirs.allow("auto")
+    theirs.record_allowed("auto")
     for own, kept in ((None, "auto"), ("asked: always", "asked: always")):
         ours = taken()
         if own is not None:
-            ours.allow(own)
+            ours.record_allowed(own)
         ours.merge(theirs.so_far(at(1)), at(2))
         assert ours.so_far(at(3)).allowed == kept
 
 
 def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     theirs = CallRecorder(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
-    theirs.resolve("chat", "send")
+    theirs.record_tool("chat", "send")
     theirs.record_dropped(3)
     ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
     ours.record_fleet_send(Instant(11.0, 2.0))

@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from opentabs_py.bridge.link import MOST_SILENT
+from opentabs_py.bridge.connection import MOST_SILENT
 from tests.bridge.bridged import CALL, RESULT, call_and_answer
 from tests.fakes import a_bridge, a_document, greeted, running
 from tests.waiting import PATIENT
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 async def test_an_extension_that_answers_no_ping_is_disconnected_with_what_it_did_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.bridge.link.KEEPALIVE", 0.01)
+    monkeypatch.setattr("opentabs_py.bridge.connection.KEEPALIVE", 0.01)
     bridge = a_bridge()
     async with running(bridge) as connect:
         (await greeted(connect)).is_stalled = True
@@ -26,7 +26,7 @@ async def test_an_extension_that_answers_no_ping_is_disconnected_with_what_it_di
 async def test_one_ping_without_an_answer_does_not_end_the_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.bridge.link.KEEPALIVE", 0.01)
+    monkeypatch.setattr("opentabs_py.bridge.connection.KEEPALIVE", 0.01)
     async with running(a_bridge()) as connect:
         socket = await greeted(connect)
         for _ in range(MOST_SILENT):
@@ -36,7 +36,7 @@ async def test_one_ping_without_an_answer_does_not_end_the_connection(
 async def test_an_extension_that_answers_pings_stays_connected(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.bridge.link.KEEPALIVE", 0.5)
+    monkeypatch.setattr("opentabs_py.bridge.connection.KEEPALIVE", 0.5)
     bridge = a_bridge()
     async with running(bridge) as connect:
         socket = await greeted(connect)

@@ -1,4 +1,4 @@
-"""The MCP side is loaded when the first client connects; the chain does not wait for it."""
+"""The MCP servers are loaded when the first client connects; the chain does not wait for it."""
 
 import os
 import subprocess
@@ -30,8 +30,8 @@ anyio.run(main)
 
 # If the interpreter exits while a thread imports a C++ module, it aborts.
 LOADED_SOON = """
-from opentabs_py.server.mcp_side import load_soon
-load_soon("slow")
+from opentabs_py.server.sdk_loading import load_sdk_soon
+load_sdk_soon("slow")
 """
 SLOW = """
 import time
@@ -47,10 +47,10 @@ sys.setswitchinterval(1e-5)
 import anyio
 from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
 from opentabs_py.errors import ChainError
-from opentabs_py.server.mcp_side import load_soon
+from opentabs_py.server.sdk_loading import load_sdk_soon
 
 async def main():
-    load_soon(*CLIENT_MODULES)
+    load_sdk_soon(*CLIENT_MODULES)
     try:
         await call_over_mcp("http://127.0.0.1:1/mcp", "tool", {}, print)
     except ChainError as error:

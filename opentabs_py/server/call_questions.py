@@ -12,7 +12,7 @@ from opentabs_py.core.questions import NOWHERE, Place
 from opentabs_py.errors import ChainError
 
 
-class CallPermits:
+class CallQuestions:
     """The questions to the user about the calls of a tool.
 
     Args:
@@ -74,7 +74,7 @@ class CallPermits:
             raise error
 
         async def wait_ready() -> None:
-            while tool.foresee(call) is None:
+            while tool.find_document(call) is None:
                 await self._pages.changed().wait()
 
         match await self._gate.wait_for_sign_in(self._request(call), wait_ready):

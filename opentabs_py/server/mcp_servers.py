@@ -1,9 +1,7 @@
 """The MCP servers that clients talk to, loaded when the first client connects."""
 
-import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -13,6 +11,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import ListedTools, StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
+from opentabs_py.server.sdk_loading import load_sdk
 from opentabs_py.server.tool_calls import ToolCalls
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ PATH: Final = "/mcp"
 GATEWAY_PATH: Final = "/mcp/gateway"
 
 
-class McpSide:
+class McpServers:
     """The MCP servers of one session.
 
     The MCP SDK takes as long to load as Chromium takes to start, and a session without MCP
@@ -75,7 +74,7 @@ class McpSide:
         """Load the servers on demand, and serve until closed, even if cancelled."""
         with self._running:
             await self._is_wanted.wait()
-            await load()
+            await load_sdk()
             from opentabs_py.server.endpoints import run_endpoints  # noqa: PLC0415
 
             async with run_endpoints(
@@ -120,43 +119,15 @@ class McpSide:
         )
 
 
-def load_soon(*modules: str) -> None:
-    """Start loading what a client will need, in a thread, without blocking anything.
-
-    Args:
-        modules: Further modules to load, for a client in this process.
-    """
-    # Not a daemon: if the interpreter exits while a thread imports a C++ module, it aborts.
-    threading.Thread(target=_load, args=modules).start()
-
-
-async def load(*modules: str) -> None:
-    """Load what a client will need, or wait until it is loaded.
-
-    Modules of the SDK import each other in circles, so while a thread loads it, do not import any
-    of them in another, but wait for them here.
-
-    Args:
-        modules: Further modules to load, as for `load_soon`.
-    """
-    await anyio.to_thread.run_sync(_load, *modules)
-
-
-def _load(*modules: str) -> None:
-    # Every thread in this order, so that the second waits for the first.
-    for module in ("opentabs_py.server.mcp", *modules):
-        import_module(module)
-
-
 class _Endpoint:
     """Loads the real endpoint on demand. A class, because Starlette limits functions to GET."""
 
-    def __init__(self, side: McpSide, path: str) -> None:
-        self._side = side
+    def __init__(self, servers: McpServers, path: str) -> None:
+        self._servers = servers
         self._path = path
         self._app: ASGIApp | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._app is None:
-            self._app = await self._side.get(self._path)
+            self._app = await self._servers.get(self._path)
         await self._app(scope, receive, send)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from opentabs_py.server.tool_calls import ToolCalls
 
 
-class PythonSide:
+class PythonToolSet:
     """A session's tools written in Python, loaded only if there are any.
 
     Args:
