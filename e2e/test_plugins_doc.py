@@ -14,7 +14,7 @@ from e2e.documents import ROOT, Block, find_marked, read_blocks, run
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.plugin_settings import settle, settled_patterns
+from opentabs_py.core.plugin_settings import resolve_values, url_setting_patterns
 from opentabs_py.errors import ToolFailedError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain
@@ -76,8 +76,8 @@ def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) 
 def test_each_instance_of_a_setting_adds_its_page() -> None:
     [declared], [given] = marked("settings"), marked("instances")
     schema = json.loads(declared.text)
-    values = settle("chat", schema, tomllib.loads(given.text)["settings"]["chat"])
-    assert settled_patterns(schema, values) == (
+    values = resolve_values("chat", schema, tomllib.loads(given.text)["settings"]["chat"])
+    assert url_setting_patterns(schema, values) == (
         "https://chat.work.example/*",
         "https://chat.home.example/*",
     )

@@ -125,7 +125,7 @@ async def test_leaving_a_page_loses_no_answers(rig: Rig, tmp_path: Path) -> None
         await page.goto(f"{rig.url}?view={number}")
         await rig.tabs.internals.bridge.wait_ready("tracker")
         await rig.tabs.call("tracker_get", {"id": 101})
-        await recorder.settle()
+        await recorder.wait_read()
     write_recording(scrub(await recorder.stop()), tmp_path / "views.har", version="1")
     await page.close()
     recorded = read_recording(tmp_path / "views.har")

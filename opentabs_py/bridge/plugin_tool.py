@@ -5,7 +5,7 @@ from typing import Any
 
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.page_listing import listing_of
+from opentabs_py.calling.plugin_listing import plugin_tool_listing
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.instances import Instance
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
@@ -32,7 +32,7 @@ class PluginTool(InPageTool):
         self, pages: Pages, plugin: PluginManifest, tool: ManifestTool, *, message_limit: int
     ) -> None:
         super().__init__(pages)
-        self.listing = listing_of(plugin, tool)
+        self.listing = plugin_tool_listing(plugin, tool)
         self.other_names = qualified_names(plugin.name, tool.name)
         self.plugin = plugin.name
         self._plugin = plugin

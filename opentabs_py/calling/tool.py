@@ -241,7 +241,7 @@ class ToolCall:
 
     Attributes:
         arguments: The caller's arguments, unchecked.
-        limits: Its timers.
+        limits: Its time limits.
         observers: Are notified of what it does.
         recorder: Records when it passes each hop; None if no observer needs it.
         client: The MCP client that made it; None for a call from within this process.
@@ -301,7 +301,7 @@ class Tool(Protocol):
 
     @property
     def limits(self) -> Limits | None:
-        """The tool's own timers; None for the server's."""
+        """The tool's own time limits; None for the server's."""
         ...
 
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:

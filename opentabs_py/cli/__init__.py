@@ -35,7 +35,7 @@ def main() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_report_unwritable(error))
     finally:
-        collector.settle()
+        collector.freeze()
 
 
 def _open_closed_streams() -> None:

@@ -10,7 +10,7 @@ import typer
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
 from opentabs_py.cli.exit_codes import USAGE
-from opentabs_py.cli.fleet_options import SelectOptions
+from opentabs_py.cli.fleet_options import WorkerSelection
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     ConsentOptions,
@@ -47,7 +47,7 @@ def call(
     consent: ConsentOptions,
     browser: PageOptions,
     timers: TimerOptions,
-    fleet: SelectOptions,
+    fleet: WorkerSelection,
 ) -> None:
     """Call one tool: progress goes to stderr, the result to stdout.
 
@@ -76,13 +76,13 @@ def call(
         or browser.signed_in
         or browser.headed is not None
     )
-    endpoint = fleet.endpoint()
-    if endpoint and (plugins.plugin or plugins.plugins or urls or needs_own_server):
+    nats = fleet.fleet_options()
+    if nats and (plugins.plugin or plugins.plugins or urls or needs_own_server):
         raise ConfigError(
             "With --nats, the tools and the pages are those of the workers. Leave out the "
             "options that name plugins, tools, pages or a browser."
         )
-    uses_server = not (fresh or needs_own_server or endpoint)
+    uses_server = not (fresh or needs_own_server or nats)
     if uses_server:
         from opentabs_py.daemon.state import find_state
 
@@ -103,7 +103,7 @@ def call(
             raise typer.Exit(code)
 
     settings = gather_settings(plugins, consent, browser, timers).with_audit_default()
-    if not (endpoint or plugins.tools_ or settings.may_need_browser):
+    if not (nats or plugins.tools_ or settings.may_need_browser):
         from opentabs_py.core.failures import no_tools
 
         refused = no_tools(tool, knows_server=uses_server)
@@ -121,7 +121,7 @@ def call(
         parsed,
         load_tools=plugins.load_tools,
         urls=urls,
-        endpoint=endpoint,
+        nats=nats,
         as_json=json_,
     )
     raise typer.Exit(code)

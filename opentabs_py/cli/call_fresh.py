@@ -27,7 +27,7 @@ def call_fresh(
     *,
     load_tools: Callable[[], Sequence[Any]],
     urls: Sequence[str],
-    endpoint: "FleetOptions | None",
+    nats: "FleetOptions | None",
     as_json: bool,
 ) -> int:
     """Start a server, call a tool, show what happens, and return the exit code.
@@ -38,7 +38,7 @@ def call_fresh(
         arguments: Its arguments.
         load_tools: Loads the tools written in Python.
         urls: Pages to open for the call.
-        endpoint: The fleet whose tool is called.
+        nats: The fleet whose tool is called.
         as_json: Print one JSON document.
 
     Raises:
@@ -56,13 +56,13 @@ def call_fresh(
         session = OpenTabs(
             tools=load_tools(),  # which may import anything
             settings=settings,
-            nats=endpoint,
+            nats=nats,
             while_launching=partial(load_sdk_soon, *CLIENT_MODULES),
         )
         stdout = sys.stdout  # for the result only; what tools print goes to stderr
         with redirect_stdout(sys.stderr), progress_bar("Starting", quiet=as_json) as bar:
             async with session as tabs:
-                await _prepare(tabs, tool, urls, bar.say, in_fleet=endpoint is not None)
+                await _prepare(tabs, tool, urls, bar.say, in_fleet=nats is not None)
                 bar.say(tool)
                 made = call_over_mcp(tabs.mcp_url, tool, arguments, bar.update)
                 outcome, failed = await _while_asking(tabs, made, bar.pause)
@@ -112,7 +112,7 @@ async def _while_asking(
     """Wait for a call; until then, ask the user at the terminal, if it is interactive."""
     import anyio
 
-    from opentabs_py.cli.asking import is_someone_there
+    from opentabs_py.cli.prompts import is_someone_there
     from opentabs_py.cli.terminal_answers import answer_in_terminal
 
     if not is_someone_there():

@@ -12,9 +12,9 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.cli.asking import is_someone_there
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
 from opentabs_py.cli.exit_codes import CHAIN_FAILED, OF_CALL, USAGE
+from opentabs_py.cli.prompts import is_someone_there
 from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.cli.terminal_questions import TerminalQuestions
 from opentabs_py.core import codes

@@ -17,7 +17,7 @@ def expect_much() -> None:
     gc.set_threshold(OBJECTS, 20, 20)
 
 
-def settle() -> None:
+def freeze() -> None:
     """Exclude everything allocated so far from collection, and restore the usual thresholds.
 
     With them, what calls leave in cycles is soon freed: it may contain values of many MiB.

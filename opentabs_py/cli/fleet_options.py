@@ -94,7 +94,7 @@ class NatsOptions(OptionGroup):
         return FleetOptions(self.nats, fleet, self.creds, self.ca, self.cert, **more)
 
 
-class SelectOptions(NatsOptions):
+class WorkerSelection(NatsOptions):
     """Which workers of which fleet to use; none, if no NATS server is named."""
 
     label: Annotated[
@@ -107,7 +107,7 @@ class SelectOptions(NatsOptions):
         ),
     ] = None
 
-    def endpoint(self) -> "FleetOptions | None":
+    def fleet_options(self) -> "FleetOptions | None":
         """Return the fleet to use; None if none is named.
 
         Raises:
@@ -121,7 +121,7 @@ class SelectOptions(NatsOptions):
         return self.gather(labels=read_labels(self.label or []))
 
 
-class EndpointOptions(SelectOptions):
+class EndpointOptions(WorkerSelection):
     """A fleet to serve."""
 
     queue: Annotated[
@@ -145,13 +145,13 @@ class EndpointOptions(SelectOptions):
         ),
     ] = None
 
-    def endpoint(self) -> "FleetOptions | None":
+    def fleet_options(self) -> "FleetOptions | None":
         """Return the fleet to serve; None if none is named.
 
         Raises:
             ConfigError: An option is not valid, or means nothing without a fleet.
         """
-        found = super().endpoint()
+        found = super().fleet_options()
         if found is None:
             _refuse(queue=self.queue, calls_per_client=self.calls_per_client)
             return None

@@ -157,7 +157,7 @@ class _Session:
         from opentabs_py.cli.terminal import err
 
         if self._use is not None:
-            await recorder.settle()  # the program may leave the page at once
+            await recorder.wait_read()  # the program may leave the page at once
             await self._use(page, tabs)
             return
         tabs.internals.keep_history()

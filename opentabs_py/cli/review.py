@@ -90,7 +90,7 @@ def _review(
     source: bool,
     as_json: bool,
 ) -> None:
-    from opentabs_py.cli.asking import is_someone_there
+    from opentabs_py.cli.prompts import is_someone_there
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.consent.reviews import find_standing
     from opentabs_py.plugins.build_content import content_digest, content_files
@@ -211,7 +211,7 @@ def _show(
 ) -> None:
     from rich.table import Table
 
-    from opentabs_py.calling.page_listing import listing_of
+    from opentabs_py.calling.plugin_listing import plugin_tool_listing
     from opentabs_py.cli.terminal import out
     from opentabs_py.core.consent import decide
 
@@ -240,7 +240,7 @@ def _show(
     for column in ("tool", "does", "once approved"):
         table.add_column(column, overflow="fold")
     for tool in manifest.tools:
-        listing = listing_of(manifest, tool)
+        listing = plugin_tool_listing(manifest, tool)
         permission = decide(settings.permissions, listing.gated("reviewed")).permission
         words = {"auto": "[green]runs[/]", "ask": "[yellow]asks[/]", "off": "[red]off[/]"}
         table.add_row(

@@ -249,7 +249,7 @@ class _Suite:
     async def _test(self) -> int:
         """Run the tests; return the exit code."""
         from opentabs_py.cli.terminal import err
-        from opentabs_py.cli.test_programs import check_pytest, node_command
+        from opentabs_py.cli.test_runners import check_pytest, node_command
         from opentabs_py.runner.process import run_program, run_to_report
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()

@@ -60,8 +60,8 @@ def serve(
 
     stdio = server.stdio
     source, profiles = browsers.source()
-    endpoint = fleet.endpoint()
-    if endpoint is not None:
+    nats = fleet.fleet_options()
+    if nats is not None:
         _check_endpoint(tools, browsers)
     if tools.hands and source == "none":
         raise ConfigError(
@@ -97,7 +97,7 @@ def serve(
                 read_settings=read_settings,
                 browser=source,
                 browsers=profiles,
-                nats=endpoint,
+                nats=nats,
                 reopen=None if browsers.exit_with_browser else urls,
                 trace=records.trace,
                 while_launching=load_sdk_soon,

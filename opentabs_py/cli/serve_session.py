@@ -47,8 +47,8 @@ async def serve_session(
         metrics: Where to serve metrics.
         beside: Runs as long as the server; the plugins' start pages are then opened.
     """
-    from opentabs_py.cli.asking import is_someone_there
     from opentabs_py.cli.plugin_warnings import warn_of_plugins
+    from opentabs_py.cli.prompts import is_someone_there
     from opentabs_py.cli.terminal_answers import answer_in_terminal
 
     headed = session.settings.headed
@@ -160,7 +160,7 @@ async def _settle() -> None:
 
     await load_sdk()
     await anyio.sleep(START_ENDS)
-    collector.settle()
+    collector.freeze()
     collector.release()
 
 

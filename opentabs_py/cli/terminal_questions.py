@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 
-from opentabs_py.cli.asking import prompt, read_line, show
+from opentabs_py.cli.prompts import prompt, read_line, show
 from opentabs_py.core.questions import Answer, Question
 
 

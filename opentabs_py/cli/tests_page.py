@@ -26,7 +26,7 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
     from opentabs_py.cli.build import builder, print_problems
     from opentabs_py.cli.dev import has_screen
     from opentabs_py.cli.terminal import err
-    from opentabs_py.cli.test_programs import check_pytest, node_command
+    from opentabs_py.cli.test_runners import check_pytest, node_command
     from opentabs_py.console.access import Access
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.source_watch import watch_source

@@ -205,11 +205,11 @@ def _turned_on(
 
 
 def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:
-    from opentabs_py.calling.page_listing import listing_of
+    from opentabs_py.calling.plugin_listing import plugin_tool_listing
     from opentabs_py.server.tab_tools import CLOSE, LIST, OPEN
 
     rows = [
-        _Row(listing_of(plugin.manifest, tool), "plugin")
+        _Row(plugin_tool_listing(plugin.manifest, tool), "plugin")
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]

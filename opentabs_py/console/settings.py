@@ -23,7 +23,7 @@ from opentabs_py.config.settings_file import change_settings, table_in
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
 from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.plugin_settings import settle
+from opentabs_py.core.plugin_settings import resolve_values
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.load import load_plugin
@@ -89,7 +89,7 @@ class SettingsForm:
         manifest, _ = self._find(body.plugin)
         changed = {**_written(body.plugin), **body.values}
         given = {key: value for key, value in changed.items() if value is not None}
-        settle(body.plugin, manifest.config_schema, given)  # refuses what would not work
+        resolve_values(body.plugin, manifest.config_schema, given)  # refuses what would not work
 
         def change(settings: MutableMapping[str, Any]) -> None:
             table = table_in(table_in(settings, _TABLE), body.plugin)

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from opentabs_py.core.instances import Instances, find_instances
 from opentabs_py.core.page_arguments import INSTANCE
 from opentabs_py.core.plugin_names import OURSELVES, RESERVED_TOOLS, mcp_name
-from opentabs_py.core.plugin_settings import settled_patterns
+from opentabs_py.core.plugin_settings import url_setting_patterns
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.errors import PluginError
 
@@ -91,7 +91,7 @@ def configure(manifest: PluginManifest, values: Mapping[str, JsonValue]) -> Plug
                 f"The plugin {manifest.name!r} cannot have several instances: its tool "
                 f"{tool.name!r} has its own argument {INSTANCE!r}. Set only one URL."
             )
-    patterns = dict.fromkeys((*manifest.url_patterns, *settled_patterns(schema, values)))
+    patterns = dict.fromkeys((*manifest.url_patterns, *url_setting_patterns(schema, values)))
     return replace(manifest, url_patterns=tuple(patterns), instances=instances)
 
 

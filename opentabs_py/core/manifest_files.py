@@ -29,7 +29,11 @@ from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_files import BUILT_TOOLS, PACKAGE
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME, mcp_name, plugin_id
-from opentabs_py.core.plugin_settings import find_schema_problems, settle, settled_patterns
+from opentabs_py.core.plugin_settings import (
+    find_schema_problems,
+    resolve_values,
+    url_setting_patterns,
+)
 from opentabs_py.core.protocol import Name
 from opentabs_py.core.schemas import JsonObject, check_schema
 from opentabs_py.core.sdk_version import KNOWN, is_newer, is_version
@@ -123,10 +127,10 @@ def find_sites(
     name, about = plugin_id(package.name), package.opentabs
     schema = about.config_schema or {}
     try:
-        values = settle(name, schema, settings.get(name, {}))
+        values = resolve_values(name, schema, settings.get(name, {}))
     except PluginError:
         values = {}
-    return (*about.url_patterns, *settled_patterns(schema, values))
+    return (*about.url_patterns, *url_setting_patterns(schema, values))
 
 
 # --- single values ---

@@ -171,7 +171,7 @@ def parse_assignment(text: str) -> tuple[str, str, Typed]:
     return found["plugin"], found["key"], Typed(found["value"])
 
 
-def settle(
+def resolve_values(
     plugin: str, schema: Mapping[str, JsonObject], given: Mapping[str, object]
 ) -> dict[str, JsonValue]:
     """Return the value of each setting: the given one, or else its default.
@@ -350,7 +350,7 @@ def url_pattern(url: str) -> str:
     return pattern
 
 
-def settled_patterns(
+def url_setting_patterns(
     schema: Mapping[str, JsonObject], values: Mapping[str, JsonValue]
 ) -> tuple[str, ...]:
     """Return the match patterns that the `url` settings add to a plugin's own."""

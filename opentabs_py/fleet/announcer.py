@@ -8,7 +8,7 @@ import anyio
 
 from opentabs_py.calling.tool import Tool
 from opentabs_py.core.fleet.messages import (
-    Served,
+    ServedOwner,
     State,
     ToolJson,
     Tools,
@@ -88,7 +88,7 @@ class Announcer:
         """
         ready = self._session.ready()
         served = {
-            owner: Served(digest=self._digest(owner, tools), ready=_ready(owner, tools, ready))
+            owner: ServedOwner(digest=self._digest(owner, tools), ready=_ready(owner, tools, ready))
             for owner, tools in self._by_owner().items()
         }
         announcement = self._identity.announce(

@@ -36,7 +36,7 @@ class Entry:
 
     Attributes:
         listing: What clients see of it.
-        limits: Its own timers; None for the endpoint's.
+        limits: Its own time limits; None for the endpoint's.
     """
 
     listing: Listing

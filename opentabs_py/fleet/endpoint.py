@@ -41,7 +41,7 @@ from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
-from opentabs_py.fleet.place import PlaceInQueue
+from opentabs_py.fleet.queued_call import QueuedCall
 from opentabs_py.fleet.requests import NotDeliveredError, WorkerRequests
 from opentabs_py.fleet.trace_context import traceparent
 
@@ -93,7 +93,7 @@ class Fleet:
         self.catalog = Catalog(self._requests, lambda: self.directory.usable)
         self.own_tabs = OwnRemoteTabs()
         self._queue: CallQueue[Announcement | ChainError] = CallQueue(quotas)
-        self._places: dict[Waiting, asyncio.Future[Announcement]] = {}
+        self._found: dict[Waiting, asyncio.Future[Announcement]] = {}
         self._pool = Pool(self.id)
         self._changed = anyio.Event()
         self._offers_changed = anyio.Event()
@@ -159,10 +159,10 @@ class Fleet:
         """
         client = call.session_key
         waiting = self._queue.add(client or "", wanted)
-        place = PlaceInQueue(call)
+        queued = QueuedCall(call)
         until = anyio.current_time() + self.quotas.waits
         while True:
-            worker = await self._find_place(waiting, place, until)
+            worker = await self._find_worker(waiting, queued, until)
             began = anyio.current_time()
             if call.recorder is not None:
                 call.recorder.record_fleet_send(instant(self._clock))
@@ -170,7 +170,7 @@ class Fleet:
                 answer = await self._requests.request(
                     worker,
                     _call_request(tool, call),
-                    place.handle,
+                    queued.handle,
                     cancellation=call.cancellation,
                 )
             except NotDeliveredError:
@@ -207,7 +207,7 @@ class Fleet:
             answer = await self._requests.request(
                 worker,
                 _call_request(tool, call),
-                PlaceInQueue(call).handle,
+                QueuedCall(call).handle,
                 cancellation=call.cancellation,
             )
         except NotDeliveredError:
@@ -258,16 +258,16 @@ class Fleet:
         if worker is not None:
             self._requests.release(worker.instance)
 
-    async def _find_place(
-        self, waiting: Waiting, place: PlaceInQueue, until: float
+    async def _find_worker(
+        self, waiting: Waiting, queued: QueuedCall, until: float
     ) -> Announcement:
         found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
-        self._places[waiting] = found
+        self._found[waiting] = found
         try:
-            self._place_calls()
+            self._assign_calls()
             if not found.done():
                 self._queue.check(waiting)
-                await self._wait_for_place(waiting, place, found, until)
+                await self._wait_for_worker(waiting, queued, found, until)
         except BaseException:  # cancelled or refused
             if not found.done():
                 self._queue.discard(waiting)
@@ -275,29 +275,29 @@ class Fleet:
                 self._end(waiting, found.result(), None)
             raise
         finally:
-            del self._places[waiting]
+            del self._found[waiting]
         return found.result()
 
-    async def _wait_for_place(
+    async def _wait_for_worker(
         self,
         waiting: Waiting,
-        place: PlaceInQueue,
+        queued: QueuedCall,
         found: asyncio.Future[Announcement],
         until: float,
     ) -> None:
         with anyio.move_on_after(until - anyio.current_time()):
             while not found.done():
-                place.say(self._queue.ahead(waiting), self._queue.running_at_quota(waiting))
+                queued.say(self._queue.ahead(waiting), self._queue.running_at_quota(waiting))
                 await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
         if not found.done():
             raise self._queue.busy(waiting)
 
-    def _place_calls(self) -> None:
+    def _assign_calls(self) -> None:
         """Assign free workers to the waiting calls, in turn."""
-        if not self._places:
+        if not self._found:
             return
         for waiting, worker in self._queue.take(self._pool.choose):
-            found = self._places[waiting]
+            found = self._found[waiting]
             if isinstance(worker, ChainError):
                 self._queue.end(waiting, None)
                 found.set_exception(worker)
@@ -308,7 +308,7 @@ class Fleet:
     def _end(self, waiting: Waiting, worker: Announcement, seconds: float | None) -> None:
         self._pool.end(worker)
         self._queue.end(waiting, seconds)
-        self._place_calls()
+        self._assign_calls()
 
     # --- workers that come and go ---
 
@@ -326,7 +326,7 @@ class Fleet:
         if has_changed:
             self.catalog.refresh()
             self._offers_changed = _set(self._offers_changed)
-        self._place_calls()
+        self._assign_calls()
         self._changed = _set(self._changed)
 
     def _handle_conflict(self, worker: Announcement) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from opentabs_py.calling.clock import wall_clock
-from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, Served, State
+from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, ServedOwner, State
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Identity:
         browsers: Sequence[str],
         *,
         running: Mapping[str, int] = MappingProxyType({}),
-        served: Mapping[str, Served] = MappingProxyType({}),
+        served: Mapping[str, ServedOwner] = MappingProxyType({}),
         counts: Mapping[str, int] = MappingProxyType({}),
     ) -> Announcement:
         """Return what it announces.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.calling.page_listing import listing_of
+from opentabs_py.calling.plugin_listing import plugin_tool_listing
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.plugin_files import ADAPTER, DIST
@@ -67,7 +67,7 @@ def inspect_plugin(directory: Path) -> Inspection:
         PluginError: It cannot be read.
     """
     manifest = load_plugin(directory).manifest
-    tools = tuple(_weigh(listing_of(manifest, tool), tool) for tool in manifest.tools)
+    tools = tuple(_weigh(plugin_tool_listing(manifest, tool), tool) for tool in manifest.tools)
     dist = directory / DIST
     sizes = {
         file.relative_to(dist).as_posix(): file.stat().st_size

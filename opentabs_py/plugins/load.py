@@ -12,7 +12,7 @@ from opentabs_py.core.manifest import configure, find_name_clashes
 from opentabs_py.core.manifest_files import find_sites, parse_plugin
 from opentabs_py.core.plugin_files import BUILT_ADAPTER, BUILT_TOOLS, PACKAGE
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.plugin_settings import find_unknown_plugins, settle
+from opentabs_py.core.plugin_settings import find_unknown_plugins, resolve_values
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.files import (
     Script,
@@ -104,7 +104,7 @@ def load_plugin(
     with suppress(FileNotFoundError):
         stamp = check_stamp(directory, _SOURCE_MAP, limit=LONGEST_SCRIPT)
         source_map = SourceMapFile(directory, _SOURCE_MAP, LONGEST_SCRIPT, stamp)
-    if stamps is not None and not _is_settled(stamps, began):
+    if stamps is not None and not _are_final(stamps, began):
         stamps = None
     if cache is not None and stamps is not None:
         digests = {each.name: each.digest for each in (adapter, pre_script) if each is not None}
@@ -121,7 +121,7 @@ def _is_directory(path: Path) -> bool:
         return False
 
 
-def _is_settled(stamps: Mapping[str, Stamp | None], began: int) -> bool:
+def _are_final(stamps: Mapping[str, Stamp | None], began: int) -> bool:
     """Return whether a later write certainly changes the stamps."""
     latest = [max(each.modified, each.changed) for each in stamps.values() if each is not None]
     return all(each < began - _RECENT for each in latest)
@@ -233,7 +233,9 @@ def _load_all(
 def _configured(plugin: Plugin, settings: Given) -> Plugin:
     manifest = plugin.parsed
     try:
-        values = settle(manifest.name, manifest.config_schema, settings.get(manifest.name, {}))
+        values = resolve_values(
+            manifest.name, manifest.config_schema, settings.get(manifest.name, {})
+        )
         manifest = configure(manifest, values)
     except PluginError as error:
         raise PluginError(f"{plugin.directory}: {error}") from error

@@ -41,11 +41,11 @@ class Plugin:
     stamps: Mapping[str, Stamp | None] | None = field(default=None, repr=False, compare=False)
 
     @property
-    def adapter_to_debug(self) -> "Script | ScriptToDebug":
+    def adapter_with_map(self) -> "Script | ScriptWithMap":
         """The adapter with an inline source map, so that DevTools show the source."""
         if self.source_map is None:
             return self.adapter
-        return ScriptToDebug(self.adapter, self.source_map)
+        return ScriptWithMap(self.adapter, self.source_map)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +81,7 @@ class SourceMapFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptToDebug:
+class ScriptWithMap:
     """A script with an inline source map."""
 
     script: Script

@@ -59,7 +59,7 @@ class PythonTools:
         """End all streams, and stop the handlers."""
         self.stop_modules()
         self.host.streams.close()
-        self.host.observers.close()
+        self.host.handlers.close()
 
     def stop_modules(self) -> None:
         """End the streams of all modules, because others take their place."""

@@ -18,8 +18,8 @@ from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import CallError
+from opentabs_py.python_tools.handlers import ProgressHandlers, ToolEvent
 from opentabs_py.python_tools.mailbox import Mailbox
-from opentabs_py.python_tools.observers import Observers, ToolEvent
 from opentabs_py.python_tools.progress import CallReport
 from opentabs_py.python_tools.stream import Stream, Streams
 from opentabs_py.python_tools.timers import RunningTimers
@@ -53,9 +53,9 @@ class ToolHost:
 
     Attributes:
         clock: The clock of their timers.
-        limits: The default timers.
+        limits: The default time limits.
         message_limit: The longest input or value, in characters of JSON.
-        observers: The application's handlers.
+        handlers: The application's handlers.
         caller: Calls other tools for them; None before there is a server.
         streams: The streams they have opened.
     """
@@ -63,7 +63,7 @@ class ToolHost:
     clock: AlarmClock
     limits: Limits = field(default_factory=Limits)
     message_limit: int = MESSAGE_LIMIT
-    observers: Observers = field(default_factory=Observers)
+    handlers: ProgressHandlers = field(default_factory=ProgressHandlers)
     caller: ToolCaller | None = None
     streams: Streams = field(init=False)
 
@@ -232,7 +232,7 @@ class ToolRun:
             logger.exception("Could not deliver a report of %s", self.tool)
 
     def _emit(self, seq: int, report: CallReport) -> None:
-        self.host.observers.notify(ToolEvent(self.tool, self.call_id, seq, report))
+        self.host.handlers.notify(ToolEvent(self.tool, self.call_id, seq, report))
         # A client receives the updates of streams themselves.
         is_for_clients = report.kind != "yield" and (report.kind != "stream" or self.client is None)
         if self._is_over or not is_for_clients or not report.says_something:

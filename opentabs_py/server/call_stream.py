@@ -18,7 +18,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Question
-from opentabs_py.server.hung_clients import WAITING_LOGS
+from opentabs_py.server.client_limits import WAITING_LOGS
 from opentabs_py.server.sdk_loading import load_sdk
 from opentabs_py.server.tool_calls import ToolCalls
 

@@ -23,9 +23,9 @@ from opentabs_py.core.progress import (
     WaitReport,
 )
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.server.client_limits import HUNG_CLIENT, WAITING_LOGS
 from opentabs_py.server.clients import client_name, reads_links
 from opentabs_py.server.connections import ClientConnection, ClientConnections, find_http_headers
-from opentabs_py.server.hung_clients import HUNG_CLIENT, WAITING_LOGS
 from opentabs_py.server.stream_sender import Feed, UpdateSender
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from mcp import types
 from mcp.server.session import ServerSession
 
 from opentabs_py.calling.tool import Followed, StreamUpdate
-from opentabs_py.server.hung_clients import HUNG_CLIENT
+from opentabs_py.server.client_limits import HUNG_CLIENT
 
 logger = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ class ToolCalls:
     Args:
         registry: The tools.
         pages: Where plugin tools run.
-        limits: The default timers of calls.
+        limits: The default time limits of calls.
         strict_output: Fail calls whose value does not match the tool's output schema.
         debug: Send the stack traces of errors to MCP clients.
         read_stack: Maps a plugin's stack trace to its source, given the plugin's name and the
@@ -42,7 +42,7 @@ class ToolCalls:
 
     Attributes:
         registry: The tools.
-        limits: The default timers of calls.
+        limits: The default time limits of calls.
         running: The calls that run now.
         records: The records of calls.
         output: Checks the values that tools return.
@@ -93,7 +93,7 @@ class ToolCalls:
         Args:
             tool: The tool, or its name as in `tools/list`, or `plugin__tool`.
             arguments: With or without `tabId`.
-            limits: Timers to use instead of the server's.
+            limits: Time limits to use instead of the server's.
             observers: Are notified of what the call does.
             client: The MCP client that makes the call.
             client_name: Who makes the call; by default, the client's name.

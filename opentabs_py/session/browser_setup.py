@@ -21,7 +21,7 @@ from opentabs_py.session.webmcp import browser_features
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserOptions:
+class BrowserPlan:
     """How the browsers of a session are started, and told apart.
 
     Attributes:
@@ -68,7 +68,7 @@ class BrowserSetup:
     def __init__(
         self,
         settings: Settings,
-        options: BrowserOptions,
+        options: BrowserPlan,
         *,
         version: str,
         clock: AlarmClock,

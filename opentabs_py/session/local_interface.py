@@ -47,7 +47,7 @@ ANY_LENGTH: Final = sys.maxsize  # only the user can send it; the call says what
 Seconds = Field(default=None, gt=0, allow_inf_nan=False)
 
 
-class CallRequest(Body):
+class LocalCallRequest(Body):
     """A call that a command makes.
 
     Attributes:
@@ -191,14 +191,14 @@ class _CallEndpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            request = await read(Request(scope, receive), CallRequest, limit=ANY_LENGTH)
+            request = await read(Request(scope, receive), LocalCallRequest, limit=ANY_LENGTH)
         except BadRequestError as error:
             await refuse(str(error), error.status)(scope, receive, send)
             return
         stream = CallStream(send, self._pace)
         await stream.serve(receive, partial(self._outcome, request, stream))
 
-    async def _outcome(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
+    async def _outcome(self, request: LocalCallRequest, stream: CallStream) -> dict[str, Any]:
         try:
             async with AsyncExitStack() as stack:
                 await self._prepare(request, stream, stack)
@@ -209,7 +209,7 @@ class _CallEndpoint:
             return {"refused": str(error), "failed": "chain"}
 
     async def _prepare(
-        self, request: CallRequest, stream: CallStream, stack: AsyncExitStack
+        self, request: LocalCallRequest, stream: CallStream, stack: AsyncExitStack
     ) -> None:
         """Serve the plugins that the call needs, and open its pages."""
         session = self._session
@@ -237,7 +237,7 @@ class _CallEndpoint:
                 await session.browser.reopen()
                 await session.open_start_page(owner)  # it stays open, for the next call
 
-    async def _call(self, request: CallRequest, stream: CallStream) -> dict[str, Any]:
+    async def _call(self, request: LocalCallRequest, stream: CallStream) -> dict[str, Any]:
         usual = self._session.tool_calls.limits
         limits = None
         if request.idle is not None or request.ceiling is not None:

@@ -19,13 +19,13 @@ from opentabs_py.core.browsers import JoinedTabs
 from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.errors import ConfigError, PluginError
-from opentabs_py.plugins.debug import read_stack
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin, compare_plugins
+from opentabs_py.plugins.stack_traces import read_stack
 from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.session.plugin_log import PluginLog, log_changes
+from opentabs_py.session.plugin_news import PluginNews, log_changes
 from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.session.site_access import grant_access
 from opentabs_py.session.staging import StagedPlugins, Stager
@@ -87,7 +87,7 @@ class PluginSet:
         for folder in settings.plugin_folders:
             if not folder.is_dir():
                 logger.warning("%s is not a directory (yet); its plugins are served later", folder)
-        self._log = PluginLog()
+        self._log = PluginNews()
         self._log.log_versions(self.plugins)
 
     @property

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from opentabs_py.calling.clock import AlarmClock
     from opentabs_py.config.settings import Settings
     from opentabs_py.python_tools.collection import PythonTools
-    from opentabs_py.python_tools.observers import Observers
+    from opentabs_py.python_tools.handlers import ProgressHandlers
     from opentabs_py.python_tools.run import ToolHost
     from opentabs_py.server.tool_calls import ToolCalls
 
@@ -39,18 +39,18 @@ class PythonToolSet:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        self._observers: Observers | None = None
+        self._handlers: ProgressHandlers | None = None
         self._calls: ToolCalls | None = None
         self.tools = self._load(given) if given else None
 
     @property
-    def observers(self) -> Observers:
+    def handlers(self) -> ProgressHandlers:
         """The application's progress handlers."""
-        if self._observers is None:
-            from opentabs_py.python_tools.observers import Observers
+        if self._handlers is None:
+            from opentabs_py.python_tools.handlers import ProgressHandlers
 
-            self._observers = Observers(self._pass_reports)
-        return self._observers
+            self._handlers = ProgressHandlers(self._pass_reports)
+        return self._handlers
 
     def serve(self, calls: ToolCalls) -> None:
         """Serve the tools, and pass the reports of the others to the progress handlers as well.
@@ -64,8 +64,8 @@ class PythonToolSet:
         self._pass_reports()
 
     def _pass_reports(self) -> None:
-        if self._observers and self._calls is not None:
-            self._calls.on_page_report = self._observers.notify_page_report
+        if self._handlers and self._calls is not None:
+            self._calls.on_page_report = self._handlers.notify_page_report
 
     def replace(self, given: Sequence[Any], calls: ToolCalls) -> None:
         """Serve other tools, which share the state of the present ones; running calls continue.
@@ -95,7 +95,7 @@ class PythonToolSet:
 
         settings = self._settings()
         host = host or ToolHost(
-            self._clock, settings.limits, settings.message_limit, observers=self.observers
+            self._clock, settings.limits, settings.message_limit, handlers=self.handlers
         )
         return PythonTools(given, host)
 

@@ -66,7 +66,7 @@ class SessionRecorder:
         requests = quantity(traffic.count, "request")
         return f"{requests}, {traffic.pending} running, {quantity(len(self._notes.calls), 'call')}"
 
-    async def settle(self) -> None:
+    async def wait_read(self) -> None:
         """Wait until all responses requested so far have been read.
 
         Chromium drops the bodies of a page's responses when the page goes away.

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
-    from opentabs_py.python_tools.observers import Handler, Observers
+    from opentabs_py.python_tools.handlers import Handler, ProgressHandlers
     from opentabs_py.server.registry import ToolRegistry
     from opentabs_py.server.tool_calls import ToolCalls
     from opentabs_py.session.browser import SessionBrowser
@@ -191,13 +191,13 @@ class OpenTabs:
         return self._settings or load_settings()
 
     @property
-    def on_tool_progress(self) -> Observers:
+    def on_tool_progress(self) -> ProgressHandlers:
         """The application's progress handlers: assign one, or call this to add several.
 
         A handler is called with the tool's name, the call's id and the reported data, and by
         name with those of `seq`, `message`, `progress`, `total` and `kind` that it accepts.
         """
-        return self._python.observers
+        return self._python.handlers
 
     @on_tool_progress.setter
     def on_tool_progress(self, handler: Handler | None) -> None:
@@ -381,7 +381,7 @@ class OpenTabs:
         Args:
             name: The tool's MCP name, as in `tools/list`.
             arguments: They must match the tool's input schema; `tabId` chooses a tab.
-            limits: Timers to use instead of the tool's, in seconds.
+            limits: Time limits to use instead of the tool's.
             on_progress: Called with each report, in order; must not block. Its errors are logged.
 
         Returns:
@@ -416,7 +416,7 @@ class OpenTabs:
         Args:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
-            limits: Timers to use instead of the tool's.
+            limits: Time limits to use instead of the tool's.
             on_progress: Called with each report, in order; must not block. Its errors are logged.
             call_id: The call's id, as progress handlers receive it; a new one by default.
 
@@ -435,7 +435,7 @@ class OpenTabs:
                 name, arguments or {}, limits=limits, observers=observers, call_id=call_id
             )
             result = await result_of(call, name, with_stack=calls.debug)
-        await self._python.observers.settle()
+        await self._python.handlers.flush()
         return result
 
     async def start(
@@ -506,10 +506,10 @@ class OpenTabs:
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
-        from opentabs_py.session.browser_setup import BrowserOptions
+        from opentabs_py.session.browser_setup import BrowserPlan
         from opentabs_py.session.startup import SessionServer
 
-        options = BrowserOptions(
+        options = BrowserPlan(
             profiles=self._source.profiles,
             args=self._args,
             ignore_default_args=self._ignore_default_args,

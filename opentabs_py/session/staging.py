@@ -77,7 +77,7 @@ class Stager:
 
     def _spec(self, plugin: Plugin) -> PluginSpec:
         manifest = plugin.manifest
-        adapter = plugin.adapter_to_debug if self.to_debug else plugin.adapter
+        adapter = plugin.adapter_with_map if self.to_debug else plugin.adapter
         early = plugin.pre_script
         # The same name in each, because it is that of the content.
         [file] = {each.add_adapter(manifest.name, adapter) for each in self.extensions}

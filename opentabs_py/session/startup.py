@@ -35,7 +35,7 @@ from opentabs_py.server.ready_tools import ReadyTools
 from opentabs_py.server.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.browser_setup import BrowserOptions, BrowserSetup
+from opentabs_py.session.browser_setup import BrowserPlan, BrowserSetup
 from opentabs_py.session.page_side import LocalPages, PageSide
 from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
@@ -92,7 +92,7 @@ class SessionServer:
     def __init__(
         self,
         settings: Settings,
-        options: BrowserOptions,
+        options: BrowserPlan,
         *,
         version: str,
         directories: Sequence[Path],

@@ -109,7 +109,7 @@ class _Run:
 
     async def _open(self, page: "Page", url: str) -> None:
         if _plain(page.url) != _plain(url):
-            await self._recorder.settle()
+            await self._recorder.wait_read()
             await _go(page, url)
 
     async def _wait_registered(self, tool: str) -> "Tool | None":

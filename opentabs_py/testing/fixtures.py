@@ -156,7 +156,7 @@ def _opentabs_people(
     browser_name: str,
 ) -> Generator["People"]:
     """A turn with a browser for each person of one test; usually there is one."""
-    from opentabs_py.testing.opening import Served, opened
+    from opentabs_py.testing.opening import ServedByTest, opened
 
     if browser_name != "chromium":
         pytest.skip("only Chromium can load the extension")
@@ -166,6 +166,6 @@ def _opentabs_people(
             "`async with OpenTabs(plugins=opentabs_plugins) as tabs:`, or remove the `async`.",
             pytrace=False,
         )
-    served = Served(opentabs_plugins, opentabs_tools, opentabs_settings, opentabs_limits)
+    served = ServedByTest(opentabs_plugins, opentabs_tools, opentabs_settings, opentabs_limits)
     with opened(request, _opentabs_slots, served) as people:
         yield people

@@ -18,14 +18,14 @@ from opentabs_py.core.runner.events import CallSeen, Event, FaultsSeen, Screensh
 from opentabs_py.core.trace.record import CallRecord
 
 PATIENCE: Final = 8.0  # s that a test waits in all for screenshots of a page that does not answer
-MOST_MISSED: Final = 100  # requests that are listed; a page that polls makes thousands
+MOST_UNANSWERED: Final = 100  # requests that are listed; a page that polls makes thousands
 _QUALITY: Final = 70  # of JPEG; text is still sharp
 
 PagesFor = Callable[[str], Sequence[Page]]  # returns the pages to show for a tool
 
 
 @dataclass(frozen=True, slots=True)
-class Missed:
+class UnansweredRequests:
     """What a test's recording did not answer.
 
     Attributes:
@@ -73,7 +73,7 @@ class RunListener:
         *,
         running: Sequence[CallRecord],
         faults: FaultLog,
-        missed: Missed | None,
+        unanswered: UnansweredRequests | None,
         failed: bool,
     ) -> None:
         """Handle the end of the test's own code."""
@@ -142,31 +142,33 @@ class Notes(RunListener):
         *,
         running: Sequence[CallRecord],
         faults: FaultLog,
-        missed: Missed | None,
+        unanswered: UnansweredRequests | None,
         failed: bool,
     ) -> None:
         """Send what there is to see at the end of the test, or at its failure."""
         for record in running:
             self._send_call(record, running=True)
         if not faults.is_empty:
-            event = FaultsSeen(
-                test=self._test,
-                browser=self._browser,
-                seed=faults.seed,
-                rules=tuple(map(str, faults.injected)),
-                done=faults.done,
-                log=faults.to_json() if faults.injected else "",
+            self._send(
+                FaultsSeen(
+                    test=self._test,
+                    browser=self._browser,
+                    seed=faults.seed,
+                    rules=tuple(map(str, faults.injected)),
+                    done=faults.done,
+                    log=faults.to_json() if faults.injected else "",
+                )
             )
-            self._send(event)
-        if missed is not None:
-            unanswered = Unanswered(
-                test=self._test,
-                browser=self._browser,
-                recording=missed.recording,
-                requests=missed.requests[:MOST_MISSED],
-                more=max(0, len(missed.requests) - MOST_MISSED),
+        if unanswered is not None:
+            self._send(
+                Unanswered(
+                    test=self._test,
+                    browser=self._browser,
+                    recording=unanswered.recording,
+                    requests=unanswered.requests[:MOST_UNANSWERED],
+                    more=max(0, len(unanswered.requests) - MOST_UNANSWERED),
+                )
             )
-            self._send(unanswered)
         self.look_after(pages)
         if failed and (file := self._take_screenshot(pages(""))) is not None:
             self._send_screenshot("failure", [], file)

@@ -38,14 +38,14 @@ def failing_plainly() -> Generator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class ServedByTest:
     """What the servers of a test serve, and how.
 
     Attributes:
         plugins: Directories of built plugins.
         tools: Tools written in Python.
         settings: The servers' settings.
-        limits: The timers of calls.
+        limits: The time limits of calls.
     """
 
     plugins: Sequence[str | Path]
@@ -56,7 +56,7 @@ class Served:
 
 @contextmanager
 def opened(
-    request: pytest.FixtureRequest, chain_slots: ChainSlots, served: Served
+    request: pytest.FixtureRequest, chain_slots: ChainSlots, served: ServedByTest
 ) -> Generator[People]:
     """Yield a turn with a browser for each person of a test; usually there is one."""
     marks, marked = marks_of(request.node), recording_of(request)
@@ -83,7 +83,10 @@ def opened(
 
 
 def _start_servers(
-    request: pytest.FixtureRequest, slots: Sequence[ChainSlot], served: Served, stack: ExitStack
+    request: pytest.FixtureRequest,
+    slots: Sequence[ChainSlot],
+    served: ServedByTest,
+    stack: ExitStack,
 ) -> Sequence[Chain]:
     """Start a server for each person; only the first may have the port of the settings."""
     launch_args = request.getfixturevalue("browser_type_launch_args")

@@ -27,7 +27,7 @@ from opentabs_py.recording.traffic import TrafficRecorder
 from opentabs_py.recording.values import CallNotes, WholeValues
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.marks import ReplayTiming
-from opentabs_py.testing.notes import Missed
+from opentabs_py.testing.notes import UnansweredRequests
 from opentabs_py.testing.replays import SiteReplay, Sockets
 from opentabs_py.testing.thread import ServerThread
 
@@ -253,18 +253,18 @@ class ActiveRecording:
             waited += LOOK_EVERY
 
     @property
-    def missed(self) -> Missed | None:
+    def unanswered(self) -> UnansweredRequests | None:
         """What it did not answer; None if it answered everything."""
         texts = Counter([*map(str, self._site.replay.unrecorded), *self._site.broken])
-        return Missed(self._marked.file.name, tuple(texts.items())) if texts else None
+        return UnansweredRequests(self._marked.file.name, tuple(texts.items())) if texts else None
 
     def complaints(self) -> list[str]:
         """Return why the test must fail, although it has passed so far."""
-        missed = self.missed
-        if missed is None:
+        unanswered = self.unanswered
+        if unanswered is None:
             return []
         lines: list[str] = []
-        for index, (text, count) in enumerate(missed.requests):
+        for index, (text, count) in enumerate(unanswered.requests):
             first, *rest = text.splitlines()
             lines.append(f"  {first}" + (f"  ({count} times)" if count > 1 else ""))
             if index < EXPLAINED:
@@ -272,7 +272,7 @@ class ActiveRecording:
         shown = "\n".join(lines[:SHOWN])
         more = f"\n  and {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
         text = (
-            f"The recording {missed.recording} does not answer:\n{shown}{more}\n"
+            f"The recording {unanswered.recording} does not answer:\n{shown}{more}\n"
             "If these requests are expected, record them: "
             "pytest --opentabs-record=missing, or =all to record everything again."
         )

@@ -197,7 +197,7 @@ class Turn:
             self._screenshots.pages_for,
             running=self._thread.do(self._transcript.running),
             faults=self._chain.faults.log_so_far(),
-            missed=None if self._recording is None else self._recording.missed,
+            unanswered=None if self._recording is None else self._recording.unanswered,
             failed=failed,
         )
 

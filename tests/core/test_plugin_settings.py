@@ -14,9 +14,9 @@ from opentabs_py.core.plugin_settings import (
     find_unknown_plugins,
     parse_assignment,
     possible_secrets,
-    settle,
-    settled_patterns,
+    resolve_values,
     url_pattern,
+    url_setting_patterns,
 )
 from opentabs_py.core.text import path_text
 from opentabs_py.errors import PluginError
@@ -34,7 +34,7 @@ def schema_problems(**about: object) -> list[str]:
 def problems(schema: Json, given: Json) -> list[str]:
     """Return the problem lines for the values of a plugin named my-chat."""
     with pytest.raises(PluginError) as caught:
-        settle("my-chat", schema, given)
+        resolve_values("my-chat", schema, given)
     head, *lines = str(caught.value).split("\n  ")
     count = "1 problem" if len(lines) == 1 else f"{len(lines)} problems"
     assert head == f"The settings of the plugin 'my-chat' are not valid; they have {count}:"
@@ -47,7 +47,7 @@ def problem(kind: str, given: object, **more: Any) -> str:
 
 
 def value(kind: str, given: object, **more: Any) -> object:
-    return settle("my-chat", {"it": {"type": kind, **more}}, {"it": given})["it"]
+    return resolve_values("my-chat", {"it": {"type": kind, **more}}, {"it": given})["it"]
 
 
 # --- declarations ---
@@ -281,7 +281,7 @@ def test_what_is_not_given_has_its_default_or_is_left_out() -> None:
         "b": {"type": "string"},
         "c": {"type": "boolean", "default": False},
     }
-    assert settle("my-chat", schema, {"c": None}) == {"a": 0, "c": False}
+    assert resolve_values("my-chat", schema, {"c": None}) == {"a": 0, "c": False}
 
 
 def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
@@ -372,8 +372,8 @@ def test_each_url_setting_adds_its_pattern_once() -> None:
     }
     site = "https://chat.example"
     values: Json = {"a": site, "b": f"{site}/b", "c": "https://no.example"}
-    assert settled_patterns(schema, values) == ("https://chat.example/*",)
-    assert settled_patterns(schema, {"a": NAMED, "b": site}) == (
+    assert url_setting_patterns(schema, values) == ("https://chat.example/*",)
+    assert url_setting_patterns(schema, {"a": NAMED, "b": site}) == (
         "https://chat.example/*",
         "http://127.0.0.1/*",
     )

@@ -8,7 +8,7 @@ import pytest
 
 from opentabs_py.core.fleet.messages import (
     Announcement,
-    Served,
+    ServedOwner,
     ToEndpoint,
     ToolJson,
     Tools,
@@ -33,7 +33,7 @@ OLD, NEW = (
 
 
 def serving(name: str, tools: Tools, started: float = 1.0) -> Announcement:
-    served = {"chat": Served(digest=digest_of(tools), ready=1)}
+    served = {"chat": ServedOwner(digest=digest_of(tools), ready=1)}
     return worker(name, served=served, started=started)
 
 

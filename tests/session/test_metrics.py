@@ -4,7 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from opentabs_py.core import metrics
-from opentabs_py.core.fleet.messages import Announcement, Served
+from opentabs_py.core.fleet.messages import Announcement, ServedOwner
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.readiness import Readiness
 from opentabs_py.session.metrics import EndpointSource, ServerSource, WorkerSource
@@ -26,7 +26,7 @@ def a_worker(name: str, browsers: list[str], running: dict[str, int], **served: 
         labels={},
         max_calls=4,
         running=running,
-        served={owner: Served(digest="d", ready=ready) for owner, ready in served.items()},
+        served={owner: ServedOwner(digest="d", ready=ready) for owner, ready in served.items()},
     )
 
 

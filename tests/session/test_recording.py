@@ -187,7 +187,7 @@ async def test_settling_ends_with_the_last_response(monkeypatch: pytest.MonkeyPa
     settled = anyio.Event()
 
     async def settle() -> None:
-        await recorder.settle()
+        await recorder.wait_read()
         settled.set()
 
     with anyio.fail_after(PATIENT):
@@ -210,7 +210,7 @@ async def test_what_gets_no_response_is_recorded_as_unfinished(
     recorder = await rig.start()
     rig.context.ask(f"{URL}never")
     with anyio.fail_after(PATIENT):
-        await recorder.settle()
+        await recorder.wait_read()
         recording = await recorder.stop()
     [exchange] = recording.exchanges
     assert (exchange.response, exchange.error) == (None, UNFINISHED)

@@ -33,7 +33,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 State = Literal["starting", "serving", "draining", "leaving"]
 
 
-class Served(Model):
+class ServedOwner(Model):
     """What a worker announces of one plugin, or of one module of Python tools.
 
     `digest` identifies its tools' descriptions. `ready` is the number of tabs in which it works
@@ -66,7 +66,7 @@ class Announcement(Model):
     labels: dict[Name, Name]
     max_calls: Count
     running: dict[InstanceId, Count]
-    served: dict[Name, Served]
+    served: dict[Name, ServedOwner]
     calls: Integer = 0
     failures: Integer = 0
     restarts: Integer = 0

@@ -31,7 +31,7 @@ _MOST_REDIRECTS: Final = 20
 _SHOWN: Final = 8  # differences
 
 
-class Unrecorded(NamedTuple):
+class UnansweredRequest(NamedTuple):
     """A request that is not in the recording.
 
     Attributes:
@@ -102,7 +102,7 @@ class Replay:
     """
 
     def __init__(self, index: Index) -> None:
-        self.unrecorded: list[Unrecorded] = []
+        self.unrecorded: list[UnansweredRequest] = []
         self._index = index
         self._taken: Counter[object] = Counter()
 
@@ -124,7 +124,7 @@ class Replay:
         if is_needed:
             times = "once" if taken == 1 else f"{taken} times"
             why = f"The recording has this request only {times}." if taken else self._nearest(sent)
-            self.unrecorded.append(Unrecorded(request, why))
+            self.unrecorded.append(UnansweredRequest(request, why))
         return None
 
     def follow(self, exchange: Exchange, *, is_needed: bool = True) -> Exchange | None:
@@ -155,7 +155,7 @@ class Replay:
         if not sockets:
             if is_needed:
                 why = "The recording has no WebSocket with this URL."
-                self.unrecorded.append(Unrecorded(request, why))
+                self.unrecorded.append(UnansweredRequest(request, why))
             return None
         self._taken[key] += 1
         return SocketScript(sockets[min(self._taken[key], len(sockets)) - 1], self._index.volatile)

@@ -112,7 +112,7 @@ class CallRecord:
         started: When the server received the call, in seconds since the epoch.
         seconds: The duration of the call, from there to its end.
         outcome: How the call ended; `refused` means before anything was sent.
-        limits: The call's timers.
+        limits: The call's time limits.
         plugin: The tool's plugin; None if there is no such tool.
         tool: The tool's name within the plugin.
         timer: The timer that ended the call, if it timed out.

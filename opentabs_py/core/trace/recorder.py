@@ -92,7 +92,7 @@ class CallRecorder:
     Args:
         call_id: The call's id.
         name: The tool's MCP name.
-        limits: The call's timers.
+        limits: The call's time limits.
         now: When the server received the call.
         arguments: Pass them to record arguments and result; with None, neither is recorded.
         client: Who made the call, if not this process.

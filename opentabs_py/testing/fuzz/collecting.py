@@ -9,7 +9,7 @@ from typing import Any, Final
 import anyio
 import pytest
 
-from opentabs_py.calling.page_listing import listing_of
+from opentabs_py.calling.plugin_listing import plugin_tool_listing
 from opentabs_py.calling.tool import Listing
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import OpenTabsError
@@ -86,7 +86,7 @@ class FuzzModule(pytest.Module):
 def _listings(directory: Path) -> list[Listing]:
     anyio.run(build_if_stale, directory)
     manifest = load_plugin(directory).manifest
-    return [listing_of(manifest, tool) for tool in manifest.tools]
+    return [plugin_tool_listing(manifest, tool) for tool in manifest.tools]
 
 
 def _test_of(listing: Listing, *, calls: int, seed: int) -> Callable[..., None]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, Served
+from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, ServedOwner
 from opentabs_py.core.fleet.pool import Full, Pool, Wanted
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import ChainError
@@ -27,7 +27,7 @@ def worker(
         "labels": {},
         "max_calls": 2,
         "running": {},
-        "served": {"chat": Served(digest="d", ready=ready)},
+        "served": {"chat": ServedOwner(digest="d", ready=ready)},
     }
     return Announcement(**(given | more))
 

@@ -6,7 +6,7 @@ from opentabs_py.core.page_arguments import listed_schema
 from opentabs_py.core.plugin_names import mcp_name
 
 
-def listing_of(plugin: PluginManifest, tool: ManifestTool) -> Listing:
+def plugin_tool_listing(plugin: PluginManifest, tool: ManifestTool) -> Listing:
     """Return the public description of a plugin's tool."""
     return Listing(
         name=mcp_name(plugin.name, tool.name),

@@ -12,7 +12,7 @@ from opentabs_py.session.standings import why_off
 logger = logging.getLogger(__name__)
 
 
-class PluginLog:
+class PluginNews:
     """Logs what is new since it was last called."""
 
     def __init__(self) -> None:

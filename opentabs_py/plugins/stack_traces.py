@@ -1,4 +1,4 @@
-"""Helps plugin authors find bugs."""
+"""Map a tool's stack trace to the plugin's source."""
 
 from functools import lru_cache
 

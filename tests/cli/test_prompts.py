@@ -2,7 +2,7 @@
 
 import pytest
 
-from opentabs_py.cli.asking import read_line
+from opentabs_py.cli.prompts import read_line
 from opentabs_py.cli.terminal_questions import Numbers
 from opentabs_py.core.questions import Question
 

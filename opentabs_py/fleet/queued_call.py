@@ -8,7 +8,7 @@ from opentabs_py.core.progress import WaitReport
 from opentabs_py.core.text import quantity
 
 
-class PlaceInQueue:
+class QueuedCall:
     """Passes on what a worker says of a call, and before that, the call's place in the queue.
 
     Args:

@@ -43,7 +43,7 @@ class ToolEvent:
     report: CallReport
 
 
-class Observers:
+class ProgressHandlers:
     """The handlers of one server. Call it with a handler to add it, also as a decorator.
 
     Args:
@@ -52,8 +52,8 @@ class Observers:
 
     def __init__(self, on_add: Callable[[], None] = lambda: None) -> None:
         self._on_add = on_add
-        self._many: list[_Observer] = []
-        self._one: _Observer | None = None
+        self._many: list[_HandlerQueue] = []
+        self._one: _HandlerQueue | None = None
 
     def __call__(self, handler: H) -> H:
         """Add a handler, and return it.
@@ -63,7 +63,7 @@ class Observers:
                 those of `seq`, `message`, `progress`, `total` and `kind` that it accepts.
                 Unless it is a coroutine function, it must not block.
         """
-        self._many.append(_Observer(handler))
+        self._many.append(_HandlerQueue(handler))
         self._on_add()
         return handler
 
@@ -71,7 +71,7 @@ class Observers:
         """Replace the previously assigned handler; None removes it."""
         if self._one is not None:
             self._one.close()
-        self._one = None if handler is None else _Observer(handler)
+        self._one = None if handler is None else _HandlerQueue(handler)
         self._on_add()
 
     def __bool__(self) -> bool:
@@ -86,7 +86,7 @@ class Observers:
         """Send every handler what a plugin tool reported; call it on the event loop."""
         self.notify(ToolEvent(tool, call_id, report.seq, CallReport.of_report(report)))
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Let handlers that do not wait for anything process all their events."""
         for _ in range(TURNS):
             if not any(observer.is_busy for observer in self._all()):
@@ -98,11 +98,11 @@ class Observers:
         for observer in self._all():
             observer.close()
 
-    def _all(self) -> "list[_Observer]":
+    def _all(self) -> "list[_HandlerQueue]":
         return [*([] if self._one is None else [self._one]), *self._many]
 
 
-class _Observer:
+class _HandlerQueue:
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
         self._extras = _extras(handler)

@@ -5,8 +5,8 @@ from typing import Any
 import anyio
 import pytest
 
-from opentabs_py.python_tools import observers
-from opentabs_py.python_tools.observers import Observers, ToolEvent
+from opentabs_py.python_tools import handlers as progress_handlers
+from opentabs_py.python_tools.handlers import ProgressHandlers, ToolEvent
 from opentabs_py.python_tools.progress import CallReport
 from tests.waiting import PATIENT, until_all_wait
 
@@ -20,8 +20,8 @@ def events(count: int) -> list[ToolEvent]:
 async def test_a_handler_that_is_too_slow_misses_the_oldest_events_and_is_named_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(observers, "WAITING", 2)
-    handlers, seen, go_on = Observers(), list[int](), anyio.Event()
+    monkeypatch.setattr(progress_handlers, "WAITING", 2)
+    handlers, seen, go_on = ProgressHandlers(), list[int](), anyio.Event()
 
     @handlers
     async def slow(_tool: str, _call: str, data: Any) -> None:
@@ -34,7 +34,7 @@ async def test_a_handler_that_is_too_slow_misses_the_oldest_events_and_is_named_
     for event in rest:
         handlers.notify(event)
     go_on.set()
-    await handlers.settle()
+    await handlers.flush()
     assert seen == [0, 4, 5]
     assert caplog.messages == [
         f"The progress handler {slow.__qualname__!r} is too slow: dropping events"
@@ -44,8 +44,8 @@ async def test_a_handler_that_is_too_slow_misses_the_oldest_events_and_is_named_
 async def test_a_handler_that_hangs_is_cancelled_and_receives_the_next_event(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(observers, "HANG", 0.0)
-    handlers, seen = Observers(), list[int]()
+    monkeypatch.setattr(progress_handlers, "HANG", 0.0)
+    handlers, seen = ProgressHandlers(), list[int]()
 
     @handlers
     async def hangs(_tool: str, _call: str, data: Any) -> None:
@@ -54,7 +54,7 @@ async def test_a_handler_that_hangs_is_cancelled_and_receives_the_next_event(
 
     for event in events(2):
         handlers.notify(event)
-    await handlers.settle()
+    await handlers.flush()
     assert seen == [0, 1]
     assert (
         caplog.messages
@@ -65,8 +65,8 @@ async def test_a_handler_that_hangs_is_cancelled_and_receives_the_next_event(
 async def test_closing_cancels_a_handler_and_discards_what_it_has_not_received(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(observers, "HANG", PATIENT * 2)
-    handlers, seen, is_cancelled = Observers(), list[int](), anyio.Event()
+    monkeypatch.setattr(progress_handlers, "HANG", PATIENT * 2)
+    handlers, seen, is_cancelled = ProgressHandlers(), list[int](), anyio.Event()
 
     @handlers
     async def hangs(_tool: str, _call: str, data: Any) -> None:
@@ -93,15 +93,15 @@ async def test_closing_cancels_a_handler_and_discards_what_it_has_not_received(
 async def test_a_builtin_without_a_signature_is_called_with_what_every_handler_receives(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    handlers = Observers()
+    handlers = ProgressHandlers()
     handlers(zip)  # which fails if it is passed anything by name
     handlers.notify(ToolEvent("t", "c", 0, CallReport("callback", "iterable")))
-    await handlers.settle()
+    await handlers.flush()
     assert caplog.messages == []
 
 
 async def test_what_every_handler_receives_may_have_any_names() -> None:
-    handlers, seen = Observers(), list[Any]()
+    handlers, seen = ProgressHandlers(), list[Any]()
 
     @handlers
     def misleading(seq: Any, message: Any, total: Any, /, kind: str, *progress: Any) -> None:
@@ -112,5 +112,5 @@ async def test_what_every_handler_receives_may_have_any_names() -> None:
         seen.append((seq, message, total))
 
     handlers.notify(ToolEvent("t", "c", 7, CallReport("callback", "data", "text", 1, 2)))
-    await handlers.settle()
+    await handlers.flush()
     assert seen == [("t", "c", "data", "callback", ()), ("t", "c", "data")]

@@ -11,7 +11,7 @@ from opentabs_py.errors import CallRefusedError
 from opentabs_py.fleet.catalog import Entry
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
-from opentabs_py.server.remote_tools import RemoteTool
+from opentabs_py.fleet.remote_tool import RemoteTool
 
 pytestmark = pytest.mark.anyio
 

@@ -4,14 +4,14 @@ from opentabs_py.calling.observer import progress_observers
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport, WaitReport
-from opentabs_py.fleet.place import PlaceInQueue
+from opentabs_py.fleet.queued_call import QueuedCall
 
 
 def said_for(*places: tuple[int, int | None]) -> list[str | None]:
     said: list[ProgressReport] = []
-    place = PlaceInQueue(ToolCall({}, Limits(), observers=progress_observers(said.append)))
+    queued = QueuedCall(ToolCall({}, Limits(), observers=progress_observers(said.append)))
     for ahead, running in places:
-        place.say(ahead, running)
+        queued.say(ahead, running)
     assert all(isinstance(report, WaitReport) for report in said)
     return [report.message for report in said]
 
