@@ -98,8 +98,9 @@ export class Router {
       view.search.focus();
       view.search.select();
     } else if (event.key === "Escape") {
-      if (event.target === view?.search) view?.search?.blur();
-      else if (!isTyping(event.target)) view?.leave?.();
+      if (event.target === view?.search) {
+        if (view?.search?.value === "") view.search.blur(); // if there is text, Chrome removes it
+      } else if (!isTyping(event.target)) view?.leave?.();
     }
   }
 }
