@@ -131,7 +131,7 @@ async def seen(account: str) -> tuple[str, str | None]:
 
 async def test_a_sign_in_is_saved_and_used(account: str, home: Path) -> None:
     said = await save(account)
-    assert "saved as work (1 cookies)" in said
+    assert "saved as work (1 cookie)" in said
     assert "No keyring found" in said
     assert await seen(account) == ("user=ada", "dark")
     assert not [*home.rglob("Cookies")]  # noqa: ASYNC240 (the window's profile is gone)
@@ -171,6 +171,18 @@ async def test_profiles_and_sign_ins_are_listed_and_removed(account: str, home: 
     assert not [*home.rglob("Default")]  # noqa: ASYNC240
     again = await anyio.run_process([*OPENTABS, "profile", "remove", "mine"], check=False)
     assert again.returncode == 2
+
+
+@pytest.mark.usefixtures("home")
+async def test_a_browser_that_is_not_signed_in_is_an_error_and_nothing_is_saved(
+    account: str,
+) -> None:
+    login = await anyio.run_process(
+        [*OPENTABS, "login", account, "--save", "work"], input=b"\n", check=False
+    )
+    assert login.returncode == 3
+    assert b"There is nothing to save" in login.stderr
+    assert sign_ins() == []
 
 
 @pytest.mark.usefixtures("home")

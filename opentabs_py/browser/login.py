@@ -86,6 +86,7 @@ class _Seen:
                 "localStorage": [{"name": name, "value": value} for name, value in entries],
             }
             for origin, entries in self._stored.items()
+            if entries
         ]
         return {"cookies": self._cookies, "origins": origins}
 

@@ -5,6 +5,7 @@ The key is in the system's keyring; where there is none, in a file that only its
 
 import json
 import logging
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -48,7 +49,7 @@ def read_sign_in(name: str) -> State:
     """Return a saved sign-in.
 
     Raises:
-        ConfigError: There is none with this name, or it cannot be decrypted.
+        ConfigError: There is none with this name, it cannot be decrypted, or it has expired.
     """
     from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415
 
@@ -64,7 +65,14 @@ def read_sign_in(name: str) -> State:
         raise ConfigError(
             f"Cannot decrypt the sign-in {name!r}: it was saved with another key. {again}"
         ) from None
+    if _has_expired(state):
+        raise ConfigError(f"The sign-in {name!r} has expired, with all its cookies. {again}")
     return state
+
+
+def is_empty(state: State) -> bool:
+    """Return whether there is nothing in it that could sign anyone in."""
+    return not (state["cookies"] or state["origins"])
 
 
 def sign_ins() -> list[str]:
@@ -93,6 +101,15 @@ def profiles() -> list[str]:
     """Return the names of the profiles."""
     parent = data_dir() / "profiles"
     return sorted(each.name for each in parent.iterdir()) if parent.is_dir() else []
+
+
+def _has_expired(state: State) -> bool:
+    """Return whether it had only cookies, and a browser would drop them all."""
+    if is_empty(state) or state["origins"]:
+        return False
+    now = time.time()
+    # A cookie that expires with its session has -1.
+    return all(0 <= cookie.get("expires", -1) <= now for cookie in state["cookies"])
 
 
 def _file(name: str) -> Path:

@@ -43,13 +43,15 @@ def login(
     from opentabs_py.browser.launch import LaunchPlan
     from opentabs_py.browser.login import sign_in
     from opentabs_py.browser.scratch import own_directory
-    from opentabs_py.browser.signed_in import save_sign_in
+    from opentabs_py.browser.signed_in import is_empty, save_sign_in
     from opentabs_py.browser.switches import configured_sandbox
     from opentabs_py.cli.options import find_profile
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import err, warn
     from opentabs_py.config.names import check_name
     from opentabs_py.config.settings import load_settings
+    from opentabs_py.core.text import quantity
+    from opentabs_py.errors import BrowserError
 
     if save is None and profile is None:
         raise ConfigError("Say where to keep the sign-in: --save NAME, --profile NAME, or both.")
@@ -72,12 +74,17 @@ def login(
             )
             err.print(f"Sign in to {escape(url)} in the window, then press [bold]Enter[/] here.")
             state = await sign_in(plan, url, wait_enter)
-        if save is not None:
-            save_sign_in(save, state, warn=warn)
-            count = len(state["cookies"])
-            err.print(f"[green]✓[/] saved as {save} ({count} cookies); it works until they expire")
         if kept is not None:
             err.print(f"[green]✓[/] kept in the profile {escape(str(kept))}", soft_wrap=True)
+        if save is not None:
+            if is_empty(state):
+                raise BrowserError(
+                    "There is nothing to save: the browser has neither cookies nor storage. "
+                    "Sign in in the window first."
+                )
+            save_sign_in(save, state, warn=warn)
+            count = quantity(len(state["cookies"]), "cookie")
+            err.print(f"[green]✓[/] saved as {save} ({count}); it works until they expire")
         return 0
 
     raise typer.Exit(run(window))

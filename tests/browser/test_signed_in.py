@@ -99,6 +99,19 @@ def test_a_sign_in_that_was_never_saved_is_an_error_that_names_those_that_were()
         read_sign_in("work")
 
 
+def test_a_sign_in_whose_cookies_have_all_expired_is_an_error_that_says_so() -> None:
+    old, session = {"name": "old", "expires": 1.5}, {"name": "session", "expires": -1}
+    save_sign_in("work", {"cookies": [old, old], "origins": []})
+    with pytest.raises(ConfigError, match=r"has expired.*opentabs login URL --save work"):
+        read_sign_in("work")
+    for state in (
+        {"cookies": [old, session], "origins": []},
+        {"cookies": [old], "origins": [{"origin": "https://chat.example"}]},
+    ):
+        save_sign_in("work", state)
+        assert read_sign_in("work") == state
+
+
 def test_sign_ins_are_listed_and_removed() -> None:
     save_sign_in("work", STATE)
     save_sign_in("home", STATE)
