@@ -1,5 +1,6 @@
 """`expect_contract` and `opentabs test --fuzz` find broken promises, with the minimal input."""
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -97,6 +98,38 @@ def test_the_test_that_is_printed_fails_as_long_as_the_tool_is_broken(
         assert f"Arguments: {least or ''}" in case.text
     assert set(after.outcomes.values()) == {"passed"}, after.output
     assert len(after.cases) == len(BROKEN)
+
+
+GIVEN = """
+from opentabs_py.testing import expect_contract
+
+def test_drawn(opentabs):
+    opentabs.open_start_page()
+    expect_contract(opentabs.tool("tried_keeps_all"), calls=3)
+
+def test_given(opentabs):
+    opentabs.open_start_page()
+    expect_contract(opentabs.tool("tried_keeps_all"), calls=3, fixed={"word": "λόγος"})
+"""
+
+
+def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(tmp_path: Path) -> None:
+    tools = write_promises(tmp_path / "tried", "keeps_all") / "dist" / "tools.json"
+    described = json.loads(tools.read_text())
+    schema = described["tools"][0]["input_schema"]
+    schema["properties"]["word"] = {"type": "string", "pattern": r"^\p{Script=Greek}+$"}
+    schema["required"].append("word")
+    tools.write_text(json.dumps(described))
+    (tmp_path / "pytest.ini").write_text(INI)
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_given.py").write_text(GIVEN)
+
+    cases = run(tmp_path)
+
+    assert cases["test_given[chromium]"].outcome == "passed", cases.output
+    text = cases["test_drawn[chromium]"].text
+    assert "few values match that of word" in text, cases.output
+    assert 'expect_contract(tool, fixed={"word": ...})' in text
 
 
 # --- opentabs test --fuzz ---

@@ -9,7 +9,9 @@ from math import ceil, inf
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
+from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
+from hypothesis.errors import NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.schema_cost import follow, objects
@@ -25,6 +27,15 @@ DEEP: Final = 4  # levels from which only what is required is drawn, so that rec
 DEEPEST: Final = 12  # levels that a schema may require
 HUGE: Final = 1_000  # items of an array, or members of an object
 _FEW: Final = 5  # items in an array that is not huge, and members that a schema does not name
+HEALTH_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that users write
+_ATTEMPTS: Final = settings(
+    max_examples=100,
+    database=None,
+    deadline=None,
+    derandomize=True,
+    phases=[Phase.generate],
+    suppress_health_check=HEALTH_CHECKS,
+)
 _ROOT: Final = "whole"  # where a part that is validated on its own finds the whole schema
 # Keywords that are fully followed when a value is drawn; all others need the validator.
 _FOLLOWED: Final = frozenset(
@@ -45,6 +56,27 @@ def values_of(schema: Schema) -> Drawn:
     checker = Checker(schema)
     drawn = _Drawing(schema).values(schema, 0)
     return drawn.filter(lambda value: not checker.violations(value, most=1))
+
+
+def undrawn(schema: Schema) -> list[str]:
+    """Return the required members of which no value can be drawn, or hardly any."""
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    alone = {
+        name: values_of(
+            {**schema, "properties": {name: properties.get(name, True)}, "required": [name]}
+        )
+        for name in schema.get("required", [])
+    }
+    return [name for name, drawn in alone.items() if drawn.is_empty or not _can_draw(drawn)]
+
+
+def _can_draw(drawn: Drawn) -> bool:
+    """Return whether one of some attempts draws a value."""
+    try:
+        find(drawn, lambda _: True, settings=_ATTEMPTS)
+    except (NoSuchExample, Unsatisfiable):
+        return False
+    return True
 
 
 class _Drawing:

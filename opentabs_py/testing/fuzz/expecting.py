@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Final
 
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning, Unsatisfiable
@@ -17,7 +17,7 @@ from hypothesis.strategies import SearchStrategy
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.text import quantity
 from opentabs_py.testing.fuzz.contract import Breach, setup_problem
-from opentabs_py.testing.fuzz.drawing import values_of
+from opentabs_py.testing.fuzz.drawing import HEALTH_CHECKS, undrawn, values_of
 from opentabs_py.testing.fuzz.errors import ContractError
 from opentabs_py.testing.fuzz.probing import Arguments, Probe
 from opentabs_py.testing.fuzz.reproduction import FuzzedTool, reproduction
@@ -44,9 +44,6 @@ class _Found:
 
     arguments: Any
     breach: Breach
-
-
-_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that users write
 
 
 class _Broken(Exception):  # noqa: N818 (it tells Hypothesis what to shrink)
@@ -148,7 +145,8 @@ class _Contract:
 
     def check_many(self, fixed: Mapping[str, Any]) -> None:
         """Check many calls, then cancel some of those that kept the contract."""
-        drawn = values_of(self._schema()).map(lambda drawn: {**drawn, **fixed})
+        schema = self._schema(fixed)
+        drawn = values_of(schema).map(lambda drawn: {**drawn, **fixed})
         if drawn.is_empty:
             raise ContractError(f"{self._tool.name}: nothing matches its input schema.")
         found = self._shrink(drawn, self._calls, self._call)
@@ -156,8 +154,8 @@ class _Contract:
             raise self._error(found, self._call, {})
         if not self._passed:
             raise ContractError(
-                f"{self._tool.name}: no arguments could be drawn from its input schema. Check it "
-                "with arguments of your own: expect_contract(tool, {...})."
+                f"{self._tool.name}: no arguments could be drawn from its input schema"
+                f"{_what_to_give(undrawn(schema))}"
             )
         inputs = [
             self._passed[key] for key in sorted(self._passed, key=lambda key: (len(key), key))
@@ -207,7 +205,7 @@ class _Contract:
             phases=[Phase.generate, Phase.shrink],
             print_blob=False,
             report_multiple_bugs=False,
-            suppress_health_check=_CHECKS,
+            suppress_health_check=HEALTH_CHECKS,
             verbosity=Verbosity.quiet,
         )
         @given(drawn)
@@ -281,14 +279,25 @@ class _Contract:
         if (problem := setup_problem(ended)) is not None:
             raise ContractError(f"{self._tool.name} cannot be checked. {problem}")
 
-    def _schema(self) -> dict[str, Any]:
+    def _schema(self, fixed: Mapping[str, Any]) -> dict[str, Any]:
         """Return the schema of its own arguments, without the choice of a tab."""
         schema = dict(self._tool.listing.input_schema)
+        properties = dict(schema.get("properties", {}))
         if self._tool.listing.needs_tab:
-            properties = dict(schema.get("properties", {}))
             properties.pop(TAB_ID, None)
-            schema["properties"] = properties
-        return schema
+        properties |= {name: {"const": value} for name, value in fixed.items()}
+        return {**schema, "properties": properties}
+
+
+def _what_to_give(names: Sequence[str]) -> str:
+    """Return the rest of a sentence: what to do about arguments that cannot be drawn."""
+    if not names:
+        return ". Check it with arguments of your own: expect_contract(tool, {...})."
+    fixed = ", ".join(f'"{name}": ...' for name in names)
+    return (
+        f", because few values match that of {', '.join(names)}. Give these: "
+        f"expect_contract(tool, fixed={{{fixed}}})."
+    )
 
 
 @contextmanager

@@ -85,7 +85,7 @@ def merge(one: Schema, other: Schema) -> tuple[Schema, Schema] | None:
             later |= {name: other[name] for name in (keyword, *_LATER[keyword]) if name in other}
         elif keyword in _MERGED:
             merged[keyword] = _MERGED[keyword](merged[keyword], theirs)
-        # Of two patterns, formats and the like, the first guides what is drawn.
+        # Of two formats and the like, the first guides what is drawn.
     return None if merged.get("type") == [] else (merged, later)
 
 
@@ -109,6 +109,10 @@ def _both_hold(ours: Any, theirs: Any) -> Schema:
 def _in_both(ours: list[Any], theirs: list[Any]) -> list[Any]:
     keys = set(map(key_of, theirs))
     return [each for each in ours if key_of(each) in keys]
+
+
+def _patterns(ours: str | list[str], theirs: str | list[str]) -> list[str]:
+    return [each for some in (ours, theirs) for each in ([some] if isinstance(some, str) else some)]
 
 
 def _both_by_name(ours: Schema, theirs: Schema) -> Schema:
@@ -136,6 +140,7 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     **dict.fromkeys(_BY_NAME, _both_by_name),
     **dict.fromkeys(_BOTH_HOLD, _both_hold),
     "enum": _in_both,
+    "pattern": _patterns,
     "required": _both_required,
     "type": _common_types,
     "uniqueItems": _either,

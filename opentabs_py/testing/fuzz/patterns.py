@@ -40,15 +40,16 @@ def strings(flat: Schema) -> SearchStrategy[str]:
     most: int | None = flat.get("maxLength")
     if most is not None and least > most:
         return st.nothing()
-    pattern = flat.get("pattern")
-    guides = [
-        each
-        for each in (
-            of_format(flat.get("format")),
-            matching(pattern) if isinstance(pattern, str) else None,
-        )
-        if each is not None
-    ]
+    given: str | list[str] = flat.get("pattern", [])
+    patterns = [given] if isinstance(given, str) else given
+    matched = [each for each in map(matching, patterns) if each is not None]
+    if len(matched) > 1:  # often one is about the start, and another about the end
+        matched.append(st.tuples(*matched).map("".join))
+    if least > 1:  # few matches of `[a-z]+` are long enough
+        lengths = st.integers(least, 2 * least if most is None else floor(min(2 * least, most)))
+        matched += [st.builds(_stretched, each, lengths) for each in matched]
+    in_format = of_format(flat.get("format"))
+    guides = matched if in_format is None else [in_format, *matched]
     return st.one_of(guides) if guides else text(least, None if most is None else floor(most))
 
 
@@ -79,6 +80,10 @@ def matching(pattern: str) -> SearchStrategy[str] | None:
 def of_format(name: Any) -> SearchStrategy[str] | None:
     """Draw strings of a format of JSON Schema; None if it is not known."""
     return _FORMATS.get(name) if isinstance(name, str) else None
+
+
+def _stretched(match: str, length: int) -> str:
+    return (match * length)[:length]
 
 
 def _times(letter: str, count: int) -> str:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 
 from opentabs_py.core.schemas import Checker, check_schema
-from opentabs_py.testing.fuzz.drawing import DEEP, DEEPEST, HUGE, values_of
+from opentabs_py.testing.fuzz.drawing import DEEP, DEEPEST, HUGE, undrawn, values_of
 from opentabs_py.testing.fuzz.patterns import EDGES, HUGE_TEXT
 
 TREE: dict[str, Any] = {
@@ -284,6 +284,41 @@ def test_edges_are_drawn(schema: dict[str, Any], is_wanted: Any) -> None:
     many = settings(quickly, max_examples=2000)
 
     find(values_of(schema), is_wanted, settings=many)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"pattern": "^[0-9a-f]+$", "minLength": 24, "maxLength": 24},
+        {"pattern": r"^\w+( \w+)*$", "minLength": 200},
+        {"allOf": [{"pattern": "^x/.*"}, {"pattern": ".*y$"}]},
+        {"allOf": [{"pattern": "^a"}, {"pattern": "z$"}, {"minLength": 12}]},
+    ],
+)
+def test_long_strings_and_those_of_several_patterns_are_drawn_too(
+    schema: dict[str, Any],
+) -> None:
+    found: set[str] = set()
+
+    @settings(quickly, phases=[Phase.generate], derandomize=True)
+    @given(values_of({"type": "string", **schema}))
+    def drawn(value: str) -> None:
+        found.add(value)
+
+    drawn()
+    assert len(found) > 30
+
+
+def test_the_members_of_which_hardly_any_value_can_be_drawn_are_named() -> None:
+    greek = {"type": "string", "pattern": r"^\p{Script=Greek}+$"}
+    schema = {
+        "type": "object",
+        "$defs": {"word": greek},
+        "properties": {"a": greek, "b": {"type": "string"}, "c": {"$ref": "#/$defs/word"}},
+        "required": ["a", "b", "c"],
+    }
+
+    assert undrawn(schema) == ["a", "c"]
 
 
 def test_members_that_a_schema_does_not_name_are_not_drawn_unasked() -> None:
