@@ -161,6 +161,7 @@ def test_the_command_checks_all_tools_that_only_read(plugin: Path) -> None:
     assert re.search(r"SKIPPED .*it may change something: it has no readOnlyHint", done.stdout)
     assert "1 failed, 1 passed, 1 skipped" in done.stdout  # and nothing of test_it.py
     assert "it ended with INTERNAL_ERROR" in done.stdout
+    assert "All traceback entries are hidden" not in done.stdout
     assert done.stdout.count('Arguments: {"n": 21}') == 1
     assert "Found with seed 7 in " in done.stdout
     assert 'expect_contract(opentabs.tool("mine_throws"), {"n": 21})' in done.stdout

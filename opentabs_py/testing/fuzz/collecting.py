@@ -93,7 +93,6 @@ def _test_of(listing: Listing, *, calls: int, seed: int) -> Callable[..., None]:
     check: Any = partial(_check, listing=listing, calls=calls, seed=seed)
 
     def test(opentabs: SyncOpenTabs) -> None:
-        __tracebackhide__ = True
         check(opentabs)
 
     test.__name__ = test.__qualname__ = f"test_{listing.name}"
@@ -105,7 +104,6 @@ def _check(opentabs: SyncOpenTabs, *, listing: Listing, calls: int, seed: int) -
     """Open the plugin's start page, and check a tool there."""
     from opentabs_py.testing.fuzz.expecting import expect_contract
 
-    __tracebackhide__ = True
     loaded: list[str] = []
     opentabs.context.on("request", lambda request: loaded.append(request.url))
     try:
