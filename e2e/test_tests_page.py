@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import zipfile
@@ -20,6 +21,7 @@ from e2e.console import PATIENT, READ_ALOUD, chromium
 from e2e.documents import run
 from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
+from e2e.terminals import environment_of
 from e2e.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from opentabs_py.config.settings import load_settings
 
@@ -643,6 +645,22 @@ async def test_without_a_terminal_only_the_page_continues(
 
 
 # --- the command itself ---
+
+
+async def test_the_command_that_is_copied_of_a_checked_tool_checks_it_again(
+    template: Path, short_path: Path, browser: Browser
+) -> None:
+    plugin = plugin_with(template, short_path)
+    options = ["--fuzz", "2", "--seed", "3", "--writes"]
+    async with shown_tests(browser, plugin, environment(plugin), options=options) as shown:
+        await shown.choose("test_chat_hello, passed")
+        await shown.details.get_by_role("button", name="Copy command").click()
+        copied = await shown.page.evaluate("navigator.clipboard.readText()")
+    assert copied == f"opentabs test . {' '.join(options)} -k test_chat_hello"
+    again = await anyio.run_process(
+        shlex.split(copied), cwd=plugin, env=environment_of(environment(plugin)), check=False
+    )
+    assert b"1 passed" in again.stdout, again.stdout.decode()
 
 
 @pytest.mark.parametrize("at", ["a failure", "rest"])

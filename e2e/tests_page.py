@@ -65,12 +65,13 @@ async def shown_tests(
     plugin: Path,
     environment: Mapping[str, str],
     *,
+    options: Sequence[str] = (),
     width: int = 1280,
     height: int = 800,
     dark: bool = False,
 ) -> AsyncGenerator[Shown]:
     """The command in a plugin's directory, and its page."""
-    with terminal([*COMMAND], plugin, **environment) as running:
+    with terminal([*COMMAND, *options], plugin, **environment) as running:
         url = await address(running)
         async with opened(browser, url, width=width, height=height, dark=dark) as page:
             over = Event()

@@ -28,7 +28,7 @@ class ChosenTests:
         paths: Directories, files, and pytest node ids.
         pytest_args: The other arguments.
         shard: The part of the tests to run, such as `1/4`.
-        fuzzes: Whether the tools are checked instead.
+        fuzz: The options with which the tools are checked instead; empty if they are not.
         reports: Whether a report is to be written of the tests that pytest runs.
     """
 
@@ -36,7 +36,7 @@ class ChosenTests:
     paths: Sequence[str]
     pytest_args: Sequence[str]
     shard: str | None = None
-    fuzzes: bool = False
+    fuzz: Sequence[str] = ()
     reports: bool = False
 
     @property
@@ -47,7 +47,7 @@ class ChosenTests:
     def for_node(self) -> list[str]:
         """Return the files that Node runs."""
         files: list[str] = []
-        if self.fuzzes:
+        if self.fuzz:
             return files
         for path in map(Path, self.paths):
             found = [file for pattern in UNIT_TESTS for file in path.rglob(pattern)]
@@ -56,7 +56,7 @@ class ChosenTests:
 
     def for_pytest(self) -> list[str]:
         """Return the paths that contain tests for pytest."""
-        return [path for path in self.paths if self.fuzzes or _has_python_tests(path)]
+        return [path for path in self.paths if self.fuzz or _has_python_tests(path)]
 
 
 def choose(arguments: Sequence[str]) -> ChosenTests:

@@ -296,7 +296,11 @@ def to_fuzz(chosen: "ChosenTests", calls: int, *, seed: int | None, writes: bool
         chosen,
         paths=[str(tests if tests.is_dir() else chosen.directory)],
         pytest_args=[*added, *chosen.pytest_args],
-        fuzzes=True,
+        fuzz=[
+            *("--fuzz", str(calls)),
+            *([] if seed is None else ["--seed", str(seed)]),
+            *(["--writes"] if writes else []),
+        ],
     )
 
 

@@ -58,6 +58,7 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
             directory=chosen.directory,
             paths=chosen.for_pytest(),
             pytest_args=page_args(chosen.pytest_args, headed=headed),
+            fuzz=chosen.fuzz,
             units=chosen.for_node,
             unit_command=lambda file: node_command([file], quiet=True),
             build=build,

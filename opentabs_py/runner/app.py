@@ -26,7 +26,7 @@ from opentabs_py.console.requests import Admitted, Body, answering, refuse
 from opentabs_py.console.stream import StreamEndpoint, Write, event
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.runner.details import test_data
-from opentabs_py.runner.runner import Runner
+from opentabs_py.runner.runner import Runner, Suite
 from opentabs_py.server.guards import LocalOnly
 from opentabs_py.server.page_headers import POLICY, PageHeaders
 from opentabs_py.tracing.html import VIEWER
@@ -134,7 +134,7 @@ class RunnerPage:
         if test is None:
             return refuse("There is no such test. It may have been removed.", HTTPStatus.NOT_FOUND)
         traces = [shlex.join(["playwright", "show-trace", each]) for each in test.traces]
-        more = {"command": _command(test), "traceCommands": traces}
+        more = {"command": _command(test, self.runner.suite), "traceCommands": traces}
         return JSONResponse({**test_data(test), **more})
 
     async def _show_screenshot(self, request: Request) -> Response:
@@ -167,10 +167,13 @@ class RunnerPage:
         return {"watches": self.runner.watches, "pauses": self.runner.pauses}
 
 
-def _command(test: OneTest) -> str:
+def _command(test: OneTest, suite: Suite) -> str:
     """Return the command that runs only this test, in this directory."""
-    path = test.path
+    path = str(suite.directory) if suite.fuzz else test.path
     with suppress(ValueError):  # on another drive
         path = min(os.path.relpath(path), path, key=len)
     in_file = test.id.partition("::")[2]
+    if suite.fuzz:
+        name = in_file.partition("[")[0]
+        return shlex.join(["opentabs", "test", path, *suite.fuzz, "-k", name])
     return shlex.join(["opentabs", "test", f"{path}::{in_file}" if in_file else path])

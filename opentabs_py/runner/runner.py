@@ -56,6 +56,7 @@ class Suite:
         directory: The plugin's directory.
         paths: What pytest collects.
         pytest_args: Its other arguments.
+        fuzz: The options of `opentabs test` with which it checks tools instead of tests.
         units: The files with tests for Node.
         unit_command: Returns the command that runs one of them.
         build: Builds the plugin; returns what is wrong with it.
@@ -71,6 +72,7 @@ class Suite:
     build: Callable[[], Awaitable[Sequence[BuildProblem]]]
     headed: bool
     terminal: bool
+    fuzz: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,7 @@ class Runner:
 
     Attributes:
         board: The state that pages show.
+        suite: What runs.
         watches: Whether tests run again when files change.
         pauses: Whether the browser is kept open at a failure.
     """
@@ -96,7 +99,7 @@ class Runner:
         self.board = RunBoard()
         self.watches = True
         self.pauses = True
-        self._suite = suite
+        self.suite = suite
         self._scratch = scratch
         self._wish = _Wish(None, "first run")
         self._wished = anyio.Event()
@@ -154,7 +157,7 @@ class Runner:
         """
         self._is_stale = True
         if self.watches:
-            paths = [str(self._suite.directory.absolute() / file) for file in files]
+            paths = [str(self.suite.directory.absolute() / file) for file in files]
             # What a stopped run has not come to runs again, too.
             runs = self._current is not None
             again = self._asked if runs else after_change(paths, self.board.files, self._asked)
@@ -206,7 +209,7 @@ class Runner:
         self._is_stale = False  # until a file changes, perhaps during the build
         is_built = False
         try:
-            self._problems = await self._suite.build()
+            self._problems = await self.suite.build()
             is_built = not self._problems
         except BuildError as error:
             self._problems = [BuildProblem("", str(error))]
@@ -216,8 +219,8 @@ class Runner:
 
     async def _test(self, chosen: Chosen) -> str:
         """Run the tests; return what went wrong, besides tests that fail."""
-        units = self._suite.units()
-        self.board.set_units([_unit(each, self._suite.directory) for each in units])
+        units = self.suite.units()
+        self.board.set_units([_unit(each, self.suite.directory) for each in units])
         why = ""
 
         async def run_pytest() -> None:
@@ -225,7 +228,7 @@ class Runner:
             why = await self._run_pytest(chosen)
 
         async with anyio.create_task_group() as tasks:
-            if self._suite.paths:
+            if self.suite.paths:
                 tasks.start_soon(run_pytest)
             for unit in [each for each in units if is_chosen(each, chosen)]:
                 await self._run_unit(unit)
@@ -234,7 +237,7 @@ class Runner:
     async def _run_unit(self, unit: str) -> None:
         self._handle(Started(test=unit))
         began = anyio.current_time()
-        command = self._suite.unit_command(unit)
+        command = self.suite.unit_command(unit)
         code, output = await read_program(command, longest=LONGEST_TEXT)
         phase = Phase(
             test=unit,
@@ -289,7 +292,7 @@ class Runner:
         return f"pytest {how}. The terminal shows what it printed."
 
     def _command(self, chosen: Chosen, directory: Path) -> list[str]:
-        given = self._suite.pytest_args
+        given = self.suite.pytest_args
         added = ["--continue-on-collection-errors"]
         if not any(each.split("=")[0] == "--output" for each in given):
             added.append(f"--output={directory / 'results'}")
@@ -297,7 +300,7 @@ class Runner:
         if chosen and not any(each.split("=")[0] == _TRACING for each in given):
             is_one = len(chosen) == 1 and "::" in chosen[0]
             added.append(f"{_TRACING}={'on' if is_one else 'retain-on-failure'}")
-        return [sys.executable, "-m", "pytest", *self._suite.paths, *added, *given]
+        return [sys.executable, "-m", "pytest", *self.suite.paths, *added, *given]
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Lost):
@@ -340,9 +343,9 @@ class Runner:
             "seconds": round(self._seconds, 3),
             "watches": self.watches,
             "pauses": self.pauses,
-            "headed": self._suite.headed,
-            "terminal": self._suite.terminal,
-            "directory": self._suite.directory.absolute().name,
+            "headed": self.suite.headed,
+            "terminal": self.suite.terminal,
+            "directory": self.suite.directory.absolute().name,
             "problems": [{"place": each.place, "why": each.why} for each in self._problems],
             "error": self._error,
             "lost": self._lost,
