@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from opentabs_py.core import codes
 from opentabs_py.core.trace.record import CallRecord, LinkMark
 
 _PLACES: Final = {
@@ -12,6 +13,8 @@ _PLACES: Final = {
     "page": "the page: the tool was started and did not return",
     "answer": "all the way: the tool ended",
 }
+# The runtime answers with these itself.
+_REFUSALS: Final = {codes.PAGE_TOOL_GONE, codes.PLUGIN_NOT_LOADED, codes.TAB_NOT_READY}
 
 
 def outcome_text(record: CallRecord) -> str:
@@ -22,6 +25,8 @@ def outcome_text(record: CallRecord) -> str:
 
 def reached_text(record: CallRecord) -> str:
     """Return how far a call got."""
+    if record.reached == "page" and record.error and record.error.code in _REFUSALS:
+        return "the page: the tool did not start"
     return _PLACES[record.reached]
 
 

@@ -41,6 +41,11 @@ def test_a_call_that_succeeded_is_drawn_hop_by_hop_with_its_progress_and_log() -
     ]
 
 
+def test_a_tool_whose_page_refused_the_call_is_not_said_to_have_started() -> None:
+    refused = replace(TIMED_OUT, outcome="failed", error=ErrorDetail("TAB_NOT_READY", "Sign in."))
+    assert "  reached    the page: the tool did not start" in report(refused).splitlines()
+
+
 def test_a_failed_call_shows_how_far_it_got_and_why_it_ended() -> None:
     assert report(TIMED_OUT).splitlines() == [
         "✗ demo_export_messages  2.50 s  timed out (idle)                 tab 7  7bbbbbbb",
