@@ -12,6 +12,7 @@ from playwright.async_api import Page, expect
 
 from e2e.console import PATIENT, chromium, console_page
 from e2e.on_disk import write_plugin
+from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.config.paths import data_dir, user_file
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.session.session import OpenTabs
@@ -99,7 +100,9 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     with anyio.fail_after(PATIENT / 1000):
         while home.tabs.plugin("notes").status != "ready":
             await home.tabs.internals.bridge.changed().wait()
-    value = await home.tabs.tool_calls.call("notes_config", {}, allowed_by="the test")
+    value = await home.tabs.tool_calls.call(
+        "notes_config", {}, origin=CallOrigin(allowed_by="the test")
+    )
     assert value["config"] == wanted
 
     permission = page.get_by_label("Permission of notes_config")

@@ -27,7 +27,7 @@ from opentabs_py.hands.pages import Driven, HandPages
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.session.session import OpenTabs
-from tests.server.test_own_tabs import client
+from tests.server.test_own_tabs import origin
 
 PASSWORD = 'correct "horse\\" battery: {staple}'
 
@@ -482,7 +482,7 @@ async def test_what_a_client_has_seen_is_forgotten_when_it_goes(rig: Rig) -> Non
     await rig.open()
 
     async def listed(who: str) -> bool:
-        found = await rig.tabs.tool_calls.call("page_network", {}, client=client(who))
+        found = await rig.tabs.tool_calls.call("page_network", {}, origin=origin(who))
         return bool(found["requests"])
 
     assert [await listed(who) for who in "aabb"] == [True, False, True, False]

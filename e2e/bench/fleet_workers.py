@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 
 from opentabs_py import __version__
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Cancellation, Listing, Tool, ToolCall
+from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, Cancellation, Listing, Tool, ToolCall
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -94,8 +94,7 @@ class SimulatedSession:
         *,
         limits: Limits | None = None,  # noqa: ARG002
         observers: Sequence[CallObserver] = (),
-        client: CallClient | None = None,  # noqa: ARG002
-        client_name: str | None = None,  # noqa: ARG002
+        origin: CallOrigin = THIS_PROCESS,  # noqa: ARG002
         cancellation: Cancellation | None = None,  # noqa: ARG002
         on_record: Callable[[CallRecord], None] | None = None,  # noqa: ARG002
         traced: bool = True,  # noqa: ARG002

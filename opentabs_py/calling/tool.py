@@ -4,7 +4,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, runtime_checkable
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.consent import GatedTool, Standing
@@ -224,6 +224,31 @@ def new_call_id() -> str:
     return secrets.token_hex(16)
 
 
+@dataclass(frozen=True, slots=True)
+class CallOrigin:
+    """Who makes a call; by default, code in this process.
+
+    Attributes:
+        client: The MCP client.
+        name: Who it is for users, such as "claude-code 2.1.0" or "opentabs call".
+        allowed_by: The user who makes it themselves, so that no prompt is needed.
+        is_nested: Whether a running tool makes it, rather than the client itself.
+    """
+
+    client: CallClient | None = None
+    name: str | None = None
+    allowed_by: str | None = None
+    is_nested: bool = False
+
+    @classmethod
+    def of(cls, client: CallClient) -> Self:
+        """Return the origin of a client's own call."""
+        return cls(client, client.name)
+
+
+THIS_PROCESS: Final = CallOrigin()
+
+
 @dataclass(slots=True)
 class Cancellation:
     """The reason for a cancellation, set before the call is cancelled.
@@ -244,10 +269,7 @@ class ToolCall:
         limits: Its time limits.
         observers: Are notified of what it does.
         recorder: Records when it passes each hop; None if no observer needs it.
-        client: The MCP client that made it; None for a call from within this process.
-        client_name: Who made it, such as "claude-code 2.1.0" or "opentabs call"; None for a call
-            from within this process.
-        is_nested: Whether a running tool makes it, rather than the client itself.
+        origin: Who makes it.
         cancellation: Why it is cancelled, if it is.
         call_id: Its id; each time it is sent to a page, it has another on the wire.
     """
@@ -256,16 +278,15 @@ class ToolCall:
     limits: Limits
     observers: tuple[CallObserver, ...] = ()
     recorder: CallRecorder | None = None
-    client: CallClient | None = None
-    client_name: str | None = None
-    is_nested: bool = False
+    origin: CallOrigin = THIS_PROCESS
     cancellation: Cancellation = field(default_factory=Cancellation, compare=False)
     call_id: str = field(default_factory=new_call_id)
 
     @property
     def session_key(self) -> str | None:
         """The key of the session of the MCP client that made it; None if it has none."""
-        return None if self.client is None else self.client.session_key
+        client = self.origin.client
+        return None if client is None else client.session_key
 
     def notify_sent(self) -> None:
         """Notify the observers that the call is on its way."""

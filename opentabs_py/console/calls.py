@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from opentabs_py.calling.tool import new_call_id
+from opentabs_py.calling.tool import CallOrigin, new_call_id
 from opentabs_py.console.requests import BadRequestError, Body, read, refuse
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.call_stream import CallStream
@@ -58,7 +58,6 @@ class CallEndpoint:
             body.tool,
             body.arguments,
             call_id=call_id,
-            client_name=NAME,
-            allowed_by=NAME,
+            origin=CallOrigin(name=NAME, allowed_by=NAME),
         )
         await stream.serve(receive, call)

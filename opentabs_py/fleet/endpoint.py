@@ -377,7 +377,7 @@ def _call_request(tool: str, call: ToolCall) -> CallRequest:
         idle=call.limits.idle,
         ceiling=call.limits.ceiling,
         client=call.session_key,
-        client_name=call.client_name,
+        client_name=call.origin.name,
         record=call.recorder is not None,
         trace=call.recorder is not None and call.recorder.is_traced,
         traceparent=traceparent(),

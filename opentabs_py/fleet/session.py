@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import anyio
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, Cancellation, ListedTools
+from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, Cancellation, ListedTools
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
 
@@ -22,8 +22,7 @@ class Caller(Protocol):
         *,
         limits: Limits | None = None,
         observers: Sequence[CallObserver] = (),
-        client: CallClient | None = None,
-        client_name: str | None = None,
+        origin: CallOrigin = THIS_PROCESS,
         cancellation: Cancellation | None = None,
         on_record: Callable[[CallRecord], None] | None = None,
         traced: bool = True,

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from pydantic_core import PydanticSerializationError
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import Cancellation, Followed
+from opentabs_py.calling.tool import CallOrigin, Cancellation, Followed
 from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
@@ -251,8 +251,7 @@ class FleetWorker:
                         request.arguments,
                         limits=limits,
                         observers=(_Reporter(call.channel),),
-                        client=client,
-                        client_name=request.client_name,
+                        origin=CallOrigin(client, request.client_name),
                         cancellation=call.cancellation,
                         on_record=records.append if request.record or request.trace else None,
                         traced=request.trace,

@@ -30,7 +30,7 @@ class HandTool(PythonTool):
     async def find_place(self, call: ToolCall) -> Place:
         """Return where a call would run now, as far as that is known."""
         return await self._user.find_place(
-            call.arguments.get(TAB_ID), call.arguments.get("ref"), call.client
+            call.arguments.get(TAB_ID), call.arguments.get("ref"), call.origin.client
         )
 
     def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:

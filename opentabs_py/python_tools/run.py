@@ -6,14 +6,14 @@ import logging
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 import anyio
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient, StreamUpdate, ToolCall
+from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, StreamUpdate, ToolCall
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.text import quantity
@@ -39,9 +39,7 @@ class ToolCaller(Protocol):
         /,
         *,
         observers: Sequence[CallObserver] = (),
-        client: CallClient | None = None,
-        client_name: str | None = None,
-        is_nested: bool = False,
+        origin: CallOrigin = THIS_PROCESS,
     ) -> Any:
         """Call a tool and return its value."""
         ...
@@ -103,7 +101,7 @@ class ToolRun:
     def __init__(self, host: ToolHost, tool: str, call: ToolCall) -> None:
         self.call_id = call.call_id
         self.tool = tool
-        self.client = call.client
+        self.client = call.origin.client
         self.scope = anyio.CancelScope()
         self.host = host
         self._call = call
@@ -149,9 +147,7 @@ class ToolRun:
             name,
             arguments,
             observers=observers,
-            client=self.client,
-            client_name=self._call.client_name,
-            is_nested=True,
+            origin=replace(self._call.origin, allowed_by=None, is_nested=True),
         )
 
     def call_from_thread(self, name: str, arguments: Mapping[str, Any]) -> Any:

@@ -28,19 +28,17 @@ class CallQuestions:
         self._tool = tool
         self._gated = gated
 
-    async def wait_allowed(
-        self, call: ToolCall, allowed_by: str | None, decision: Callable[[], Decision]
-    ) -> Permit:
+    async def wait_allowed(self, call: ToolCall, decision: Callable[[], Decision]) -> Permit:
         """Wait until a call is allowed, and return what allows it.
 
         Args:
             call: The call.
-            allowed_by: The user who makes it, so that no prompt is needed.
             decision: Returns what happens to the tool's calls now.
 
         Raises:
             CallRefusedError: It is not allowed.
         """
+        allowed_by = call.origin.allowed_by
         if allowed_by is not None and decision().permission != "off":
             return Permit(allowed_by)
         return await self._gate.permit(self._request(call), decision)
@@ -95,9 +93,9 @@ class CallQuestions:
             self._gated,
             tool.listing.title,
             call.arguments,
-            client_name=call.client_name,
-            client=call.client,
+            client_name=call.origin.name,
+            client=call.origin.client,
             notify_waiting=call.notify_waiting,
-            is_nested=call.is_nested,
+            is_nested=call.origin.is_nested,
             find_place=place,
         )

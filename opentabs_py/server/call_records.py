@@ -107,7 +107,7 @@ class CallRecords:
             limits=call.limits,
             now=instant(self._clock),
             arguments=None if excerpts is None else call.arguments,
-            client=call.client_name,
+            client=call.origin.name,
             excerpts=excerpts or self._no_values,
             is_traced=is_traced,
         )

@@ -13,7 +13,7 @@ import anyio
 from starlette.types import Receive, Send
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallClient
+from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
@@ -66,10 +66,8 @@ class CallStream(CallObserver):
         arguments: Mapping[str, Any],
         *,
         limits: Limits | None = None,
+        origin: CallOrigin,
         call_id: str | None = None,
-        client: CallClient | None = None,
-        client_name: str | None = None,
-        allowed_by: str | None = None,
     ) -> dict[str, Any]:
         """Call a tool, while `run` is running, and return the outcome.
 
@@ -85,9 +83,7 @@ class CallStream(CallObserver):
             arguments,
             limits=limits,
             observers=[self],
-            client=client,
-            client_name=client_name,
-            allowed_by=allowed_by,
+            origin=origin,
             call_id=call_id,
         )
         result = await result_of(call, tool, with_stack=calls.debug)

@@ -11,7 +11,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import ListedTools, StreamSource
+from opentabs_py.calling.tool import CallOrigin, ListedTools, StreamSource
 from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.errors import CallError
@@ -182,7 +182,12 @@ class _Handlers:
             reporter.start(tasks)
             try:
                 result = await result_of(
-                    self.calls.call(tool or name, arguments, observers=[reporter], client=reporter),
+                    self.calls.call(
+                        tool or name,
+                        arguments,
+                        observers=[reporter],
+                        origin=CallOrigin.of(reporter),
+                    ),
                     name if tool is None else tool.listing.name,
                     with_stack=self.calls.debug,
                     slot=find_slot(ctx.request),

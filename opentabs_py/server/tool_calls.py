@@ -10,7 +10,15 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.check import OutputCheck
 from opentabs_py.calling.observer import CallObserver, ProgressObserver
 from opentabs_py.calling.plugin_log import plugin_logger
-from opentabs_py.calling.tool import CallClient, Cancellation, Listing, Tool, ToolCall, new_call_id
+from opentabs_py.calling.tool import (
+    THIS_PROCESS,
+    CallOrigin,
+    Cancellation,
+    Listing,
+    Tool,
+    ToolCall,
+    new_call_id,
+)
 from opentabs_py.core import codes, failures
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.limits import Limits
@@ -79,14 +87,11 @@ class ToolCalls:
         *,
         limits: Limits | None = None,
         observers: Sequence[CallObserver] = (),
-        client: CallClient | None = None,
-        client_name: str | None = None,
+        origin: CallOrigin = THIS_PROCESS,
         call_id: str | None = None,
         cancellation: Cancellation | None = None,
         on_record: Callable[[CallRecord], None] | None = None,
         traced: bool = True,
-        allowed_by: str | None = None,
-        is_nested: bool = False,
     ) -> Any:
         """Call a tool and return its value: a JSON value, or an `Output`.
 
@@ -95,14 +100,11 @@ class ToolCalls:
             arguments: With or without `tabId`.
             limits: Time limits to use instead of the server's.
             observers: Are notified of what the call does.
-            client: The MCP client that makes the call.
-            client_name: Who makes the call; by default, the client's name.
+            origin: Who makes the call.
             call_id: The call's id, which no running call may have; a new one by default.
             cancellation: Holds the reason for a cancellation; read when the call is cancelled.
             on_record: Called with its record when it has ended, before this returns.
             traced: Whether that record should say when the call passed each hop.
-            allowed_by: The user who makes the call, so that no prompt is needed.
-            is_nested: Whether a running tool makes the call.
 
         Raises:
             CallRefusedError: No such tool, the arguments break its schema or the limit, or the user
@@ -121,27 +123,23 @@ class ToolCalls:
             arguments,
             limits or own or self.limits,
             tuple(observers),
-            client=client,
-            client_name=client_name or (None if client is None else client.name),
-            is_nested=is_nested,
+            origin=origin,
             cancellation=cancellation
-            or (Cancellation(_CALLER_ENDED) if is_nested else Cancellation()),
+            or (Cancellation(_CALLER_ENDED) if origin.is_nested else Cancellation()),
             call_id=call_id or new_call_id(),
         )
-        run = partial(self._run, found, name, allowed_by)
+        run = partial(self._run, found, name)
         return await self.records.record(name, call, run, on_record=on_record, traced=traced)
 
-    async def _run(
-        self, tool: Tool | None, name: str, allowed_by: str | None, call: ToolCall
-    ) -> Any:
+    async def _run(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:
             raise self.registry.unknown(name)
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
-        make = partial(self._run_allowed, tool, call, allowed_by, tool.prepare(call))
+        run = partial(self._run_allowed, tool, call, tool.prepare(call))
         try:
-            value = await self.running.run(name, call, make)
+            value = await self.running.run(name, call, run)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._map_stack(tool.listing, error)
@@ -156,24 +154,24 @@ class ToolCalls:
         return decided
 
     async def _run_allowed(
-        self, tool: Tool, call: ToolCall, allowed_by: str | None, make: Callable[[], Awaitable[Any]]
+        self, tool: Tool, call: ToolCall, run: Callable[[], Awaitable[Any]]
     ) -> Any:
-        """Make a call once it is allowed; if its user has to sign in first, make it then."""
-        name = tool.listing.name
+        """Run a call once it is allowed; if its user has to sign in first, run it then."""
+        name, allowed_by = tool.listing.name, call.origin.allowed_by
         decided = self.registry.decision(name)
         if decided is None or decided.permission != "auto":
-            permits = self._questions(tool)
-            permit = await permits.wait_allowed(call, allowed_by, partial(self._decision, name))
-            allowed_by, bound = permit.by, permits.bind(call, permit)
+            questions = self._questions(tool)
+            permit = await questions.wait_allowed(call, partial(self._decision, name))
+            allowed_by, bound = permit.by, questions.bind(call, permit)
             if bound is not call:
-                call, make = bound, tool.prepare(bound)
+                call, run = bound, tool.prepare(bound)
         if call.recorder is not None:
             call.recorder.record_allowed(allowed_by or "auto")
         try:
-            return await make()
+            return await run()
         except ChainError as error:
             await self._questions(tool).sign_in(call, error)
-            return await make()
+            return await run()
 
     def _questions(self, tool: Tool) -> CallQuestions:
         gated = self.registry.gated(tool.listing)

@@ -24,7 +24,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py import __version__
-from opentabs_py.calling.tool import Asker, Followed
+from opentabs_py.calling.tool import Asker, CallOrigin, Followed
 from opentabs_py.console.decisions import AnswerBody
 from opentabs_py.console.requests import BadRequestError, Body, answering, read, refuse
 from opentabs_py.core.limits import Limits
@@ -248,8 +248,7 @@ class _CallEndpoint:
             request.tool,
             request.arguments,
             limits=limits,
-            client=_Command(stream, can_ask=request.can_ask),
-            client_name=COMMAND,
+            origin=CallOrigin.of(_Command(stream, can_ask=request.can_ask)),
         )
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import Followed
+from opentabs_py.calling.tool import CallOrigin, Followed
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission, Standing
 from opentabs_py.core.protocol import DocumentState
@@ -90,10 +90,10 @@ class Chain:
     async def call(self, tool: str = "chat_send", client: Client | None = None, **more: Any) -> Any:
         with anyio.fail_after(PATIENT):
             if client is None:
-                return await self.tool_calls.call(tool, {}, **more)
-            waits = [Waits(client.waits)]
+                return await self.tool_calls.call(tool, {}, origin=CallOrigin(**more))
+            origin = CallOrigin(client, client.name, **more)
             return await self.tool_calls.call(
-                tool, {}, observers=waits, client=client, client_name=client.name, **more
+                tool, {}, observers=[Waits(client.waits)], origin=origin
             )
 
     async def refused(self, tool: str = "chat_send", client: Client | None = None) -> CallError:

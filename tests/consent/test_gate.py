@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from opentabs_py import tool
+from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.limits import Limits
@@ -287,7 +288,7 @@ async def test_a_tab_that_the_caller_names_is_not_replaced_by_the_one_that_is_op
     chain, client = Chain(), Client(["once"])
     show(chain.bridge, 7, 7)
     with anyio.fail_after(PATIENT):
-        await chain.tool_calls.call("chat_send", {"tabId": tab_id}, client=client)
+        await chain.tool_calls.call("chat_send", {"tabId": tab_id}, origin=CallOrigin.of(client))
 
     assert client.asked[0].place == NOWHERE
     assert [each.target.tab_id for each in chain.bridge.received] == [99]
@@ -398,7 +399,7 @@ async def test_the_user_who_makes_a_call_is_not_asked_about_it() -> None:
 async def test_an_invalid_call_asks_no_user() -> None:
     chain, client = Chain(), Client(["once"])
     with pytest.raises(CallRefusedError, match="wrong"):
-        await chain.tool_calls.call("chat_send", {"tabId": "wrong"}, client=client)
+        await chain.tool_calls.call("chat_send", {"tabId": "wrong"}, origin=CallOrigin.of(client))
     assert client.asked == []
 
 
@@ -409,7 +410,7 @@ async def test_a_user_can_end_a_running_call_and_its_caller_is_notified() -> Non
 
     async def call() -> None:
         with pytest.raises(CallError) as caught:
-            await chain.call(call_id="c1")
+            await chain.tool_calls.call("chat_send", {}, call_id="c1")
         errors.append(caught.value)
 
     async with anyio.create_task_group() as tasks:

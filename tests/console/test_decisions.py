@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from e2e.on_disk import write_plugin
+from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.plugins.load import load_plugin
@@ -85,7 +86,7 @@ async def test_a_permission_is_used_at_once_and_a_wrong_one_is_refused() -> None
     served = ServedConsole()
     assert await post(served, "permission", rule="chat.send", permission="off") == (200, {})
     with pytest.raises(CallRefusedError):
-        await served.tool_calls.call("chat_send", {}, allowed_by="console")
+        await served.tool_calls.call("chat_send", {}, origin=CallOrigin(allowed_by="console"))
     status, answer = await post(served, "permission", rule="a b", permission="off")
     assert (status, "not a valid name" in answer["error"]) == (400, True)
     status, answer = await post(served, "permission", rule="chat", permission="maybe")

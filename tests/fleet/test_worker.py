@@ -135,17 +135,15 @@ async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> No
             await pair.session.called.wait()
             [(tool, options)] = pair.session.calls
             assert (tool, options["limits"]) == ("chat_send", Limits(idle=1, ceiling=2))
-            assert (options["client"].session_key, options["client"].name) == (
-                f"{ENDPOINT}.c1",
-                "claude 1",
-            )
-            assert (options["client_name"], options["on_record"]) == ("claude 1", None)
+            origin = options["origin"]
+            assert (origin.client.session_key, origin.client.name) == (f"{ENDPOINT}.c1", "claude 1")
+            assert (origin.name, options["on_record"]) == ("claude 1", None)
             pair.session.end({"sent": True})
             await pair.settle()
             assert requester.answer == Returned(value={"sent": True})
             tasks.start_soon(requester.run, pair, a_call())
             await pair.settle()
-            assert pair.session.calls[-1][1]["client"] is None
+            assert pair.session.calls[-1][1]["origin"].client is None
             pair.session.end()
     last = pair.announcements()[-1]
     assert (last.calls, last.failures) == (2, 0)

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from opentabs_py.calling.running import RunningCall
+from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core import failures
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
@@ -83,7 +84,7 @@ async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records(
     observed.end()
     records: list[CallRecord] = []
     end = observed.tool_calls.records.observe(records.append, traced=False)
-    await observed.tool_calls.call("chat_send", {}, client_name="opentabs call")
+    await observed.tool_calls.call("chat_send", {}, origin=CallOrigin(name="opentabs call"))
     end()
     await observed.tool_calls.call("chat_send", {})
     [record] = records
@@ -161,7 +162,7 @@ async def test_a_record_names_the_client_that_made_the_call(mode: str) -> None:
 
 async def test_a_call_may_be_made_in_the_name_of_a_command() -> None:
     observed = Observed()
-    await observed.tool_calls.call("chat_send", {}, client_name="opentabs call")
+    await observed.tool_calls.call("chat_send", {}, origin=CallOrigin(name="opentabs call"))
     await observed.tool_calls.call("chat_send", {})
     assert [record.client for record in observed.records] == ["opentabs call", None]
 

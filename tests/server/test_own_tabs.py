@@ -14,7 +14,7 @@ from mcp.client import Client
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.browser.urls import web_address
-from opentabs_py.calling.tool import CallClient
+from opentabs_py.calling.tool import CallClient, CallOrigin
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tab_numbers import BLOCK
 from opentabs_py.errors import CallError
@@ -61,8 +61,9 @@ class Session:
     name: str | None = None
 
 
-def client(session_key: str) -> CallClient:
-    return cast("CallClient", Session(session_key))
+def origin(session_key: str | None) -> CallOrigin:
+    client = None if session_key is None else cast("CallClient", Session(session_key))
+    return CallOrigin(client)
 
 
 @dataclass
@@ -94,8 +95,9 @@ class Own:
         answers: list[Any] = []
 
         async def call() -> None:
-            whose = None if who is None else client(who)
-            answers.append(await self.tool_calls.call("tabs_open", {"url": url}, client=whose))
+            answers.append(
+                await self.tool_calls.call("tabs_open", {"url": url}, origin=origin(who))
+            )
 
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
@@ -146,7 +148,7 @@ async def test_a_page_that_loads_is_waited_for() -> None:
         answers: list[Any] = []
 
         async def call() -> None:
-            answers.append(await own.tool_calls.call("tabs_open", {"url": URL}, client=client("a")))
+            answers.append(await own.tool_calls.call("tabs_open", {"url": URL}, origin=origin("a")))
 
         tasks.start_soon(call)
         with anyio.fail_after(PATIENT):
@@ -269,13 +271,13 @@ async def test_a_call_that_is_cancelled_as_the_tab_opens_leaves_no_tab_behind() 
 async def test_its_owner_closes_a_tab_and_no_other_client_can() -> None:
     async with own_tabs(a_document()) as own:
         await own.open("a", a_document(), new_document())
-        for who, tab in ((client("b"), NEW), (None, NEW), (client("a"), 7)):
+        for who, tab in (("b", NEW), (None, NEW), ("a", 7)):
             with pytest.raises(CallError, match="You did not open tab") as error:
-                await own.tool_calls.call("tabs_close", {"tabId": tab}, client=who)
+                await own.tool_calls.call("tabs_close", {"tabId": tab}, origin=origin(who))
             assert error.value.detail.code == "TAB_NOT_YOURS"
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(own.answer_close)
-            closed = await own.tool_calls.call("tabs_close", {"tabId": NEW}, client=client("a"))
+            closed = await own.tool_calls.call("tabs_close", {"tabId": NEW}, origin=origin("a"))
             assert not own.bridge.tabs.owners
         assert closed == {"closed": NEW}
 
@@ -292,7 +294,7 @@ async def test_the_list_shows_each_client_its_own_tabs() -> None:
         await own.open("a", a_document(), new_document())
         seen = {}
         for who in ("a", "b"):
-            listed = await own.tool_calls.call("tabs_list", {}, client=client(who))
+            listed = await own.tool_calls.call("tabs_list", {}, origin=origin(who))
             seen[who] = [(tab["tabId"], tab.get("own")) for tab in listed["tabs"]]
     assert seen == {"a": [(NEW, True), (7, None)], "b": [(7, None)]}
 
@@ -467,7 +469,7 @@ async def test_a_call_that_names_an_own_tab_makes_it_the_one_that_is_used_next()
         async def used(**arguments: Any) -> Any:
             call = own.tool_calls.call
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(partial(call, "chat_send", arguments, client=client("a")))
+                tasks.start_soon(partial(call, "chat_send", arguments, origin=origin("a")))
                 document: Json = (await own.extension.hear("tool.dispatch"))["params"]
                 tasks.cancel_scope.cancel()
             return document["documentId"]

@@ -10,6 +10,7 @@ import pytest
 from opentabs_py import tool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
+from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.manifest import PluginManifest, configure
 from opentabs_py.core.tabs import Target
@@ -109,7 +110,7 @@ async def test_the_stack_of_an_error_is_that_of_the_plugins_source_and_is_logged
 )
 async def test_a_tool_learns_who_no_longer_waits_for_it(is_nested: bool, reason: str) -> None:
     calls, bridge = some_calls()
-    await calls.call("chat_send", {"text": "hi"}, is_nested=is_nested)
+    await calls.call("chat_send", {"text": "hi"}, origin=CallOrigin(is_nested=is_nested))
     assert bridge.received[0].call.cancellation.reason == reason
 
 
