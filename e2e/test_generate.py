@@ -242,7 +242,8 @@ def test_a_recording_is_analyzed_for_programs(recorded: dict[str, Path], tmp_pat
 
 
 def test_only_addresses_and_recordings_are_analyzed(tmp_path: Path) -> None:
-    done = opentabs(tmp_path, "analyze", "chat.example.com")
+    done = opentabs(tmp_path, "analyze", "ftp://chat.example.com")
 
     assert done.returncode == 2
-    assert "neither a recording nor the URL of a web page" in done.stderr
+    assert "write an http or https URL" in done.stderr
+    assert "or the name of a recording" in " ".join(done.stderr.split())

@@ -10,7 +10,7 @@ from playwright.async_api import BrowserContext
 from opentabs_py.browser.driver import FAILURES, SharedDriver
 from opentabs_py.browser.launch import LaunchPlan, launch_browser
 from opentabs_py.browser.signed_in import State
-from opentabs_py.browser.urls import with_scheme
+from opentabs_py.browser.urls import cannot_open, with_scheme
 from opentabs_py.errors import BrowserError
 
 LOOK_AGAIN: Final = 1.0  # s; what is saved if the window is closed is at most this old
@@ -43,8 +43,7 @@ async def sign_in(plan: LaunchPlan, url: str, finished: Callable[[], Awaitable[N
             await page.goto(with_scheme(url))
         except FAILURES as error:
             driver.check()
-            reason = str(error).partition("\n")[0]
-            raise BrowserError(f"Cannot open {url}: {reason}. Check the URL.") from error
+            raise cannot_open(url, error) from error
         seen, ended = _Seen(), anyio.Event()
         async with anyio.create_task_group() as tasks:
 

@@ -5,6 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from opentabs_py.core.text import shorten
+from opentabs_py.errors import BrowserError
 
 # A host, and a port or a path behind it: what a browser would take for a scheme otherwise.
 _TYPED: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:]+\]|[\w.-]+)(:\d+)?([/?#].*)?")
@@ -23,6 +24,12 @@ def with_scheme(url: str) -> str:
         return url
     scheme = "http" if _LOCAL.fullmatch(typed["host"]) else "https"
     return f"{scheme}://{url}"
+
+
+def cannot_open(url: str, error: Exception) -> BrowserError:
+    """Return the error for a page that the driver could not open."""
+    reason = str(error).partition("\n")[0]
+    return BrowserError(f"Cannot open {url}: {reason}. Check the URL.")
 
 
 def web_address(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
-from urllib.parse import urlsplit
 
 import typer
 from rich.markup import escape
@@ -40,6 +39,7 @@ def analyze(
 
     [dim]opentabs analyze https://chat.example.com/ --signed-in work[/]
     """
+    from opentabs_py.browser.urls import web_address
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import write_json
@@ -53,20 +53,18 @@ def analyze(
         else:
             _print(site)
 
-    if not urlsplit(target).scheme.startswith("http"):
-        file = Path(target)
-        if file.suffix != ".har" and not file.exists():
-            raise ConfigError(
-                f"{target!r} is neither a recording nor the URL of a web page: start it with "
-                "https://."
-            )
-        show(read_recording(file))
+    if "://" not in target and (target.endswith(".har") or Path(target).exists()):
+        show(read_recording(Path(target)))
         return
+    try:
+        url = web_address(target)
+    except ValueError as error:
+        raise ConfigError(f"Cannot open {target!r}: {error}, or the name of a recording.") from None
     settings = gather_settings(browser).for_own_use()
     log_to_stderr()
 
     async def visit() -> int:
-        show(await _visit(target, settings, wait))
+        show(await _visit(url, settings, wait))
         return 0
 
     raise typer.Exit(run(visit))

@@ -4,7 +4,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Never, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -22,6 +22,7 @@ from opentabs_py.cli.options import (
     TimerOptions,
     gather_settings,
 )
+from opentabs_py.core.json_numbers import refuse_constant
 from opentabs_py.core.text import json_kind, shorten
 from opentabs_py.errors import ConfigError
 
@@ -134,7 +135,7 @@ def _read_arguments(given: str) -> dict[str, Any]:
             text = sys.stdin.buffer.read()
         elif given.startswith("@"):
             text = Path(given[1:]).read_bytes()
-        value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_as_object)
+        value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_as_object)
         json.dumps(value, ensure_ascii=False).encode()  # half of a character cannot be sent
     except OSError as error:
         raise ConfigError(f"Cannot read the arguments: {error}.") from error
@@ -158,7 +159,3 @@ def _as_object(members: list[tuple[str, Any]]) -> dict[str, Any]:
             "once."
         )
     return made
-
-
-def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"JSON has no {name}")

@@ -72,13 +72,16 @@ def record(
 
     [dim]opentabs record https://chat.example.com/ --signed-in work --out tests/export.har[/]
     """
+    from opentabs_py.browser.urls import web_address
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.recording.files import check_place
 
-    file = out or Path(f"{urlsplit(url).hostname or 'site'}.har")
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise ConfigError(f"{url!r} is not the URL of a web page: start it with https://.")
+    try:
+        url = web_address(url)
+    except ValueError as error:
+        raise ConfigError(f"Cannot open {url!r}: {error}.") from None
+    file = out or Path(f"{urlsplit(url).hostname}.har")
     if file.exists() and not force:
         raise RecordingError(f"{file} already exists. Replace it with --force, or use --out.")
     check_place(file)

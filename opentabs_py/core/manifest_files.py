@@ -9,7 +9,7 @@ an author can fix a plugin in one go.
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, Final, Never, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -23,6 +23,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
+from opentabs_py.core.json_numbers import refuse_constant
 from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.manifest_problems import WHAT_TO_WRITE, Problem, problem_of
 from opentabs_py.core.match_patterns import parse as parse_match_pattern
@@ -303,7 +304,7 @@ _AnyFile = TypeVar("_AnyFile", bound=_File)
 
 def _load(text: str | bytes) -> tuple[JsonValue, list[Problem]]:
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refuse_constant)
+        value: JsonValue = json.loads(text, parse_constant=refuse_constant)
         json.dumps(value, ensure_ascii=False).encode()  # what cannot be encoded cannot be forwarded
     except RecursionError:
         why = "nested too deeply"
@@ -312,10 +313,6 @@ def _load(text: str | bytes) -> tuple[JsonValue, list[Problem]]:
     else:
         return value, []
     return None, [Problem((), f"is not JSON: {why}; build the plugin again")]
-
-
-def _refuse_constant(constant: str) -> Never:
-    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _validate(model: type[_AnyFile], value: JsonValue, problems: list[Problem]) -> _AnyFile | None:

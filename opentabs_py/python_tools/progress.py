@@ -8,6 +8,11 @@ from typing import Any, Literal, Protocol, cast
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.text import well_formed
 
+_NO_CALL = (
+    "This Progress belongs to no call, so it cannot call tools. Use the one that the server passes "
+    "to the tool."
+)
+
 Kind = Literal["report", "callback", "yield", "page", "heartbeat", "stream"]
 
 
@@ -124,13 +129,13 @@ class Progress:
             RuntimeError: This call has ended, or no server is running.
         """
         if self._run is None:
-            raise RuntimeError("This Progress belongs to no call, so it cannot call tools.")
+            raise RuntimeError(_NO_CALL)
         return await self._run.call(name, arguments or {})
 
     def call_from_thread(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
         """Call another tool from a sync tool, and wait for its value; see `call`."""
         if self._run is None:
-            raise RuntimeError("This Progress belongs to no call, so it cannot call tools.")
+            raise RuntimeError(_NO_CALL)
         return self._run.call_from_thread(name, arguments or {})
 
 

@@ -12,7 +12,7 @@ from playwright.async_api import BrowserContext, Page
 
 from opentabs_py.browser.crashes import start_worker_at_crashes
 from opentabs_py.browser.driver import FAILURES
-from opentabs_py.browser.urls import with_scheme
+from opentabs_py.browser.urls import cannot_open, with_scheme
 from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
@@ -242,8 +242,7 @@ class SessionBrowser:
         except FAILURES as error:
             if page is not None and page is not first:
                 await close_page(page)
-            reason = str(error).partition("\n")[0]
-            raise BrowserError(f"Cannot open {url}: {reason}. Check the URL.") from error
+            raise cannot_open(url, error) from error
         if answer is not None and answer.status >= 400:
             logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
         return page

@@ -227,7 +227,7 @@ class OpenTabs:
             BrowserError: This session has none.
         """
         if not self._browsers:
-            raise BrowserError("This session did not launch a browser. Open pages in your own.")
+            raise BrowserError("This session has no browser.")
         return self._browsers[0]
 
     def check_driver(self) -> None:
