@@ -204,7 +204,7 @@ def _retyped(member: str) -> Mutation:
         issue[member] = 5 if isinstance(issue[member], str) else "Amara"
 
     now = "string" if member == "author" else "number"
-    return Mutation(f"{member} retyped", _by_member(member), f"and is {now}", _each(retype))
+    return Mutation(f"{member} retyped", _by_member(member), f"and is now {now}", _each(retype))
 
 
 def _cursor(into: str) -> Mutation:

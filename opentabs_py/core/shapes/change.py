@@ -22,7 +22,7 @@ _WORDS: Final[Mapping[What, str]] = {
     "optional": "{} was always present, and may now be missing",
     "format": "{} was a {was}, and no longer is",
     "choice": "{} has a new value, {now} (was {was})",
-    "value": "{} was always {was}, and is {now}",
+    "value": "{} was always {was}, and is now {now}",
     "empty": "{} had items, and is now empty",
 }
 _PLAIN: Final = re.compile(r"[\w$-]+")

@@ -324,7 +324,7 @@ def test_an_answer_counts_by_value_if_two_recordings_agree() -> None:
     live = lived(got("/api?q=1", {"plan": "paid"}), got("/api?q=2", {"plan": "none"}), called(1))
 
     assert texts(verdict(was, live)) == []
-    assert texts(verdict(was, live, was)) == ['plan was always "free", and is "paid"']
+    assert texts(verdict(was, live, was)) == ['plan was always "free", and is now "paid"']
 
 
 ROWS = '<p class="row">1<p class="row">2'
