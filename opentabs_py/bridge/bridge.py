@@ -13,6 +13,7 @@ from opentabs_py.bridge.connection import Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.bridge.reception import offers_secret, secrets_match, serve_connection
 from opentabs_py.bridge.tab_requests import TabRequests
+from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import ToolCall
@@ -94,7 +95,7 @@ class Bridge:
         self._version = version
         self.plugin_sync = PluginSync(self._notify)
         self._connection: Connection | None = None
-        self._changed = anyio.Event()
+        self._changes = Changes()
         self.tab_requests = TabRequests(
             self.tabs,
             self._numbers,
@@ -149,7 +150,7 @@ class Bridge:
     async def wait_connected(self) -> None:
         """Wait until an extension has said hello and has all plugins."""
         while self._connection is None or not self.plugin_sync.is_done:
-            await self._changed.wait()
+            await self._changes.next().wait()
 
     async def wait_reconnected(self) -> None:
         """Wait for the extension if it has just disconnected.
@@ -161,7 +162,7 @@ class Bridge:
             if not isinstance(gap, Wait):
                 raise gap
             with anyio.CancelScope(deadline=gap.until):
-                await self._changed.wait()
+                await self._changes.next().wait()
 
     async def wait_ready(self, plugin: str) -> protocol.DocumentState:
         """Wait for a document in which the plugin is ready, and return its state."""
@@ -169,11 +170,11 @@ class Bridge:
             for document in self.tabs.serving(plugin):
                 if document.plugins[plugin].readiness == "ready":
                     return document
-            await self._changed.wait()
+            await self._changes.next().wait()
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of connection, tabs or plugins."""
-        return self._changed
+        return self._changes.next()
 
     async def sync_plugins(
         self, plugins: Sequence[protocol.PluginSpec], *, reloads: bool = False
@@ -194,7 +195,7 @@ class Bridge:
         if reloads:
             with anyio.move_on_after(RELOAD_WITHIN):
                 while self.calls.boot_id == before:
-                    await self._changed.wait()
+                    await self._changes.next().wait()
                 await self.wait_connected()
         else:
             await self.plugin_sync.wait()
@@ -245,7 +246,7 @@ class Bridge:
         self._connection.send(protocol.ExtensionRemove(params=params))
         with anyio.move_on_after(REMOVED_WITHIN):
             while self.connected:
-                await self._changed.wait()
+                await self._changes.next().wait()
         return not self.connected
 
     # --- the connection ---
@@ -351,15 +352,14 @@ class Bridge:
             self.page_tools.update(params.documents, params.loading)
 
     def _notify(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        self._changes.notify()
         self.on_change()
 
     # --- where a call runs ---
 
     async def _place(self, placement: Placement) -> protocol.DocumentState:
         while True:
-            changed = self._changed
+            changed = self._changes.next()
             match placement.step(self.tabs, anyio.current_time()):
                 case protocol.DocumentState() as document:
                     return document

@@ -11,6 +11,7 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.bridge.reception import serve_connection
+from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
@@ -82,7 +83,7 @@ class Pages:
         self._interchangeable = interchangeable
         self._by_id: dict[str, Bridge] = {}
         self._last: OrderedDict[tuple[str, str], int] = OrderedDict()
-        self._changed = anyio.Event()
+        self._changes = Changes()
         for bridge in bridges:
             self._add(bridge)
 
@@ -164,13 +165,13 @@ class Pages:
         while (gap := self.tabs.why_disconnected(anyio.current_time())) is not None:
             if not isinstance(gap, Wait):
                 raise gap
-            changed = self._changed
+            changed = self._changes.next()
             with anyio.CancelScope(deadline=gap.until):
                 await changed.wait()
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of connection, tabs or plugins."""
-        return self._changed
+        return self._changes.next()
 
     def admit(self, subprotocols: Sequence[str]) -> Callable[[Socket], Awaitable[None]] | None:
         """Return what serves an extension's connection; None if it sends no secret of ours."""
@@ -222,7 +223,7 @@ class Pages:
             await self.bridges[last].ensure_browser()
         has_asked = False
         while True:
-            changed = self._changed
+            changed = self._changes.next()
             choice = self._choice(target, last)
             if isinstance(choice, int):
                 if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
@@ -255,5 +256,4 @@ class Pages:
             self._last.popitem(last=False)
 
     def _notify(self) -> None:
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        self._changes.notify()

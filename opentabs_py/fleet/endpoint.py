@@ -13,6 +13,7 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.calling.tool import ToolCall
@@ -95,8 +96,8 @@ class Fleet:
         self._queue: CallQueue[Announcement | ChainError] = CallQueue(quotas)
         self._found: dict[Waiting, asyncio.Future[Announcement]] = {}
         self._pool = Pool(self.id)
-        self._changed = anyio.Event()
-        self._offers_changed = anyio.Event()
+        self._changes = Changes()
+        self._offer_changes = Changes()
         self._tasks: TaskGroup
 
     @property
@@ -123,7 +124,7 @@ class Fleet:
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of the workers or their calls."""
-        return self._changed
+        return self._changes.next()
 
     async def start(self, tasks: TaskGroup) -> None:
         """Find the workers and their tools; wait no longer than a few seconds for them.
@@ -145,7 +146,7 @@ class Fleet:
             while not (is_quiet and self.directory.all and self.catalog.is_read):
                 is_quiet = True
                 with anyio.move_on_after(QUIET_FOR):
-                    await self._offers_changed.wait()
+                    await self._offer_changes.next().wait()
                     is_quiet = False
 
     # --- calls ---
@@ -325,9 +326,9 @@ class Fleet:
             has_changed = self._pool.remove(instance)
         if has_changed:
             self.catalog.refresh()
-            self._offers_changed = _set(self._offers_changed)
+            self._offer_changes.notify()
         self._assign_calls()
-        self._changed = _set(self._changed)
+        self._changes.notify()
 
     def _handle_conflict(self, worker: Announcement) -> None:
         self._tasks.start_soon(self._look_for, worker)
@@ -362,12 +363,6 @@ class Fleet:
             await anyio.sleep(LOOK_EVERY)
             if self.link.connected:
                 self.directory.remove_silent(anyio.current_time())
-
-
-def _set(event: anyio.Event) -> anyio.Event:
-    """Set an event, and return the next one."""
-    event.set()
-    return anyio.Event()
 
 
 def _call_request(tool: str, call: ToolCall) -> CallRequest:

@@ -7,6 +7,7 @@ from typing import Final
 
 import anyio
 
+from opentabs_py.calling.changes import Changes
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.liveness import SILENT_FOR
 from opentabs_py.core.fleet.messages import Announcement, EndpointAnnouncement, read_endpoint
@@ -36,7 +37,7 @@ class ObservedFleet:
         self.endpoints: dict[str, EndpointAnnouncement] = {}
         self._heard: dict[str, float] = {}  # of endpoints
         self._link = link
-        self._found = anyio.Event()  # one that was not known before
+        self._found = Changes()  # one that was not known before
 
     async def start(self) -> None:
         """Find the workers; wait no longer than a few seconds for them."""
@@ -46,7 +47,7 @@ class ObservedFleet:
         link.publish(link.subjects.who)
         with anyio.move_on_after(ANSWERS_WITHIN):
             while not (self.directory.all or self.endpoints):
-                await self._found.wait()
+                await self._found.next().wait()
         with anyio.move_on_after(KNOWN_WITHIN):
             await self._wait_quiet()
 
@@ -55,7 +56,7 @@ class ObservedFleet:
         while not is_quiet:
             is_quiet = True
             with anyio.move_on_after(QUIET_FOR):
-                await self._found.wait()
+                await self._found.next().wait()
                 is_quiet = False
 
     def remove_silent(self) -> None:
@@ -110,8 +111,7 @@ class ObservedFleet:
             self._notify()
 
     def _notify(self) -> None:
-        found, self._found = self._found, anyio.Event()
-        found.set()
+        self._found.notify()
 
 
 @asynccontextmanager

@@ -10,8 +10,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final, Protocol
 
-import anyio
-
+from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Alarm, AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
@@ -75,7 +74,7 @@ class Stream:
         self._count = 0
         self._passed_on = 0
         self._is_awaited = False
-        self._changed = anyio.Event()
+        self._changes = Changes()
         self._timers: RunningTimers | None = None
 
     @property
@@ -121,7 +120,7 @@ class Stream:
     async def wait_past(self, number: int) -> None:
         """Wait until there is an update after that number, or the stream has ended."""
         while self._count <= number and self.is_open:
-            await self._changed.wait()
+            await self._changes.next().wait()
 
     # --- on the event loop ---
 
@@ -141,8 +140,7 @@ class Stream:
             self.opener.handle_update(update)
         if not self.is_open and self._timers is not None:
             self._timers.stop()
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        self._changes.notify()
         if self.opener.client is not None:
             self.opener.client.wake()
         self._on_change(self)

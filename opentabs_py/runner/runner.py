@@ -12,6 +12,7 @@ from typing import Any, Final
 import anyio
 import anyio.to_thread
 
+from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.attempt import LONGEST_TEXT
@@ -104,7 +105,7 @@ class Runner:
         self._wish = _Wish(None, "first run")
         self._wished = anyio.Event()
         self._wished.set()
-        self._changed = anyio.Event()
+        self._changes = Changes()
         self._current: anyio.CancelScope | None = None
         self._socket: socket.socket | None = None
         self._asked: Chosen = None  # what users have asked for last
@@ -165,7 +166,7 @@ class Runner:
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of the board."""
-        return self._changed
+        return self._changes.next()
 
     # --- what is done ---
 
@@ -354,8 +355,7 @@ class Runner:
         self._notify()
 
     def _notify(self) -> None:
-        before, self._changed = self._changed, anyio.Event()
-        before.set()
+        self._changes.notify()
 
 
 def _unit(file: str, directory: Path) -> OneTest:

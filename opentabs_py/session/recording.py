@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 import anyio
 
+from opentabs_py.calling.changes import Changes
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.recording.settling import SETTLE_WITHIN, Settling
 from opentabs_py.core.text import quantity
@@ -29,7 +30,7 @@ class SessionRecorder:
         self._end_keeping = session.tool_calls.records.keep_values(WholeValues())
         self._end_observing = session.tool_calls.records.observe(self._notes.note, traced=False)
         ours = urlsplit(session.mcp_url).netloc
-        self._changed = anyio.Event()
+        self._changes = Changes()
         self._driver = AsyncDriver()
         self._traffic = TrafficRecorder(
             session.context,
@@ -74,7 +75,7 @@ class SessionRecorder:
         await self._catch_up()
         with anyio.move_on_after(SETTLE_WITHIN):
             while self._traffic.pending:
-                await self._changed.wait()
+                await self._changes.next().wait()
 
     async def stop(self) -> Recording:
         """Stop, and return the recording, with all its secrets."""
@@ -84,7 +85,7 @@ class SessionRecorder:
         settling = Settling(anyio.current_time())
         while (left := self._left(settling)) > 0:
             with anyio.move_on_after(left):
-                await self._changed.wait()
+                await self._changes.next().wait()
         await self._driver.wait(SETTLE_WITHIN)
         exchanges, sockets = self._traffic.stop()
         state = await self._state_now()
@@ -116,5 +117,4 @@ class SessionRecorder:
             return None
 
     def _handle_ended(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._changes.notify()
