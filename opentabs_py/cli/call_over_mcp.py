@@ -30,7 +30,7 @@ async def call_over_mcp(
     from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation
 
-    from opentabs_py.server.results import outcome_of
+    from opentabs_py.server.results import outcome_document
 
     reports: list[dict[str, Any]] = []
     began = time.perf_counter()
@@ -55,7 +55,7 @@ async def call_over_mcp(
         why = _innermost(error)
         message = f"The MCP client gave up: {why}. The tool may have run."
         raise ChainError(ErrorDetail(codes.CLIENT_FAILED, message, category="chain")) from error
-    outcome, failed = outcome_of(result, seconds)
+    outcome, failed = outcome_document(result, seconds)
     return {**outcome, "progress": reports}, failed
 
 

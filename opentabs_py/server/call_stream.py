@@ -74,7 +74,7 @@ class CallStream(CallObserver):
         The arguments are those of `ToolCalls.call`.
         """
         await load_sdk()  # a thread may be loading the MCP SDK now
-        from opentabs_py.server.results import outcome_of, result_of  # noqa: PLC0415
+        from opentabs_py.server.results import outcome_document, result_of  # noqa: PLC0415
 
         began = time.perf_counter()
         self._began = anyio.current_time()
@@ -87,7 +87,7 @@ class CallStream(CallObserver):
             call_id=call_id,
         )
         result = await result_of(call, tool, with_stack=calls.debug)
-        outcome, failed = outcome_of(result, time.perf_counter() - began)
+        outcome, failed = outcome_document(result, time.perf_counter() - began)
         return {"outcome": outcome, "failed": failed}
 
     def send_call_id(self, call_id: str) -> None:

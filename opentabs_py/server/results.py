@@ -24,7 +24,9 @@ ERROR_META_KEY = "opentabs/error"
 FAILED_META_KEY = "opentabs/failed"
 
 
-def outcome_of(result: types.CallToolResult, seconds: float) -> tuple[dict[str, Any], Side | None]:
+def outcome_document(
+    result: types.CallToolResult, seconds: float
+) -> tuple[dict[str, Any], Side | None]:
     """Return the outcome of a call as JSON, and which side failed; None if none did.
 
     Args:

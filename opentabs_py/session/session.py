@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.browser_view import BrowserView
     from opentabs_py.session.plugin_view import PluginView
-    from opentabs_py.session.startup import SessionServer
+    from opentabs_py.session.server import SessionServer
 
 logger = logging.getLogger(__name__)
 
@@ -505,9 +505,9 @@ class OpenTabs:
         self._browsers = await self._source.begin(stack)
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
-        await anyio.to_thread.run_sync(import_module, "opentabs_py.session.startup")
+        await anyio.to_thread.run_sync(import_module, "opentabs_py.session.server")
         from opentabs_py.session.browser_setup import BrowserPlan
-        from opentabs_py.session.startup import SessionServer
+        from opentabs_py.session.server import SessionServer
 
         options = BrowserPlan(
             profiles=self._source.profiles,

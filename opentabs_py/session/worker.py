@@ -27,7 +27,7 @@ from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:
-    from opentabs_py.session.startup import SessionServer
+    from opentabs_py.session.server import SessionServer
 
 logger = logging.getLogger(__name__)
 

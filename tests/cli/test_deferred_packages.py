@@ -19,7 +19,7 @@ from opentabs_py.cli.deferred_packages import LARGE, defer_packages
 defer_packages(*LARGE)
 import opentabs_py.cli.app
 opentabs_py.cli.app.create_app("serve")
-import opentabs_py.cli.serve_session, opentabs_py.session.startup
+import opentabs_py.cli.serve_session, opentabs_py.session.server
 import opentabs_py.server.endpoints, opentabs_py.server.mcp, opentabs_py.server.stdio
 print(*sys.modules)
 """

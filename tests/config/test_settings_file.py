@@ -14,7 +14,7 @@ from opentabs_py.errors import ConfigError
 
 SERVED = """
 import sys
-import opentabs_py.console.routes, opentabs_py.session.startup
+import opentabs_py.console.routes, opentabs_py.session.server
 print("tomlkit" in sys.modules)
 """
 

@@ -4,7 +4,7 @@ import pytest
 from mcp import types
 
 from opentabs_py.errors import ErrorDetail, ToolFailedError
-from opentabs_py.server.results import outcome_of, to_failed_result
+from opentabs_py.server.results import outcome_document, to_failed_result
 
 
 @pytest.mark.parametrize(
@@ -22,5 +22,5 @@ def test_an_error_shows_its_stack_only_if_it_has_one_and_is_to(
 
 
 def test_a_failed_call_is_one_even_if_its_result_does_not_say_why() -> None:
-    outcome, failed = outcome_of(types.CallToolResult(content=[], is_error=True), 1.0)
+    outcome, failed = outcome_document(types.CallToolResult(content=[], is_error=True), 1.0)
     assert (outcome["isError"], outcome["error"], failed) == (True, None, None)

@@ -45,7 +45,7 @@ CANCELLED_IMPORT = """
 import sys, anyio
 from opentabs_py import OpenTabs
 
-STARTUP = "opentabs_py.session.startup"
+STARTUP = "opentabs_py.session.server"
 
 async def start():
     async with OpenTabs(browser="none"):
@@ -160,11 +160,11 @@ async def test_a_start_that_fails_leaves_no_driver_behind(tmp_path: Path) -> Non
 
 
 def test_without_a_fleet_and_without_metrics_nothing_of_them_is_loaded() -> None:
-    modules = ("opentabs_py.cli.serve", "opentabs_py.session.startup", "opentabs_py.server.mcp")
+    modules = ("opentabs_py.cli.serve", "opentabs_py.session.server", "opentabs_py.server.mcp")
     code = "; ".join(["import sys", *(f"import {each}" for each in modules), "print(*sys.modules)"])
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()
-    assert "opentabs_py.session.startup" in loaded
+    assert "opentabs_py.session.server" in loaded
     assert not {"nats", "prometheus_client", "opentabs_py.fleet"} & {*loaded}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from opentabs_py.core.console.rows import call_row, stripped, weight
-from opentabs_py.core.console.shelf import Changes, Shelf
+from opentabs_py.core.console.shelf import Delta, Shelf
 from opentabs_py.core.trace.record import CallRecord
 
 ENDED_CALLS: Final = 5_000
@@ -101,8 +101,8 @@ class Board:
         if (ended.reset or running.reset) and version > 0:
             return self.since(0)
         update: dict[str, Any] = {"version": self.version}
-        calls = Changes(version == 0, tuple(rows), tuple(gone))
-        sections: dict[str, Changes[Row]] = {"calls": calls, "logs": self._logs.since(version)}
+        calls = Delta(version == 0, tuple(rows), tuple(gone))
+        sections: dict[str, Delta[Row]] = {"calls": calls, "logs": self._logs.since(version)}
         sections |= {name: shelf.since(version) for name, shelf in self._sections.items()}
         for name, changes in sections.items():
             if changes:

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Changes(Generic[T]):
+class Delta(Generic[T]):
     """What a reader has to do to get from its version to the current one.
 
     Attributes:
@@ -97,7 +97,7 @@ class Shelf(Generic[T]):
             self.put(key, item, version)
         return bool(changed or gone)
 
-    def since(self, version: int) -> Changes[T]:
+    def since(self, version: int) -> Delta[T]:
         """Return what has changed after a version; 0 for a reader that knows nothing."""
         reset = version < self._forgotten or version == 0
         after = 0 if reset else version
@@ -112,4 +112,4 @@ class Shelf(Generic[T]):
                 break
             if key not in self._items:  # a key may come back
                 gone.append(key)
-        return Changes(reset, tuple(reversed(changed)), tuple(gone))
+        return Delta(reset, tuple(reversed(changed)), tuple(gone))

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, assert_never
 
-from opentabs_py.core.console.shelf import Changes, Shelf
+from opentabs_py.core.console.shelf import Delta, Shelf
 from opentabs_py.core.runner.choice import Chosen, is_chosen
 from opentabs_py.core.runner.events import (
     BrowserStarted,
@@ -225,7 +225,7 @@ class RunBoard:
         update: dict[str, Any] = {"version": self.version}
         shelves = {"tests": self._rows, "status": self._status}
         for name, shelf in shelves.items():
-            changes: Changes[Mapping[str, Any]] = shelf.since(version)
+            changes: Delta[Mapping[str, Any]] = shelf.since(version)
             if changes:
                 update[name] = changes.to_json()
         return update

@@ -1,4 +1,4 @@
-"""The page tools of a session, wherever their pages are."""
+"""Where the tools of a session run that need a page."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from opentabs_py.hands.tools import Hands
 
 
-class PageSide(Protocol):
-    """Where the page tools of a session run: in its own browsers, or in the workers of a fleet."""
+class ToolBackend(Protocol):
+    """Serves a session's tools: from its own browsers, or from the workers of a fleet."""
 
     @property
     def ready(self) -> Ready:
@@ -43,7 +43,7 @@ class PageSide(Protocol):
         ...
 
     async def serve(self) -> ToolRegistry:
-        """Return the registry of the session's tools, with the page tools in it."""
+        """Return the registry of the session's tools."""
         ...
 
     async def start(self, tasks: TaskGroup) -> None:
@@ -59,8 +59,8 @@ class PageSide(Protocol):
         ...
 
 
-class LocalPages:
-    """The page tools of the browsers that a session launches, attaches to or waits for.
+class BrowserBackend:
+    """Serves tools from the browsers that a session launches, attaches to or waits for.
 
     Args:
         browsers: The browsers.

@@ -36,11 +36,11 @@ from opentabs_py.server.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.browser_setup import BrowserPlan, BrowserSetup
-from opentabs_py.session.page_side import LocalPages, PageSide
 from opentabs_py.session.playgrounds import Playgrounds
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.python_tool_set import PythonToolSet
 from opentabs_py.session.seams import Seams
+from opentabs_py.session.tool_backend import BrowserBackend, ToolBackend
 from opentabs_py.session.tool_setup import create_tool_calls
 from opentabs_py.tracing.file import TraceWriter
 
@@ -86,7 +86,7 @@ class SessionServer:
     extension_dir: Path
     console: Console
     tasks: TaskGroup
-    _page_side: PageSide
+    _backend: ToolBackend
     _playgrounds: Playgrounds
 
     def __init__(
@@ -150,7 +150,7 @@ class SessionServer:
         setup = self._set_up_browsers(directory, port)
         while_launching()
         # While the browsers start. What connects before that waits in the listener's queue.
-        self._page_side = await self._create_page_side(stack, setup, port)
+        self._backend = await self._create_backend(stack, setup, port)
         await self._create_tools(stack)
         self.tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(self.tasks.cancel_scope.cancel)
@@ -162,7 +162,7 @@ class SessionServer:
         if launches:
             stack.callback(stop)  # while the browsers close
         else:
-            stack.push_async_callback(self._page_side.close_tabs)  # while extensions are connected
+            stack.push_async_callback(self._backend.close_tabs)  # while extensions are connected
             stack.callback(self._end_requests)  # before calls notice that their tabs are closed
 
     def _set_up_browsers(self, directory: Path, port: int) -> BrowserSetup:
@@ -187,18 +187,18 @@ class SessionServer:
         )
         return setup
 
-    async def _create_page_side(
+    async def _create_backend(
         self, stack: AsyncExitStack, setup: BrowserSetup, port: int
-    ) -> PageSide:
-        """Return where page tools run: in the browsers, or in the workers of a fleet."""
+    ) -> ToolBackend:
+        """Return what serves the tools that need a page."""
         if self._fleet_options is not None:
             # It needs packages that are installed for fleets only.
-            from opentabs_py.session.fleet_pages import FleetPages, join_fleet
+            from opentabs_py.session.fleet_backend import FleetBackend, join_fleet
 
             self._fleet = await join_fleet(stack, self._fleet_options, self._settings, self._clock)
-            return FleetPages(self._fleet, self.pages, self._settings, self._clock)
+            return FleetBackend(self._fleet, self.pages, self._settings, self._clock)
         names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", self._settings.url_host))
-        return LocalPages(
+        return BrowserBackend(
             self.browsers,
             self.pages,
             self.plugin_set,
@@ -212,7 +212,7 @@ class SessionServer:
     async def _create_tools(self, stack: AsyncExitStack) -> None:
         """Fill the registry with the tools of pages and of Python, and prepare their calls."""
         stack.push(self._history)
-        registry = await self._page_side.serve()
+        registry = await self._backend.serve()
         self.tool_calls = create_tool_calls(
             registry, self.pages, self._settings, read_stack=self.plugin_set.read_stack
         )
@@ -225,7 +225,7 @@ class SessionServer:
         """Start what runs as long as the session, before anything connects."""
         for bridge in self.pages.bridges:
             await self.tasks.start(bridge.calls.run)
-        await self._page_side.start(self.tasks)
+        await self._backend.start(self.tasks)
 
     @property
     def bridge(self) -> Bridge:
@@ -255,12 +255,12 @@ class SessionServer:
         Raises:
             ConfigError: They are not served.
         """
-        return self._page_side.page_tools
+        return self._backend.page_tools
 
     def handle_client_gone(self, client: str) -> None:
         """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
         self.tool_calls.registry.gate.forget(client)
-        self._page_side.handle_client_gone(client)
+        self._backend.handle_client_gone(client)
 
     def keep_history(self) -> None:
         """Remember calls and logs from now on, for the console."""
@@ -306,7 +306,7 @@ class SessionServer:
         settings = self._settings
         ready = None
         if settings.expose == "ready":
-            ready = ReadyTools(self.tool_calls.registry, self._page_side.ready)
+            ready = ReadyTools(self.tool_calls.registry, self._backend.ready)
             self.tasks.start_soon(ready.run)
         self.mcp_servers = self._create_mcp_servers(ready)
         self.tasks.start_soon(self.mcp_servers.run)

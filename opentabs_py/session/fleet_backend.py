@@ -23,12 +23,12 @@ from opentabs_py.server.remote_tab_tools import RemoteTabsClose, RemoteTabsList,
 from opentabs_py.session.tool_setup import create_registry
 
 
-class FleetPages:
-    """The page tools of a fleet's workers, which an endpoint serves.
+class FleetBackend:
+    """Serves the tools of a fleet's workers.
 
     Args:
         fleet: The workers.
-        pages: Those of the session itself, of which there are none.
+        pages: The session's own pages: there are none, but the registry needs them.
         settings: The session's settings.
         clock: The clock of the calls' timers.
     """
