@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.start import Name
+from opentabs_py.cli.start import RunningName
 
 
 def logs(
-    name: Name = "default",
+    name: RunningName = "default",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing what is logged, until Ctrl-C.")
     ] = False,

@@ -24,6 +24,10 @@ Name = Annotated[
     str,
     typer.Option("--name", metavar="NAME", help="Name of the server."),
 ]
+RunningName = Annotated[
+    str,
+    typer.Option("--server", "--name", metavar="NAME", help="Name of the running server."),
+]
 
 
 # Of the parameters of `serve`, its context and what makes no sense for a server without a terminal.
@@ -85,7 +89,7 @@ def start(
     _report_started(_start(name, arguments, Path.cwd()))
 
 
-def stop(name: Name = "default") -> None:
+def stop(name: RunningName = "default") -> None:
     """Stop a background server: end its calls, and close its browser."""
     from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
@@ -104,7 +108,7 @@ def stop(name: Name = "default") -> None:
     err.print(f"Stopped the server {name!r} (pid {pid}).")
 
 
-def restart(name: Name = "default") -> None:
+def restart(name: RunningName = "default") -> None:
     """Stop a server and start it again, with the same options, in the same directory.
 
     The options include the OPENTABS_* environment variables with which it was started; the

@@ -20,7 +20,9 @@ STATUS = {"ready": "[green]ready[/]", "unavailable": "[yellow]not ready[/]"}
 def status(
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="NAME", help="Only this server.  \\[default: all]"),
+        typer.Option(
+            "--server", "--name", metavar="NAME", help="Only this server.  \\[default: all]"
+        ),
     ] = None,
     json_: Json = False,
 ) -> None:

@@ -153,7 +153,7 @@ def test_what_a_running_server_skipped_is_named_when_its_tools_are_listed(
     plugin = build(tmp_path / "tabs", a_tool("list"), a_tool("read"), name="tabs")
     with serving("--plugin", str(plugin), "--name", "work", cwd=tmp_path) as read_until:
         read_until("MCP at ")
-        status = opentabs_here("status", "--name", "work", cwd=tmp_path)
+        status = opentabs_here("status", "--server", "work", cwd=tmp_path)
         listed = opentabs_here("tools", "--server", "work", cwd=tmp_path)
     assert "tabs_read" in listed.stdout
     assert "skipped: Two tools would be named tabs_list" in listed.stderr

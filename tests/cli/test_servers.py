@@ -102,7 +102,7 @@ def test_a_server_without_a_record_of_use_can_be_stopped(
     record = state_dir() / "work.json"
     record.unlink() if text is None else record.write_text(text)
     # Its process is a zombie until it is reaped; that counts as gone.
-    stopped = opentabs_here("stop", "--name", "work", cwd=tmp_path)
+    stopped = opentabs_here("stop", "--server", "work", cwd=tmp_path)
     assert stopped.returncode == 0
     assert f"Stopped the server 'work' (pid {server.pid})" in stopped.stderr
     assert server.wait(10) < 0
@@ -125,7 +125,7 @@ def test_a_server_whose_record_cannot_be_read_is_in_the_status(
         ["call", "echo", "--server", "home"],
         ["tools", "--server", "home"],
         ["config", "--client", "cursor", "--running", "--server", "home"],
-        ["ui", "--name", "home"],
+        ["ui", "--server", "home"],
         ["restart", "--name", "home"],
     ],
     ids=" ".join,
@@ -237,5 +237,5 @@ def test_a_line_that_is_logged_while_a_followed_log_is_opened_is_printed_once(
     is_replaced = log._is_replaced
     monkeypatch.setattr(log, "_is_replaced", look)
     monkeypatch.setattr("time.sleep", stop)
-    done = opentabs_here("logs", "-f", "--name", "work", *plugin, cwd=tmp_path)
+    done = opentabs_here("logs", "-f", "--server", "work", *plugin, cwd=tmp_path)
     assert done.stdout.splitlines() == [f"{begin} {each}" for each in ("oldest", "old", "new")]
