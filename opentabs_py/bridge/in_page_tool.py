@@ -14,6 +14,7 @@ from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.questions import Place, find_place
 from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tabs import Target
 
 Checked: TypeAlias = tuple[Target, str, JsonObject]
@@ -46,7 +47,7 @@ class InPageTool(ABC):
         """Whose tool it is, and its name there, for records of calls."""
 
     @abstractmethod
-    def check(self, given: Mapping[str, Any], client: str | None) -> Checked:
+    def check(self, given: Mapping[str, Any], client: SessionKey | None) -> Checked:
         """Return where a call runs, and its arguments.
 
         Raises:

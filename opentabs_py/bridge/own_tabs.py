@@ -7,6 +7,7 @@ import anyio
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.core import failures
 from opentabs_py.core.browsers import choose_for_new
+from opentabs_py.core.tab_owners import SessionKey
 
 CLOSE_WITHIN: Final = 2.0  # s; closing a tab takes tens of ms, unless its page asks the user
 
@@ -23,7 +24,7 @@ class OwnTabs:
         self._pages = pages
         self._keep = keep
 
-    async def open(self, url: str, *, browser: str | None, client: str | None) -> int:
+    async def open(self, url: str, *, browser: str | None, client: SessionKey | None) -> int:
         """Open a tab for a client and return its number among the tabs of all browsers.
 
         Args:
@@ -48,7 +49,7 @@ class OwnTabs:
         self._pages.tabs.owners.add(tab, client)
         return tab
 
-    async def close(self, tab: int, *, client: str | None) -> None:
+    async def close(self, tab: int, *, client: SessionKey | None) -> None:
         """Close a tab that a client opened.
 
         Raises:
@@ -63,7 +64,7 @@ class OwnTabs:
         """Close a tab without waiting for it."""
         self._pages.bridges[self._pages.index_of(tab)].tab_requests.close(tab)
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client: close its tabs, unless they are kept."""
         owners = self._pages.tabs.owners
         for tab in owners.of(client):

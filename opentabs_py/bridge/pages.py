@@ -17,6 +17,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.browsers import Browser, JoinedTabs, choose
 from opentabs_py.core.tab_numbers import browser_of
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tabs import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
 
@@ -106,7 +107,7 @@ class Pages:
         """Return the index of the browser that has a tab, if any of them has."""
         return browser_of(tab_id) - self.bridges[0].number
 
-    def last_used(self, client: str | None) -> int | None:
+    def last_used(self, client: SessionKey | None) -> int | None:
         """Return the index of the browser that a client used last; None if there is none.
 
         Of interchangeable browsers, it is the one with the fewest calls, whoever asks.

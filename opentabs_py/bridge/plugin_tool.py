@@ -15,6 +15,7 @@ from opentabs_py.core.page_arguments import (
 )
 from opentabs_py.core.plugin_names import qualified_names
 from opentabs_py.core.plugin_settings import url_pattern
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tabs import Target
 
 
@@ -44,7 +45,7 @@ class PluginTool(InPageTool):
         """Whose tool it is, and its name there, for records of calls."""
         return self._plugin.name, self._name
 
-    def check(self, given: Mapping[str, Any], client: str | None) -> Checked:
+    def check(self, given: Mapping[str, Any], client: SessionKey | None) -> Checked:
         """Return where a call runs, and its arguments.
 
         Raises:

@@ -12,6 +12,7 @@ from opentabs_py.core.page_arguments import listed_schema, split_tab_id
 from opentabs_py.core.page_tools import SiteTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tabs import Target
 from opentabs_py.errors import CallError
 
@@ -54,7 +55,7 @@ class RegisteredPageTool(InPageTool):
         """Whose tool it is, and its name in the page, for records of calls."""
         return self.listing.owner, self.tool.registered.name
 
-    def check(self, given: Mapping[str, Any], client: str | None) -> Checked:
+    def check(self, given: Mapping[str, Any], client: SessionKey | None) -> Checked:
         """Return where a call runs: in one document, which has the tool now.
 
         Raises:
@@ -68,7 +69,7 @@ class RegisteredPageTool(InPageTool):
         )
         return target, wire_name(registered), read
 
-    def _choose(self, tab_id: int | None, client: str | None) -> Registration:
+    def _choose(self, tab_id: int | None, client: SessionKey | None) -> Registration:
         """Return the page that a call runs in, and its registration of the tool."""
         found = {
             document.tab_id: (document, registered)

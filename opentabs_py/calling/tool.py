@@ -12,6 +12,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Answer, Place, Question
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.trace.recorder import CallRecorder
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser
@@ -145,7 +146,7 @@ class StreamReader(Protocol):
     """An MCP client that requests a stream."""
 
     @property
-    def session_key(self) -> str | None:
+    def session_key(self) -> SessionKey | None:
         """The key of its session; None if it has none, when knowing a stream's id grants access."""
         ...
 
@@ -283,7 +284,7 @@ class ToolCall:
     call_id: str = field(default_factory=new_call_id)
 
     @property
-    def session_key(self) -> str | None:
+    def session_key(self) -> SessionKey | None:
         """The key of the session of the MCP client that made it; None if it has none."""
         client = self.origin.client
         return None if client is None else client.session_key

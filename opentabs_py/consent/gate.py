@@ -23,6 +23,7 @@ from opentabs_py.core.questions import (
     Question,
     arguments_text,
 )
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -143,7 +144,7 @@ class Gate:
         """Return what happens to a tool's calls."""
         return consent.decide(self._rules, tool)
 
-    def forget(self, client: str) -> None:
+    def forget(self, client: SessionKey) -> None:
         """Handle the end of a client's session: revoke what was allowed for it."""
         self._granted = {each for each in self._granted if each[0] != client}
 
@@ -213,7 +214,7 @@ class Gate:
         return answered is not None and answered[0] == "once"
 
     async def _ask(
-        self, request: PermissionRequest, session_key: str | None
+        self, request: PermissionRequest, session_key: SessionKey | None
     ) -> tuple[Answer, str, int | None]:
         tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:

@@ -8,7 +8,7 @@ from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
 from opentabs_py.core.schemas import JsonObject
 from opentabs_py.core.tab_numbers import browser_of
-from opentabs_py.core.tab_owners import TabOwners
+from opentabs_py.core.tab_owners import SessionKey, TabOwners
 from opentabs_py.core.tabs import by_preference
 from opentabs_py.core.text import one_line, shorten
 
@@ -66,7 +66,7 @@ def list_tabs(
     browsers: Mapping[int, str] = ALONE,
     *,
     owners: TabOwners | None = None,
-    client: str | None = None,
+    client: SessionKey | None = None,
 ) -> JsonObject:
     """Return the tabs that tools run in, the ones that calls prefer first.
 
@@ -108,7 +108,7 @@ def describe_opened(
     browsers: Mapping[int, str] = ALONE,
     *,
     owners: TabOwners,
-    client: str | None,
+    client: SessionKey | None,
 ) -> JsonObject:
     """Return a tab that a client opened, as `list_tabs` does, even if no plugin runs in it.
 
@@ -139,7 +139,7 @@ def has_reported(tab_id: int, documents: Sequence[DocumentState]) -> bool:
     )
 
 
-def _whose(tab_id: int, owners: TabOwners, client: str | None) -> JsonObject:
+def _whose(tab_id: int, owners: TabOwners, client: SessionKey | None) -> JsonObject:
     if client is not None and owners.has_opened(client, tab_id):
         return {"own": True}
     return {} if owners.usable(None, [tab_id]) else {"own": False}

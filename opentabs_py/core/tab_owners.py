@@ -1,6 +1,9 @@
 """Client-owned tabs, by the client that opened them."""
 
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
+
+SessionKey: TypeAlias = str  # identifies the session of an MCP client
 
 
 class TabOwners:
@@ -11,14 +14,14 @@ class TabOwners:
     """
 
     def __init__(self) -> None:
-        self._owners: dict[int, str | None] = {}  # the most recently used last
+        self._owners: dict[int, SessionKey | None] = {}  # the most recently used last
         self._leaving: set[int] = set()
         self._reported: set[int] = set()  # as open, since it was opened
 
     def __bool__(self) -> bool:
         return bool(self._owners)
 
-    def add(self, tab_id: int, client: str | None) -> None:
+    def add(self, tab_id: int, client: SessionKey | None) -> None:
         """Record that a client opened a tab."""
         self._owners[tab_id] = client
 
@@ -33,7 +36,7 @@ class TabOwners:
         if tab_id in self._owners:
             self._owners[tab_id] = self._owners.pop(tab_id)
 
-    def of(self, client: str | None) -> list[int]:
+    def of(self, client: SessionKey | None) -> list[int]:
         """Return the tabs of a client, the most recently opened or used one first."""
         if client is None:
             return []
@@ -43,7 +46,7 @@ class TabOwners:
         """Return the tabs of all clients."""
         return [*self._owners]
 
-    def has_opened(self, client: str | None, tab_id: int) -> bool:
+    def has_opened(self, client: SessionKey | None, tab_id: int) -> bool:
         """Return whether a client opened a tab; None stands for all clients without a session."""
         return (
             tab_id in self._owners
@@ -51,7 +54,7 @@ class TabOwners:
             and self._owners[tab_id] == client
         )
 
-    def may_name(self, client: str | None, tab_id: int) -> bool:
+    def may_name(self, client: SessionKey | None, tab_id: int) -> bool:
         """Return whether a call of a client may use a tab if it names it.
 
         A call without a session may come from the user, who may use every tab.
@@ -60,7 +63,7 @@ class TabOwners:
             return False
         return client is None or self._owners.get(tab_id) in (None, client)
 
-    def usable(self, client: str | None, tabs: Sequence[int]) -> list[int]:
+    def usable(self, client: SessionKey | None, tabs: Sequence[int]) -> list[int]:
         """Return those of some tabs that a call of a client may use without naming one.
 
         If the client opened any, it stays in those, the most recently used one first. Otherwise,

@@ -8,7 +8,7 @@ from typing import Literal
 from opentabs_py.core import failures
 from opentabs_py.core.instances import Instance
 from opentabs_py.core.protocol import DocumentState, LoadingTab, PluginState
-from opentabs_py.core.tab_owners import TabOwners
+from opentabs_py.core.tab_owners import SessionKey, TabOwners
 from opentabs_py.errors import ChainError
 
 PluginStatus = Literal["closed", "unavailable", "ready"]
@@ -33,7 +33,7 @@ class Target:
     patterns: Sequence[str] = ()
     tab_id: int | None = None
     instance: Instance | None = None
-    client: str | None = None
+    client: SessionKey | None = None
     document_id: str | None = None
 
 

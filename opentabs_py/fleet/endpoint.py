@@ -34,6 +34,7 @@ from opentabs_py.core.fleet.messages import (
 from opentabs_py.core.fleet.pool import Pool, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
 from opentabs_py.core.fleet.quotas import Quotas
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tabs import PluginStatus
 from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
@@ -228,7 +229,7 @@ class Fleet:
         self._announce(leaving=True)
         await self.link.flush()
 
-    async def handle_client_gone(self, client: str) -> None:
+    async def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client: its workers may close the tabs that it opened."""
         for worker in self.own_tabs.discard(client):
             self._requests.release(worker.instance)
@@ -240,7 +241,7 @@ class Fleet:
                 )
 
     def own(
-        self, client: str | None, tab: int, worker: Announcement, plugins: AbstractSet[str]
+        self, client: SessionKey | None, tab: int, worker: Announcement, plugins: AbstractSet[str]
     ) -> None:
         """Record that a client opened a tab.
 
@@ -253,7 +254,7 @@ class Fleet:
         if client is not None and self.own_tabs.add(client, tab, worker, plugins):
             self._requests.hold(worker)
 
-    def disown(self, client: str | None, tab: int) -> None:
+    def disown(self, client: SessionKey | None, tab: int) -> None:
         """Record that a client's tab is closed."""
         worker = self.own_tabs.remove(client, tab)
         if worker is not None:

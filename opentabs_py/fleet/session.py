@@ -8,6 +8,7 @@ import anyio
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, Cancellation, ListedTools
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.trace.record import CallRecord
 
 
@@ -66,6 +67,6 @@ class Session(Protocol):
         """Return an event that is set at the next change of the tabs."""
         ...
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client, which may have opened tabs."""
         ...

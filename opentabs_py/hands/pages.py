@@ -13,6 +13,7 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
 from opentabs_py.core.protocol import TabTarget
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.tree import Node
@@ -107,7 +108,7 @@ class Watched:
     lines: int = 0
     seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
 
-    def seen_by(self, client: str | None) -> Seen:
+    def seen_by(self, client: SessionKey | None) -> Seen:
         """Return what a client has seen, by its session; None for all that have none."""
         seen = self.seen.pop(client) if client in self.seen else Seen()
         self.seen[client] = seen
@@ -115,7 +116,7 @@ class Watched:
             del self.seen[next(iter(self.seen))]
         return seen
 
-    def find_node(self, ref: str, client: str | None) -> Node | None:
+    def find_node(self, ref: str, client: SessionKey | None) -> Node | None:
         """Return the element of a reference as this client has seen it, or else another one."""
         self.seen_by(client)  # which is the last now
         seen = (each.nodes.get(ref) for each in reversed(self.seen.values()))
@@ -226,12 +227,12 @@ class HandPages:
             self._watch(page, watched)
         return watched
 
-    def has_shown(self, ref: str, client: str | None) -> bool:
+    def has_shown(self, ref: str, client: SessionKey | None) -> bool:
         """Return whether the last snapshot of any page that a client took has a reference."""
         seen = (each.seen.get(client) for each in self._watched.values())
         return any(each is not None and ref in each.nodes for each in seen)
 
-    def forget_client(self, client: str) -> None:
+    def forget_client(self, client: SessionKey) -> None:
         """Forget what a client has seen, whose session has ended."""
         for watched in self._watched.values():
             watched.seen.pop(client, None)

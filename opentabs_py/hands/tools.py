@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.browser.urls import web_address
 from opentabs_py.core import codes
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import Tab
@@ -382,7 +383,7 @@ class Hands(PageUser):
 
         return await self.act(page, progress, answer)
 
-    async def list_tabs(self, client: str | None) -> Sequence[dict[str, Any]]:
+    async def list_tabs(self, client: SessionKey | None) -> Sequence[dict[str, Any]]:
         """Return all tabs that a client may name, as `tabs_list` does."""
         owners = self.owners()
         tabs = [each for each in await self.pages.tabs() if owners.may_name(client, each.number)]

@@ -16,6 +16,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, StreamUpdate, ToolCall
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.handlers import ProgressHandlers, ToolEvent
@@ -119,7 +120,7 @@ class ToolRun:
     # --- for the tool ---
 
     @property
-    def session_key(self) -> str | None:
+    def session_key(self) -> SessionKey | None:
         """The key of the session that owns its streams; None if its client has none."""
         return "" if self.client is None else self.client.session_key
 

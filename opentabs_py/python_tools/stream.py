@@ -16,6 +16,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.text import well_formed
 from opentabs_py.python_tools.timers import RunningTimers
 
@@ -37,7 +38,7 @@ class Opener(Protocol):
         ...
 
     @property
-    def session_key(self) -> str | None:
+    def session_key(self) -> SessionKey | None:
         """The key of the session it was made in; None if its client has none."""
         ...
 

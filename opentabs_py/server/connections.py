@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.datastructures import Headers
 from starlette.requests import Request
 
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.server.forms import Forms
 from opentabs_py.server.stream_sender import LateUpdates
@@ -78,7 +79,7 @@ class ClientConnections:
         self._key = secrets.token_hex(16)
         self._sessions: dict[str, ClientConnection] = {}
 
-    def session_key(self, ctx: ServerRequestContext[Any]) -> str | None:
+    def session_key(self, ctx: ServerRequestContext[Any]) -> SessionKey | None:
         """Return a stable key for a client's session, or None.
 
         Over HTTP, requests of 2026-07-28 have no session.

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from opentabs_py.core.cutting import LeftOut, as_text, cut_value, describe_left_out
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tokens import estimate_tokens, is_longer
 
 KEPT: Final = 100  # results
@@ -35,7 +36,7 @@ class LongResult:
 
     uri: str
     tool: str
-    session_key: str | None
+    session_key: SessionKey | None
     text: bytes
     mime_type: str
 
@@ -60,7 +61,7 @@ class LongResults:
         self._results: dict[str, LongResult] = {}
 
     def shorten(
-        self, tool: str, value: JsonValue, session_key: str | None
+        self, tool: str, value: JsonValue, session_key: SessionKey | None
     ) -> types.CallToolResult | None:
         """Return a tool's value as a result that is cut; None if it is short enough.
 
@@ -78,7 +79,7 @@ class LongResults:
         return self._finish(content, left_out, whole)
 
     def shorten_content(
-        self, tool: str, result: types.CallToolResult, session_key: str | None
+        self, tool: str, result: types.CallToolResult, session_key: SessionKey | None
     ) -> types.CallToolResult:
         """Return a result without what is too long of its texts and its structure."""
         texts = "\n\n".join(
@@ -105,13 +106,13 @@ class LongResults:
         meta = {**(result.meta or {}), **(cut.meta or {})}
         return cut.model_copy(update={"is_error": result.is_error, "meta": meta or None})
 
-    def of(self, session_key: str | None) -> Sequence[LongResult]:
+    def of(self, session_key: SessionKey | None) -> Sequence[LongResult]:
         """Return the results kept for a client's session; none without one."""
         if session_key is None:
             return []
         return [each for each in self._results.values() if each.session_key == session_key]
 
-    def find(self, uri: str, session_key: str | None) -> LongResult:
+    def find(self, uri: str, session_key: SessionKey | None) -> LongResult:
         """Return a result kept for a client.
 
         Raises:
@@ -135,7 +136,7 @@ class LongResults:
         return as_text(cut.value), cut.left_out
 
     def _keep(
-        self, tool: str, text: str, session_key: str | None, *, is_json: bool
+        self, tool: str, text: str, session_key: SessionKey | None, *, is_json: bool
     ) -> LongResult | None:
         """Keep a result, and forget the oldest; return None if it is too long."""
         content = text.encode()

@@ -14,6 +14,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallOrigin, ListedTools, StreamSource
 from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import CallError
 from opentabs_py.server import gateway
 from opentabs_py.server.answers import Prepared, TextInParts, find_slot
@@ -58,7 +59,7 @@ def create_mcp_server(
     output_schemas: bool = True,
     listed: ListedTools | None = None,
     long_results: LongResults | None = None,
-    on_client_gone: Callable[[str], None] = lambda _client: None,
+    on_client_gone: Callable[[SessionKey], None] = lambda _client: None,
     now: Callable[[], float] = anyio.current_time,
 ) -> Server[ClientConnections]:
     """Build the MCP server that serves the tools of a registry, for any transport.

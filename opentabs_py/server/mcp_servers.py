@@ -11,6 +11,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import ListedTools, StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.server.sdk_loading import load_sdk
 from opentabs_py.server.tool_calls import ToolCalls
 
@@ -46,7 +47,7 @@ class McpServers:
         version: str,
         streams: StreamSource | None = None,
         listed: ListedTools | None = None,
-        on_client_gone: Callable[[str], None] = lambda _client: None,
+        on_client_gone: Callable[[SessionKey], None] = lambda _client: None,
     ) -> None:
         self._calls = calls
         self._settings = settings

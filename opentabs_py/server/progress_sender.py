@@ -23,6 +23,7 @@ from opentabs_py.core.progress import (
     WaitReport,
 )
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.server.client_limits import HUNG_CLIENT, WAITING_LOGS
 from opentabs_py.server.clients import client_name, reads_links
 from opentabs_py.server.connections import ClientConnection, ClientConnections, find_http_headers
@@ -63,7 +64,7 @@ class ProgressSender(CallObserver):
     ) -> None:
         self._find_asker = find_asker
         self._asker: Asker | None = None
-        self.session_key: str | None = ctx.lifespan_context.session_key(ctx)
+        self.session_key: SessionKey | None = ctx.lifespan_context.session_key(ctx)
         self.name = client_name(ctx)
         self.takes_links = reads_links(ctx)
         self._logger = logger

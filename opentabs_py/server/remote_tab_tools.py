@@ -9,6 +9,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.fleet.failures import no_worker
 from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_LIST, TABS_OPEN
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.server.tab_tools import TabsClose, TabsList, TabsOpen
 
@@ -74,7 +75,7 @@ class RemoteTabsOpen(TabsOpen):
         self._fleet.own(client, tab["tabId"], worker, plugins)
         return _of_worker(tab, worker)
 
-    def _choose(self, url: str, named: str | None, client: str | None) -> "Announcement":
+    def _choose(self, url: str, named: str | None, client: SessionKey | None) -> "Announcement":
         workers = self._fleet.directory.usable
         if named is not None:
             found = [each for each in workers if named in browser_names(each)]

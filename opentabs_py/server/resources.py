@@ -11,6 +11,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
 from opentabs_py.calling.tool import StreamSource
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError
 from opentabs_py.server.connections import ClientConnections
@@ -26,7 +27,7 @@ _NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 ha
 class ResourceClient:
     """The client that requests a stream."""
 
-    session_key: str | None
+    session_key: SessionKey | None
 
 
 class Resources:

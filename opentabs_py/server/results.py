@@ -13,6 +13,7 @@ from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
 from opentabs_py.core.error_kinds import Side, side_of
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import BrokenResultError, CallError
 from opentabs_py.server.answers import Prepared, TextInParts
 from opentabs_py.server.elicitation import ConsentAskedError
@@ -52,7 +53,7 @@ async def result_of(
     with_stack: bool = False,
     slot: Prepared | None = None,
     long_results: LongResults | None = None,
-    session_key: str | None = None,
+    session_key: SessionKey | None = None,
 ) -> types.CallToolResult:
     """Make a call and return its result, whether it succeeds or fails.
 

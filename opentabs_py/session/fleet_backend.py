@@ -13,6 +13,7 @@ from opentabs_py.config.settings import Settings
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.listed_plugins import ListedPlugins
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import ConfigError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link
@@ -80,7 +81,7 @@ class FleetBackend:
         self._tasks = tasks
         await self._fleet.start(tasks)
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of an MCP client, whose tabs the workers close."""
         self._tasks.start_soon(self._fleet.handle_client_gone, client)
 

@@ -30,6 +30,7 @@ from opentabs_py.console.requests import BadRequestError, Body, answering, read,
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Question
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import why_stale
@@ -260,7 +261,7 @@ class _Command:
         can_ask: Whether the user reads the stream and can answer.
     """
 
-    session_key: str | None = None
+    session_key: SessionKey | None = None
     takes_links = False
     name = COMMAND
     is_immediate = False

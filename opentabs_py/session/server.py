@@ -22,6 +22,7 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.server.app import create_app
@@ -257,7 +258,7 @@ class SessionServer:
         """
         return self._backend.page_tools
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
         self.tool_calls.registry.gate.forget(client)
         self._backend.handle_client_gone(client)

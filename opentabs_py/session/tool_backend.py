@@ -12,6 +12,7 @@ from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import ConfigError
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.ready_tools import Ready, ReadyInPages
@@ -50,7 +51,7 @@ class ToolBackend(Protocol):
         """Start what runs as long as the session, before anything connects."""
         ...
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
         ...
 
@@ -150,7 +151,7 @@ class BrowserBackend:
             self._page_tools.refresh()
             tasks.start_soon(self._page_tools.run)
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
         if self._hands is not None:
             self._hands.pages.forget_client(client)

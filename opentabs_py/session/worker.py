@@ -16,6 +16,7 @@ from opentabs_py.calling.tool import ListedTools
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.core.tabs import ready_by_plugin
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
@@ -140,7 +141,7 @@ class WorkerSession:
         """Return an event that is set at the next change of the tabs."""
         return self._server.pages.changed()
 
-    def handle_client_gone(self, client: str) -> None:
+    def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client, which may have opened tabs."""
         self._server.handle_client_gone(client)
 

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.pool import Full, Wanted
 from opentabs_py.core.fleet.quotas import Quotas
+from opentabs_py.core.tab_owners import SessionKey
 from opentabs_py.errors import ChainError
 
 Place = TypeVar("Place")
@@ -27,7 +28,7 @@ class Waiting:
         wanted: What it needs.
     """
 
-    client: str
+    client: SessionKey
     wanted: Wanted
 
 
@@ -58,7 +59,7 @@ class CallQueue(Generic[Place]):
         """How many calls run."""
         return sum(each.running for each in self._clients.values())
 
-    def add(self, client: str, wanted: Wanted) -> Waiting:
+    def add(self, client: SessionKey, wanted: Wanted) -> Waiting:
         """Add a call; if it is not taken at once, `check` says whether it may wait."""
         call = Waiting(client, wanted)
         self._clients.setdefault(client, _Client()).waiting.append(call)
