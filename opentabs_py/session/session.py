@@ -381,7 +381,7 @@ class OpenTabs:
         Args:
             name: The tool's MCP name, as in `tools/list`.
             arguments: They must match the tool's input schema; `tabId` chooses a tab.
-            limits: Time limits to use instead of the tool's.
+            limits: Time limits to use instead of the tool's, in seconds.
             on_progress: Called with each report, in order; must not block. Its errors are logged.
 
         Returns:
@@ -416,7 +416,7 @@ class OpenTabs:
         Args:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
-            limits: Time limits to use instead of the tool's.
+            limits: Time limits to use instead of the tool's, in seconds.
             on_progress: Called with each report, in order; must not block. Its errors are logged.
             call_id: The call's id, as progress handlers receive it; a new one by default.
 
