@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.start import RunningName
+from opentabs_py.cli.start import ServerName
 
 
 def logs(
-    name: RunningName = "default",
+    name: ServerName = "default",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing what is logged, until Ctrl-C.")
     ] = False,
