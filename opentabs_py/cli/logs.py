@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.start import ServerName
+from opentabs_py.cli.start import NamedServer
 
 
 def logs(
-    name: ServerName = "default",
+    name: NamedServer = "default",
     follow: Annotated[
         bool, typer.Option("--follow", "-f", help="Keep printing what is logged, until Ctrl-C.")
     ] = False,

@@ -24,7 +24,7 @@ Name = Annotated[
     str,
     typer.Option("--name", metavar="NAME", help="Name of the server."),
 ]
-ServerName = Annotated[
+NamedServer = Annotated[
     str,
     typer.Option("--server", "--name", metavar="NAME", help="Name of the server."),
 ]
@@ -89,7 +89,7 @@ def start(
     _report_started(_start(name, arguments, Path.cwd()))
 
 
-def stop(name: ServerName = "default") -> None:
+def stop(name: NamedServer = "default") -> None:
     """Stop a background server: end its calls, and close its browser."""
     from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
@@ -108,7 +108,7 @@ def stop(name: ServerName = "default") -> None:
     err.print(f"Stopped the server {name!r} (pid {pid}).")
 
 
-def restart(name: ServerName = "default") -> None:
+def restart(name: NamedServer = "default") -> None:
     """Stop a server and start it again, with the same options, in the same directory.
 
     The options include the OPENTABS_* environment variables with which it was started; the

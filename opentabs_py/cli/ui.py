@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.start import ServerName
+from opentabs_py.cli.start import NamedServer
 
 
 def ui(
-    name: ServerName = "default",
+    name: NamedServer = "default",
     print_: Annotated[
         bool,
         typer.Option("--print", help="Print the URL instead of opening it in your browser."),
