@@ -160,13 +160,13 @@ async def start_driver() -> Driver:
     gone: asyncio.Future[None] = transport.on_error_future
     gone.add_done_callback(_retrieve)
     stdin: Any = transport._proc.stdin  # noqa: SLF001
-    # Which fails if something is sent to a driver that has just died; Python 3.11.2 logs that, too.
+    # Its pipe breaks if something is sent to a driver that has just died; Python 3.11.2 logs that.
     stdin._protocol._get_close_waiter(stdin).add_done_callback(_retrieve)  # noqa: SLF001
     return Driver(playwright, transport._proc, gone)  # noqa: SLF001
 
 
 def _retrieve(done: "asyncio.Future[None]") -> None:
-    """Look at a future's exception, which is logged as never retrieved otherwise."""
+    """Look at a future's exception, which would be logged as never retrieved otherwise."""
     if not done.cancelled():
         done.exception()
 

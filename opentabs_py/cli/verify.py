@@ -71,8 +71,8 @@ def verify(
     """Repeat recorded calls on the live site, and report what has changed there.
 
     Compares responses and results with the recorded ones by shape: which members there are, and of
-    which types, but not their values. A member counts as required only if
-    all recordings have it, so two recordings tell more than one.
+    which types, but not their values. A member counts as required only if all recordings have it,
+    so two recordings tell more than one.
 
     Tools without a readOnlyHint are not called unless you pass --writes. Drift is not reported
     where the site asks for a sign-in, limits the rate of requests, or does not respond.

@@ -1,7 +1,6 @@
 """Keeps the board current, and sends its changes to the pages that look at it.
 
-A call costs two entries in the board. Everything else is read on demand, while a page is
-open.
+A call costs two entries in the board. Everything else is read on demand, while a page is open.
 """
 
 import secrets

@@ -23,10 +23,10 @@ _MOST_NAMES: Final = 20  # of what was expected
 def explain(error: ValidationError, schema: JsonObject) -> list[Fault]:
     """Return what is wrong with a value.
 
-    An agent learns little from "matches none of the alternatives". A value is meant
-    for an alternative if it has its type, and the literal that distinguishes it from the others, as
-    `kind` does in `{"kind": "title", "text": ""}`. If it is meant for one, the result is what is
-    wrong there; if for several, what all of them reject; if for none, what was expected.
+    An agent learns little from "matches none of the alternatives". A value is meant for an
+    alternative if it has its type, and the literal that distinguishes it from the others, as `kind`
+    does in `{"kind": "title", "text": ""}`. If it is meant for one, the result is what is wrong
+    there; if for several, what all of them reject; if for none, what was expected.
 
     Args:
         error: What the validator says.

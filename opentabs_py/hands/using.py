@@ -14,7 +14,7 @@ from opentabs_py.browser.driver import FAILURES
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.core import codes
 from opentabs_py.core.questions import NOWHERE, Place, host_of
-from opentabs_py.core.tab_owners import TabOwners
+from opentabs_py.core.tab_owners import SessionKey, TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ChainError, ConfigError, ToolError
@@ -351,7 +351,7 @@ class PageUser:
         return file
 
 
-def _session_key() -> str | None:
+def _session_key() -> SessionKey | None:
     """Return the key of what the client of the running call has seen."""
     run = current_run.get()
     return "" if run is None else run.session_key

@@ -1,8 +1,8 @@
 """Keep validated manifests between runs, because validating one takes twenty milliseconds.
 
 They are found by the content of the files they come from, or faster by the stamps of all of a
-plugin's files, with which they were last read. A broken cache counts as
-empty: the files are read and parsed again, which is only slower.
+plugin's files, with which they were last read. A broken cache counts as empty: the files are read
+and parsed again, which is only slower.
 """
 
 import hashlib

@@ -89,6 +89,19 @@ export class Router {
     this.#onShow();
   }
 
+  /**
+   * Empties a filter; if it is empty, leaves it.
+   * @param {HTMLInputElement} search
+   */
+  #leaveSearch(search) {
+    if (search.value === "") {
+      search.blur();
+    } else {
+      search.value = "";
+      search.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+  }
+
   /** @param {KeyboardEvent} event */
   #handleKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;
@@ -98,8 +111,9 @@ export class Router {
       view.search.focus();
       view.search.select();
     } else if (event.key === "Escape") {
-      if (event.target === view?.search) {
-        if (view?.search?.value === "") view.search.blur(); // if there is text, Chrome removes it
+      if (view?.search !== undefined && event.target === view.search) {
+        this.#leaveSearch(view.search);
+        event.preventDefault();
       } else if (!isTyping(event.target)) view?.leave?.();
     }
   }
