@@ -14,7 +14,7 @@ from e2e.documents import ROOT, Block, find_marked, read_blocks, run
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.plugin_settings import resolve_values, url_setting_patterns
+from opentabs_py.core.plugins.settings import resolve_values, url_setting_patterns
 from opentabs_py.errors import ToolFailedError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain

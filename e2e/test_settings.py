@@ -14,7 +14,7 @@ import pytest
 
 from e2e.on_disk import PLAIN, write_plugin
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.plugin_settings import Typed
+from opentabs_py.core.plugins.settings import Typed
 from opentabs_py.errors import CallError, ConfigError
 from opentabs_py.session.session import OpenTabs
 

@@ -16,11 +16,11 @@ from opentabs_py.calling.tool import Tool, ToolCall
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.manifest_files import parse_plugin
+from opentabs_py.core.plugins.manifest import PluginManifest
+from opentabs_py.core.plugins.manifest_files import parse_plugin
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PROTOCOL_VERSION, DocumentState
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.server.tool_calls import ToolCalls
 from tests.waiting import PATIENT

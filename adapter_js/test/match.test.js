@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { serves } from "../../extension/background/match.js";
 
-const TABLE = new URL("../../tests/core/match_cases.json", import.meta.url);
+const TABLE = new URL("../../tests/core/sites/match_cases.json", import.meta.url);
 /** @type {{matching: [string, string][], other: [string, string][]}} */
 const { matching, other } = JSON.parse(readFileSync(TABLE, "utf8"));
 

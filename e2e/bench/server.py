@@ -21,9 +21,9 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import ManifestTool, PluginManifest
+from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.server.app import create_app
 from opentabs_py.server.endpoints import run_endpoints
 from opentabs_py.server.http import serve_http

@@ -1,6 +1,6 @@
 /**
  * Chrome's match patterns, because the API does not say which plugins a URL belongs to.
- * The Python side is `opentabs_py/core/match_patterns.py`; the same table of cases tests both.
+ * The Python side is `opentabs_py/core/sites/match_patterns.py`; the same table of cases tests both.
  */
 
 const DEFAULT_PORTS = new Map([

@@ -18,12 +18,12 @@ from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
-from opentabs_py.core.browsers import renumbered
 from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.page_tools import PageRegistrations
-from opentabs_py.core.placement import Placement, QueryTabs
-from opentabs_py.core.tab_numbers import numbers_of
-from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.core.tabs.browsers import renumbered
+from opentabs_py.core.tabs.numbers import numbers_of
+from opentabs_py.core.tabs.placement import Placement, QueryTabs
+from opentabs_py.core.tabs.selection import Tabs, Target, Wait
 from opentabs_py.core.text import one_line
 from opentabs_py.core.wire import OtherHello
 from opentabs_py.errors import ChainError

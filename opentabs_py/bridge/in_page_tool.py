@@ -13,9 +13,9 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
 from opentabs_py.core.protocol import DocumentState
 from opentabs_py.core.questions import Place, find_place
-from opentabs_py.core.schemas import JsonObject
-from opentabs_py.core.tab_owners import SessionKey
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.schemas.checker import JsonObject
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.tabs.selection import Target
 
 Checked: TypeAlias = tuple[Target, str, JsonObject]
 """Where a call runs, the tool's name there, and its arguments."""

@@ -6,8 +6,8 @@ import anyio
 
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.core import failures
-from opentabs_py.core.browsers import choose_for_new
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.browsers import choose_for_new
+from opentabs_py.core.tabs.owners import SessionKey
 
 CLOSE_WITHIN: Final = 2.0  # s; closing a tab takes tens of ms, unless its page asks the user
 

@@ -15,10 +15,10 @@ from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
-from opentabs_py.core.browsers import Browser, JoinedTabs, choose
-from opentabs_py.core.tab_numbers import browser_of
-from opentabs_py.core.tab_owners import SessionKey
-from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.core.tabs.browsers import Browser, JoinedTabs, choose
+from opentabs_py.core.tabs.numbers import browser_of
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.tabs.selection import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
 
 logger = logging.getLogger(__name__)

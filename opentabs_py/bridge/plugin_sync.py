@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from opentabs_py.bridge.connection import Connection
 from opentabs_py.core import protocol
-from opentabs_py.core.match_patterns import serves
+from opentabs_py.core.sites.match_patterns import serves
 
 logger = logging.getLogger(__name__)
 

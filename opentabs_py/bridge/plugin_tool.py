@@ -7,16 +7,16 @@ from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.plugin_listing import plugin_tool_listing
 from opentabs_py.core.arguments import ArgumentReader
-from opentabs_py.core.instances import Instance
-from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.page_arguments import (
     split_instance,
     split_tab_id,
 )
 from opentabs_py.core.plugin_names import qualified_names
-from opentabs_py.core.plugin_settings import url_pattern
-from opentabs_py.core.tab_owners import SessionKey
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
+from opentabs_py.core.plugins.settings import url_pattern
+from opentabs_py.core.sites.instances import Instance
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.tabs.selection import Target
 
 
 class PluginTool(InPageTool):

@@ -7,13 +7,13 @@ from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.arguments import ArgumentReader
-from opentabs_py.core.browsers import choose_page
 from opentabs_py.core.page_arguments import listed_schema, split_tab_id
 from opentabs_py.core.page_tools import SiteTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
-from opentabs_py.core.tab_owners import SessionKey
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.browsers import choose_page
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.errors import CallError
 
 META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from opentabs_py.bridge.connection import AnyResult, Connection
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.core import protocol
-from opentabs_py.core.tab_numbers import own_number
-from opentabs_py.core.tabs import Tabs
+from opentabs_py.core.tabs.numbers import own_number
+from opentabs_py.core.tabs.selection import Tabs
 
 QUERY_WITHIN = 2.0  # s; an answer takes a few ms
 OPEN_WITHIN = 15.0  # s; an answer takes tens of ms, and the extension itself gives up after 10 s

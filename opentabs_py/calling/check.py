@@ -7,7 +7,7 @@ from typing import Any
 from opentabs_py.calling.tool import Listing, Output
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import MAX_VIOLATIONS
-from opentabs_py.core.schemas import Checker
+from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.core.text import json_kind, shorten
 
 logger = logging.getLogger(__name__)

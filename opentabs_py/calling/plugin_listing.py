@@ -1,9 +1,9 @@
 """The entry of a plugin's tool in the tool list."""
 
 from opentabs_py.calling.tool import Listing
-from opentabs_py.core.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.page_arguments import listed_schema
 from opentabs_py.core.plugin_names import mcp_name
+from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 
 
 def plugin_tool_listing(plugin: PluginManifest, tool: ManifestTool) -> Listing:

@@ -12,7 +12,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Answer, Place, Question
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.trace.recorder import CallRecorder
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser

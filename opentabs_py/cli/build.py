@@ -11,7 +11,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.exit_codes import BUILD_FAILED
 from opentabs_py.cli.options import Json, PluginDir
-from opentabs_py.core.plugin_files import ADAPTER
+from opentabs_py.core.plugins.file_names import ADAPTER
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import BuildError
 

@@ -18,7 +18,7 @@ from opentabs_py.cli.prompts import is_someone_there
 from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.cli.terminal_questions import TerminalQuestions
 from opentabs_py.core import codes
-from opentabs_py.core.plugin_files import PACKAGE
+from opentabs_py.core.plugins.file_names import PACKAGE
 from opentabs_py.core.questions import Answer, Place, Question
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.daemon.state import ServerState, name_flag

@@ -156,7 +156,7 @@ def _look_at_plugins() -> str:
         PluginError: A plugin cannot be served.
     """
     from opentabs_py.cli.options import gather_settings
-    from opentabs_py.core.sdk_version import UNKNOWN
+    from opentabs_py.core.plugins.sdk_version import UNKNOWN
     from opentabs_py.errors import PluginError
     from opentabs_py.plugins.folders import load_configured
 

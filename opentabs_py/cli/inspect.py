@@ -11,7 +11,7 @@ from opentabs_py.cli.options import Json, PluginDir
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from opentabs_py.core.schemas import JsonObject
+    from opentabs_py.core.schemas.checker import JsonObject
     from opentabs_py.plugins.inspect import Inspection
 
 

@@ -18,7 +18,7 @@ async def open_pages(tabs: "OpenTabs", urls: Sequence[str]) -> None:
     Raises:
         BrowserError: A page cannot be opened.
     """
-    from opentabs_py.core.match_patterns import serves
+    from opentabs_py.core.sites.match_patterns import serves
 
     opened = [(await tabs.open(url)).url for url in urls]
     with anyio.move_on_after(LISTED_WITHIN):

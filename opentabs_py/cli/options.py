@@ -16,7 +16,7 @@ from opentabs_py.errors import ConfigError
 if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.consent import Permission
-    from opentabs_py.core.plugin_settings import Typed
+    from opentabs_py.core.plugins.settings import Typed
 
 PluginDirs = Annotated[
     list[Path] | None,
@@ -270,7 +270,7 @@ def _read_plugin_settings(given: Sequence[str] | None) -> "dict[str, dict[str, T
     Raises:
         ConfigError: A value does not have the form `plugin.key=value`.
     """
-    from opentabs_py.core.plugin_settings import parse_assignment
+    from opentabs_py.core.plugins.settings import parse_assignment
 
     settings: dict[str, dict[str, Typed]] = {}
     for text in given or ():

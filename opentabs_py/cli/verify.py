@@ -166,7 +166,7 @@ async def _verify(
     from opentabs_py.cli.terminal import err
     from opentabs_py.core.drift.judge import judge
     from opentabs_py.core.drift.report import DriftReport, RecordingVerdict
-    from opentabs_py.core.origins import origin_of
+    from opentabs_py.core.sites.origins import origin_of
     from opentabs_py.session.session import OpenTabs
     from opentabs_py.session.verifying import run_again
 

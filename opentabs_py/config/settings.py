@@ -30,9 +30,9 @@ from opentabs_py.config.paths import absolute, user_file, working_dir
 from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
-from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.progress import BURST, RATE, Pace
 from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.errors import ConfigError
 

@@ -23,7 +23,7 @@ from opentabs_py.core.questions import (
     Question,
     arguments_text,
 )
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import ConfigError
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from opentabs_py.core.consent import Standing
 from opentabs_py.core.page_tool_names import site_of
 from opentabs_py.core.plugin_names import OURSELVES, PAGE
 from opentabs_py.core.protocol import DocumentState, LoadingTab
-from opentabs_py.core.tab_numbers import browser_of, numbers_of
+from opentabs_py.core.tabs.numbers import browser_of, numbers_of
 from opentabs_py.core.text import shorten
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 from opentabs_py.server.registry import ToolRegistry

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
-from opentabs_py.core.schemas import Checker, JsonObject, Violation
+from opentabs_py.core.schemas.checker import Checker, JsonObject, Violation
 from opentabs_py.core.text import did_you_mean, nearest, path_text, shorten
 from opentabs_py.errors import CallRefusedError
 

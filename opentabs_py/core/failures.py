@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from opentabs_py.core import codes, match_patterns
+from opentabs_py.core import codes
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.protocol import WireError
+from opentabs_py.core.sites import match_patterns
 from opentabs_py.core.text import did_you_mean, one_line, quantity, shorten
 from opentabs_py.errors import (
     BrokenResultError,

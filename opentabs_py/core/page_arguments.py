@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from opentabs_py.core.arguments import is_closed
 from opentabs_py.core.failures import invalid_arguments
 from opentabs_py.core.plugin_names import TABS_LIST
-from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.core.text import did_you_mean, nearest, show_value
 
 TAB_ID: Final = "tabId"

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
-from opentabs_py.core.origins import DEFAULT_PORTS
+from opentabs_py.core.sites.origins import DEFAULT_PORTS
 
 LONGEST: Final = 64  # characters of a name; some clients accept no more
 PAGE_OWNERS: Final = "page--"  # what the owners of pages' tools begin with

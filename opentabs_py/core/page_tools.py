@@ -20,7 +20,7 @@ from opentabs_py.core.protocol import (
     PageToolsParams,
     RegisteredTool,
 )
-from opentabs_py.core.schemas import JsonObject, check_schema
+from opentabs_py.core.schemas.checker import JsonObject, check_schema
 from opentabs_py.core.text import quantity, shorten
 
 # What one page may register, and how large, `extension/content/page_tools.js` limits.

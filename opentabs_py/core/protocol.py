@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
-from opentabs_py.core.match_patterns import LONGEST_PATTERN
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.sites.match_patterns import LONGEST_PATTERN
 
 PROTOCOL_VERSION = 3
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from opentabs_py.core.schemas import JsonObject
+from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.core.tokens import estimate_tokens
 
 LONG_DESCRIPTION: Final = 400  # tokens, of a tool

@@ -19,7 +19,7 @@ from opentabs_py.core.fleet.messages import (
     digest_of,
 )
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.match_patterns import MatchPattern, parse
+from opentabs_py.core.sites.match_patterns import MatchPattern, parse
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.requests import NotDeliveredError
 

@@ -34,8 +34,8 @@ from opentabs_py.core.fleet.messages import (
 from opentabs_py.core.fleet.pool import Pool, Wanted
 from opentabs_py.core.fleet.queue import CallQueue, Waiting
 from opentabs_py.core.fleet.quotas import Quotas
-from opentabs_py.core.tab_owners import SessionKey
-from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.catalog import Catalog

@@ -8,7 +8,7 @@ import anyio
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, Cancellation, ListedTools
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.trace.record import CallRecord
 
 

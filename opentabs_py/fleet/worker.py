@@ -40,7 +40,7 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ProtocolError

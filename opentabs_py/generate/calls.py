@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opentabs_py.core import codes
-from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.matching import comparable
+from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.html_tools import HtmlTool
 from opentabs_py.generate.names import HAS_MORE, MAX_PAGES
 from opentabs_py.generate.plan import PlannedTool

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from opentabs_py.core.origins import resolve_link
+from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.markup import Element
 
 _BUTTONS: Final = frozenset({"submit", "button", "image", "reset"})

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.replay import redirect
 from opentabs_py.core.shapes.shape import shape_of
+from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.forms import Form, FormField, forms_of
 from opentabs_py.generate.inputs import Input, Inputs, inputs_of, is_integer

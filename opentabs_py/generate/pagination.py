@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
-from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.exchange import header
+from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.json_paths import Path, at, is_list_of_objects, walk
 from opentabs_py.generate.operations import Operation
 from opentabs_py.generate.samples import Sample

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from opentabs_py.core.origins import origin_of
 from opentabs_py.core.recording.exchange import (
     DOCUMENT,
     FORM,
@@ -20,6 +19,7 @@ from opentabs_py.core.recording.matching import graphql_operation
 from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import is_rpc, rpc_method
 from opentabs_py.core.shapes.endpoints import is_same_site
+from opentabs_py.core.sites.origins import origin_of
 
 Style = Literal["rest", "graphql", "rpc", "page"]
 

@@ -13,7 +13,7 @@ from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Error, 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
 from opentabs_py.core.protocol import TabTarget
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.tree import Node

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.browser.urls import web_address
 from opentabs_py.core import codes
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import Tab

@@ -14,7 +14,7 @@ from opentabs_py.browser.driver import FAILURES
 from opentabs_py.calling.tool import CallClient
 from opentabs_py.core import codes
 from opentabs_py.core.questions import NOWHERE, Place, host_of
-from opentabs_py.core.tab_owners import SessionKey, TabOwners
+from opentabs_py.core.tabs.owners import SessionKey, TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ChainError, ConfigError, ToolError

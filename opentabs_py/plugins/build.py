@@ -17,14 +17,14 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import JsonValue
 
-from opentabs_py.core.authoring import (
+from opentabs_py.core.plugin_names import plugin_id
+from opentabs_py.core.plugins.authoring import (
     BuildReport,
     SourceProblem,
     find_source_problems,
     tools_json,
 )
-from opentabs_py.core.plugin_files import ADAPTER, DIST, PACKAGE, TOOLS
-from opentabs_py.core.plugin_names import plugin_id
+from opentabs_py.core.plugins.file_names import ADAPTER, DIST, PACKAGE, TOOLS
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.freshness import ENTRIES
 from opentabs_py.plugins.icons import LucideIcons

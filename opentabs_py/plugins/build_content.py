@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
 
-from opentabs_py.core.plugin_files import ADAPTER
+from opentabs_py.core.plugins.file_names import ADAPTER
 from opentabs_py.core.text import shorten
 from opentabs_py.plugins.plugin import Plugin
 

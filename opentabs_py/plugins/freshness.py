@@ -3,7 +3,7 @@
 from pathlib import Path
 from shlex import quote
 
-from opentabs_py.core.plugin_files import BUILT_TOOLS, DIST, PACKAGE
+from opentabs_py.core.plugins.file_names import BUILT_TOOLS, DIST, PACKAGE
 
 ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 

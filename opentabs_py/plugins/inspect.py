@@ -8,9 +8,9 @@ from typing import Any
 
 from opentabs_py.calling.plugin_listing import plugin_tool_listing
 from opentabs_py.calling.tool import Listing
-from opentabs_py.core.manifest import ManifestTool, PluginManifest
-from opentabs_py.core.plugin_files import ADAPTER, DIST
-from opentabs_py.core.sdk_version import UNKNOWN
+from opentabs_py.core.plugins.file_names import ADAPTER, DIST
+from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
+from opentabs_py.core.plugins.sdk_version import UNKNOWN
 from opentabs_py.core.tool_tokens import ToolTokens, advise_on_list, count_tool
 from opentabs_py.plugins.freshness import is_stale
 from opentabs_py.plugins.load import load_plugin, playground

@@ -8,11 +8,11 @@ from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from opentabs_py.core.manifest import configure, find_name_clashes
-from opentabs_py.core.manifest_files import find_sites, parse_plugin
-from opentabs_py.core.plugin_files import BUILT_ADAPTER, BUILT_TOOLS, PACKAGE
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.plugin_settings import find_unknown_plugins, resolve_values
+from opentabs_py.core.plugins.file_names import BUILT_ADAPTER, BUILT_TOOLS, PACKAGE
+from opentabs_py.core.plugins.manifest import configure, find_name_clashes
+from opentabs_py.core.plugins.manifest_files import find_sites, parse_plugin
+from opentabs_py.core.plugins.settings import find_unknown_plugins, resolve_values
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.files import (
     Script,

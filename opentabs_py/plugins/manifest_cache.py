@@ -18,7 +18,7 @@ from typing import Any, Final, Self, TypeVar
 
 from pydantic_core import from_json, to_json
 
-from opentabs_py.core.manifest import ManifestTool, PluginManifest
+from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 from opentabs_py.directories import create_private
 from opentabs_py.plugins.files import Stamp
 

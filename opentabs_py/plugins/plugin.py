@@ -9,7 +9,7 @@ from typing import Final
 
 from pydantic import JsonValue
 
-from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core.plugins.manifest import PluginManifest
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.files import Script, Stamp, find_stamp, read_within
 

@@ -8,7 +8,7 @@ import anyio
 from anyio.lowlevel import checkpoint
 from watchfiles import Change, awatch  # pyright: ignore[reportUnknownVariableType]
 
-from opentabs_py.core.plugin_files import BUILT_ADAPTER, BUILT_TOOLS, DIST
+from opentabs_py.core.plugins.file_names import BUILT_ADAPTER, BUILT_TOOLS, DIST
 
 _QUIET = 20  # ms without a change before changes are reported
 _AT_MOST = 100  # ms before changes are reported even while more follow

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from opentabs_py.core.stack_traces import SourceMap, readable_stack
+from opentabs_py.core.plugins.stack_traces import SourceMap, readable_stack
 from opentabs_py.plugins.plugin import SourceMapFile
 
 

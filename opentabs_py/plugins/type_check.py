@@ -11,7 +11,7 @@ from pathlib import Path
 
 import anyio
 
-from opentabs_py.core.authoring import SourceProblem
+from opentabs_py.core.plugins.authoring import SourceProblem
 
 SETTINGS = "tsconfig.json"
 _PROBLEM = re.compile(r"(?:(?P<file>.+)\((?P<line>\d+),\d+\): )?error (?P<code>TS\d+): (?P<why>.*)")

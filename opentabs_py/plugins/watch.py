@@ -12,7 +12,7 @@ from watchfiles import (
     awatch,  # pyright: ignore[reportUnknownVariableType]  # because of its option for trio's events
 )
 
-from opentabs_py.core.plugin_files import DIST, PACKAGE
+from opentabs_py.core.plugins.file_names import DIST, PACKAGE
 from opentabs_py.plugins.folders import Sources
 
 logger = logging.getLogger(__name__)

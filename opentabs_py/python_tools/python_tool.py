@@ -21,7 +21,7 @@ from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.consent import rule_name
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME
-from opentabs_py.core.schemas import check_schema
+from opentabs_py.core.schemas.checker import check_schema
 from opentabs_py.core.text import well_formed
 from opentabs_py.errors import (
     CallError,

@@ -16,7 +16,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, StreamUpdate, ToolCall
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import CallError
 from opentabs_py.python_tools.handlers import ProgressHandlers, ToolEvent

@@ -16,7 +16,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import well_formed
 from opentabs_py.python_tools.timers import RunningTimers
 

@@ -8,7 +8,7 @@ import anyio
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import ToolCall
-from opentabs_py.core.tab_list import describe_opened, has_reported, list_tabs
+from opentabs_py.core.tabs.listing import describe_opened, has_reported, list_tabs
 from opentabs_py.server.tab_tools import TabsClose, TabsList, TabsOpen
 
 LOADS_WITHIN: Final = 10.0  # s; a page that takes longer is reported as it is

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from opentabs_py.core.cutting import LeftOut, as_text, cut_value, describe_left_out
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tokens import estimate_tokens, is_longer
 
 KEPT: Final = 100  # results

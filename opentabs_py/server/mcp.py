@@ -14,7 +14,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import CallOrigin, ListedTools, StreamSource
 from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import CallError
 from opentabs_py.server import gateway
 from opentabs_py.server.answers import Prepared, TextInParts, find_slot

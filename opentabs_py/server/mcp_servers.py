@@ -11,7 +11,7 @@ from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import ListedTools, StreamSource
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.server.sdk_loading import load_sdk
 from opentabs_py.server.tool_calls import ToolCalls
 

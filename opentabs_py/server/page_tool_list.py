@@ -19,7 +19,7 @@ from opentabs_py.core.page_tools import (
 )
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
-from opentabs_py.core.tabs import Wait
+from opentabs_py.core.tabs.selection import Wait
 from opentabs_py.server.registry import ToolRegistry
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from opentabs_py.core.progress import (
     WaitReport,
 )
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.server.client_limits import HUNG_CLIENT, WAITING_LOGS
 from opentabs_py.server.clients import client_name, reads_links
 from opentabs_py.server.connections import ClientConnection, ClientConnections, find_http_headers

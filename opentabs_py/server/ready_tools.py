@@ -8,7 +8,7 @@ import anyio
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.tool import ListedTools, Tool
-from opentabs_py.core.listed_plugins import ListedPlugins
+from opentabs_py.core.tabs.listed_plugins import ListedPlugins
 
 
 class Ready(Protocol):

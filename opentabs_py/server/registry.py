@@ -14,9 +14,9 @@ from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import consent, failures
 from opentabs_py.core.consent import Decision, GatedTool, Standing
-from opentabs_py.core.manifest import PluginManifest
 from opentabs_py.core.plugin_names import HANDS, same_name
-from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.plugins.manifest import PluginManifest
+from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.core.text import nearest
 from opentabs_py.errors import CallError
 from opentabs_py.server.search import ToolSearch

@@ -9,7 +9,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.fleet.failures import no_worker
 from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_LIST, TABS_OPEN
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.server.tab_tools import TabsClose, TabsList, TabsOpen
 

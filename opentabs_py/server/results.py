@@ -13,7 +13,7 @@ from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
 from opentabs_py.core.error_kinds import Side, side_of
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import BrokenResultError, CallError
 from opentabs_py.server.answers import Prepared, TextInParts
 from opentabs_py.server.elicitation import ConsentAskedError

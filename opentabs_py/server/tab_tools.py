@@ -14,7 +14,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugin_names import OURSELVES, TABS_CLOSE, TABS_LIST, TABS_OPEN
-from opentabs_py.core.tab_list import SCHEMA, TAB
+from opentabs_py.core.tabs.listing import SCHEMA, TAB
 
 LONGEST_URL: Final = 8192
 _LONGEST_INPUT: Final = 64 * 1024  # characters of JSON

@@ -12,8 +12,8 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.limits import longest_body
-from opentabs_py.core.listed_plugins import ListedPlugins
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.listed_plugins import ListedPlugins
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import ConfigError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link

@@ -30,7 +30,7 @@ from opentabs_py.console.requests import BadRequestError, Body, answering, read,
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Question
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import why_stale

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from opentabs_py.core import metrics, readiness
 from opentabs_py.core.metrics import Role
 from opentabs_py.core.readiness import Readiness
-from opentabs_py.core.tabs import ready_by_plugin
+from opentabs_py.core.tabs.selection import ready_by_plugin
 from opentabs_py.server.http import serve_http
 from opentabs_py.server.listen import bind
 from opentabs_py.server.metrics import Exporter, MeasuredProcess, Values

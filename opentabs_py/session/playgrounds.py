@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
-from opentabs_py.core.match_patterns import parse as parse_match_pattern
+from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.http import serve_directory

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 
 from opentabs_py.core.consent import Standing, no_effect
-from opentabs_py.core.sdk_version import UNKNOWN
+from opentabs_py.core.plugins.sdk_version import UNKNOWN
 from opentabs_py.errors import ConfigError
 from opentabs_py.plugins.plugin import Plugin, PluginChanges
 from opentabs_py.session.standings import why_off

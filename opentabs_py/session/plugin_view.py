@@ -1,8 +1,8 @@
 """What the users of a session see of a plugin."""
 
-from opentabs_py.core.browsers import JoinedTabs
-from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.tabs import PluginStatus, Tabs
+from opentabs_py.core.plugins.manifest import PluginManifest
+from opentabs_py.core.tabs.browsers import JoinedTabs
+from opentabs_py.core.tabs.selection import PluginStatus, Tabs
 
 
 class PluginView:

@@ -15,9 +15,9 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
 from opentabs_py.consent.reviews import Reviews
-from opentabs_py.core.browsers import JoinedTabs
 from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
+from opentabs_py.core.tabs.browsers import JoinedTabs
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins

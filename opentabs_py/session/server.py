@@ -22,7 +22,7 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from opentabs_py.server.app import create_app

@@ -12,7 +12,7 @@ from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import ConfigError
 from opentabs_py.server.page_tool_list import PageToolList
 from opentabs_py.server.ready_tools import Ready, ReadyInPages

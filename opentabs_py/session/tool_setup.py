@@ -12,7 +12,7 @@ from opentabs_py.config.settings import Settings
 from opentabs_py.config.settings_file import set_permission
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission
-from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.errors import CallError
 from opentabs_py.server.local_tab_tools import (
     ListTabs,

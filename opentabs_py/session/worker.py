@@ -16,8 +16,8 @@ from opentabs_py.calling.tool import ListedTools
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
-from opentabs_py.core.tab_owners import SessionKey
-from opentabs_py.core.tabs import ready_by_plugin
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.tabs.selection import ready_by_plugin
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link

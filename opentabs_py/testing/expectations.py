@@ -25,7 +25,7 @@ from typing import (
 )
 
 from opentabs_py.calling.running import RunningCall
-from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.core.text import quantity, visible
 from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.testing import verdicts

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page, StorageState
 
-from opentabs_py.core.origins import origin_of
+from opentabs_py.core.sites.origins import origin_of
 
 BLANK = "about:blank"
 # Methods of a context and of its clock whose effects on all pages cannot be undone.

@@ -9,10 +9,10 @@ from playwright.sync_api import BrowserContext, Page
 from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.calling.tool import Listing, Tool
-from opentabs_py.core import match_patterns
 from opentabs_py.core.page_tool_names import pattern_of, site_of
 from opentabs_py.core.plugin_names import PAGE
-from opentabs_py.core.tabs import PluginStatus
+from opentabs_py.core.sites import match_patterns
+from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError

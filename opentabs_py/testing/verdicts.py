@@ -13,7 +13,7 @@ from typing import Any, Literal
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.schemas import Checker
+from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.core.text import quantity
 from opentabs_py.core.trace import record
 from opentabs_py.errors import CallError, CallTimeoutError

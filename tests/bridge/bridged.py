@@ -6,7 +6,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.errors import CallError
 from tests.fakes import FakeSocket, Json, about_call
 from tests.waiting import PATIENT

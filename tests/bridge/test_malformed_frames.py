@@ -15,7 +15,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.chunks import Assembler
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.core.wire import parse_from_extension
 from opentabs_py.errors import ProtocolError
 from tests.fakes import (

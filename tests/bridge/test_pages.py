@@ -16,8 +16,8 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec
-from opentabs_py.core.tab_numbers import numbers_of
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.numbers import numbers_of
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.errors import ChainError
 from tests.fakes import (
     TAB,

@@ -12,7 +12,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import PageRegistrations, SchemaCache, list_tools
 from opentabs_py.core.protocol import DocumentState, PageToolsParams, RegisteredTool
-from opentabs_py.core.tab_numbers import numbers_of
+from opentabs_py.core.tabs.numbers import numbers_of
 from opentabs_py.core.trace.recorder import CallRecorder, Instant
 from opentabs_py.errors import CallError, CallRefusedError, ChainError
 from tests.fakes import pages_of

@@ -12,7 +12,7 @@ import pytest
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import demo_settings, load_settings
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_settings import Typed
+from opentabs_py.core.plugins.settings import Typed
 from opentabs_py.errors import ConfigError
 
 

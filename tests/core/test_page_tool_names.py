@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opentabs_py.core import match_patterns
 from opentabs_py.core.page_tool_names import LONGEST, Naming, name_tools, pattern_of, site_of
+from opentabs_py.core.sites import match_patterns
 
 
 def a_naming(host: str = "shop.example", tool: str = "add", identity: str = "") -> Naming:

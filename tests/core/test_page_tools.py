@@ -23,7 +23,7 @@ from opentabs_py.core.protocol import (
     PluginState,
     RegisteredTool,
 )
-from opentabs_py.core.tabs import Tabs, Target, Wait
+from opentabs_py.core.tabs.selection import Tabs, Target, Wait
 from opentabs_py.errors import ChainError
 
 SHOP, OTHER = "https://shop.example/", "https://other.example/"

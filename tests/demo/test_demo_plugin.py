@@ -5,11 +5,11 @@ import re
 import pytest
 from starlette.testclient import TestClient
 
-from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.manifest_files import parse_plugin
-from opentabs_py.core.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.schemas import Checker
+from opentabs_py.core.plugins.manifest import PluginManifest
+from opentabs_py.core.plugins.manifest_files import parse_plugin
+from opentabs_py.core.schemas.checker import Checker
+from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.demo import create_demo_site, demo_plugin_dir
 
 

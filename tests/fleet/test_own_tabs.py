@@ -1,6 +1,6 @@
 """Which tabs in which workers belong to an endpoint's clients."""
 
-from opentabs_py.core.tab_numbers import BLOCK
+from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from tests.core.fleet.test_pool import worker
 

@@ -10,7 +10,7 @@ import anyio
 import pytest
 from playwright.async_api import Error, Page
 
-from opentabs_py.core.tab_owners import TabOwners
+from opentabs_py.core.tabs.owners import TabOwners
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import HandPages, PageRequest, PatientAction, Tab, Watched
 from opentabs_py.hands.tools import Hands, take_screenshot

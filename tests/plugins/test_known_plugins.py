@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core.manifest import PluginManifest
+from opentabs_py.core.plugins.manifest import PluginManifest
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.load import load_plugins
 from opentabs_py.plugins.manifest_cache import ManifestCache

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.core.plugin_settings import Typed
+from opentabs_py.core.plugins.settings import Typed
 from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.load import (
     future_sites,

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 import pytest
 
-from opentabs_py.core.manifest import PluginManifest
-from opentabs_py.core.manifest_files import parse_plugin
+from opentabs_py.core.plugins.manifest import PluginManifest
+from opentabs_py.core.plugins.manifest_files import parse_plugin
 from opentabs_py.plugins import manifest_cache
 from opentabs_py.plugins.manifest_cache import ManifestCache
 from tests.fakes import a_tool, package_json, tools_json

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.config.assets import adapter_js_dir
-from opentabs_py.core.authoring import SourceProblem
+from opentabs_py.core.plugins.authoring import SourceProblem
 from opentabs_py.plugins.package_links import link_packages
 from opentabs_py.plugins.scaffold import scaffold
 from opentabs_py.plugins.toolchain import find_node, find_toolchain

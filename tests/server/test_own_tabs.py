@@ -16,7 +16,7 @@ from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.browser.urls import web_address
 from opentabs_py.calling.tool import CallClient, CallOrigin
 from opentabs_py.core.protocol import PluginSpec
-from opentabs_py.core.tab_numbers import BLOCK
+from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp import create_mcp_server
 from opentabs_py.server.tool_calls import ToolCalls

@@ -10,7 +10,7 @@ import pytest
 from opentabs_py.calling.tool import StreamUpdate, ToolCall
 from opentabs_py.core.progress import Pace, ProgressReport
 from opentabs_py.core.protocol import LogEntry
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.server import progress_sender
 from opentabs_py.server.connections import ClientConnection
 from opentabs_py.server.progress_sender import ProgressSender

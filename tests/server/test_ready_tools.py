@@ -10,7 +10,7 @@ from mcp.server import Server
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.core.listed_plugins import ListedPlugins
+from opentabs_py.core.tabs.listed_plugins import ListedPlugins
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost

@@ -12,8 +12,8 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.manifest import PluginManifest, configure
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.plugins.manifest import PluginManifest, configure
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrokenResultError, CallRefusedError, ErrorDetail, ToolFailedError
 from opentabs_py.python_tools.collection import PythonTools

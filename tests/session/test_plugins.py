@@ -16,7 +16,7 @@ from opentabs_py.calling.tool import ToolCall
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.plugins.build_content import content_digest
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.watch import _Watched

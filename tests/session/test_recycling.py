@@ -10,7 +10,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.errors import ConfigError
 from opentabs_py.session.recycling import RecycleAfter, Recycling
 from tests.fakes import TAB, a_bridge, a_document, about_call, greeted, running

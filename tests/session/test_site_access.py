@@ -9,7 +9,7 @@ import pytest
 
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.session.site_access import grant_access
 from tests.fakes import FakeSocket, a_bridge, a_document, about_call, greeted, running
 from tests.waiting import PATIENT, until_all_wait

@@ -9,7 +9,7 @@ import pytest
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.tabs import Target
+from opentabs_py.core.tabs.selection import Target
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.testing.clock import StoppableClock, in_seconds
 from tests.fakes import a_document, about_call, greeted, running

@@ -12,7 +12,7 @@ from itertools import count
 
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import Announcement
-from opentabs_py.core.tab_numbers import browser_of
+from opentabs_py.core.tabs.numbers import browser_of
 from opentabs_py.errors import ChainError
 
 

@@ -11,7 +11,7 @@ from typing import Final, Generic, TypeVar
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.pool import Full, Wanted
 from opentabs_py.core.fleet.quotas import Quotas
-from opentabs_py.core.tab_owners import SessionKey
+from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import ChainError
 
 Place = TypeVar("Place")

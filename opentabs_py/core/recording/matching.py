@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from opentabs_py.core.origins import origin_of
 from opentabs_py.core.recording.exchange import FORM, Request, is_json
 from opentabs_py.core.recording.rpc import is_rpc
+from opentabs_py.core.sites.origins import origin_of
 from opentabs_py.core.text import shorten
 
 VOLATILE: Final = frozenset(

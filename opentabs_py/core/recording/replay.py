@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from opentabs_py.core.origins import resolve_link
 from opentabs_py.core.recording.exchange import (
     EVENT_STREAM,
     Exchange,
@@ -23,6 +22,7 @@ from opentabs_py.core.recording.matching import (
 )
 from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import with_id_of
+from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.core.text import shorten
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})

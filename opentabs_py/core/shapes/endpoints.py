@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from opentabs_py.core.origins import origin_of
 from opentabs_py.core.recording.exchange import Request, is_json
 from opentabs_py.core.recording.matching import comparable
 from opentabs_py.core.recording.rpc import rpc_method
 from opentabs_py.core.shapes.texts import is_id
+from opentabs_py.core.sites.origins import origin_of
 
 ID: Final = "{id}"
 _LABELS: Final = 2  # of a host name, which say whose site it is

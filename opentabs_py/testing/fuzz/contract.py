@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from opentabs_py.core import codes
-from opentabs_py.core.match_patterns import MatchPattern
+from opentabs_py.core.sites.match_patterns import MatchPattern
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError, CallTimeoutError, ToolFailedError
 from opentabs_py.testing.breaches import SHOWN

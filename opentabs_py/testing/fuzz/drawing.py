@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
-from opentabs_py.core.schema_cost import follow, objects
-from opentabs_py.core.schemas import Checker
+from opentabs_py.core.schemas.checker import Checker
+from opentabs_py.core.schemas.cost import follow, objects
 from opentabs_py.testing.fuzz.merging import Schema, flatten, merge, types_of, without
 from opentabs_py.testing.fuzz.numeric import integers, numbers
 from opentabs_py.testing.fuzz.patterns import matching, strings, text

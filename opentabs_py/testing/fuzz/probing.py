@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 
 from playwright.sync_api import Error, Page
 
-from opentabs_py.core import match_patterns
-from opentabs_py.core.match_patterns import MatchPattern
+from opentabs_py.core.sites import match_patterns
+from opentabs_py.core.sites.match_patterns import MatchPattern
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.fuzz.contract import (
     Breach,

@@ -6,7 +6,7 @@ import pytest
 
 from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, ServedOwner
 from opentabs_py.core.fleet.pool import Full, Pool, Wanted
-from opentabs_py.core.tab_numbers import BLOCK
+from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.errors import ChainError
 
 

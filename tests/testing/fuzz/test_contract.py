@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core import match_patterns
 from opentabs_py.core.failures import timed_out
 from opentabs_py.core.limits import Limits, Timers
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.sites import match_patterns
 from opentabs_py.errors import (
     BrokenResultError,
     CallRefusedError,

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, Phase, assume, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample, Unsatisfiable
 
-from opentabs_py.core.schemas import Checker, check_schema
+from opentabs_py.core.schemas.checker import Checker, check_schema
 from opentabs_py.testing.fuzz.drawing import DEEP, DEEPEST, HUGE, undrawn, values_of
 from opentabs_py.testing.fuzz.patterns import EDGES, HUGE_TEXT
 

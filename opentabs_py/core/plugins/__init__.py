@@ -1,0 +1,1 @@
+"""The files of a plugin: manifests, settings, sources, and their problems."""

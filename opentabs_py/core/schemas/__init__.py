@@ -1,0 +1,1 @@
+"""JSON Schemas: validation, its cost, and its errors in plain words."""

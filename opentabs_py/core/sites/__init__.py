@@ -1,0 +1,1 @@
+"""URLs: origins, match patterns, the instances of a site."""
