@@ -1,4 +1,4 @@
-"""The command line: one file per command."""
+"""The command line: its commands are in `commands/`, what they share is here."""
 
 import errno
 import os

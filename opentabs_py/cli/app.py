@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from opentabs_py import __version__
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 
 _HELP: Final = (
     "Run tools inside real web pages and serve them over MCP.\n\n"
@@ -87,7 +87,7 @@ def create_app(wanted: str | None) -> typer.Typer:
     app.callback()(_main)
     for name in [wanted] if wanted in _COMMANDS else _COMMANDS:
         command = _COMMANDS[name]
-        module = import_module(f"opentabs_py.cli.{command.module}")
+        module = import_module(f"opentabs_py.cli.commands.{command.module}")
         entry = getattr(module, command.name)
         if isinstance(entry, typer.Typer):
             app.add_typer(entry, name=name)

@@ -11,7 +11,7 @@ from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table
 
-from opentabs_py.cli.status import uptime
+from opentabs_py.cli.server_texts import uptime
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.text import quantity
 from opentabs_py.fleet.observed import ObservedFleet

@@ -147,6 +147,11 @@ ServerName = Annotated[
         help="Name of the running server to use.  \\[default: default]",
     ),
 ]
+NamedServer = Annotated[
+    str,
+    typer.Option("--server", "--name", metavar="NAME", help="Name of the server."),
+]
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 
 

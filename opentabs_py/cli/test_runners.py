@@ -24,7 +24,7 @@ def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> li
     Raises:
         BuildError: There is no Node, or npm could not install the rest.
     """
-    from opentabs_py.cli.build import show_toolchain
+    from opentabs_py.cli.building import show_toolchain
     from opentabs_py.plugins.toolchain import find_node
 
     node, _ = find_node()

@@ -23,8 +23,8 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
     """
     import anyio
 
-    from opentabs_py.cli.build import builder, print_problems
-    from opentabs_py.cli.dev import has_screen
+    from opentabs_py.browser.screen import has_screen
+    from opentabs_py.cli.building import builder, print_problems
     from opentabs_py.cli.terminal import err
     from opentabs_py.cli.test_runners import check_pytest, node_command
     from opentabs_py.console.access import Access

@@ -113,7 +113,7 @@ def test_a_server_loads_neither_the_sdk_s_client_nor_what_a_terminal_needs() -> 
     assert "mcp.server.lowlevel.server" in loaded
     large = {"mcp.client", "mcp.server.mcpserver", "httpx2", "cryptography", "jwt", "rich"}
     assert not large & loaded
-    assert not {"opentabs_py.cli.demo", "opentabs_py.cli.call"} & loaded
+    assert not {"opentabs_py.cli.commands.demo", "opentabs_py.cli.commands.call"} & loaded
 
 
 def test_the_sdk_is_complete_for_those_who_import_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from opentabs_py.cli.metrics_option import read_address
 from opentabs_py.errors import ConfigError
-from tests.cli.test_serve import SERVE
+from tests.cli.commands.test_serve import SERVE
 
 WITHOUT_PROMETHEUS = """
 import sys

@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 from opentabs_py.cli.option_groups import OptionGroup, grouped
 
 

@@ -160,7 +160,11 @@ async def test_a_start_that_fails_leaves_no_driver_behind(tmp_path: Path) -> Non
 
 
 def test_without_a_fleet_and_without_metrics_nothing_of_them_is_loaded() -> None:
-    modules = ("opentabs_py.cli.serve", "opentabs_py.session.server", "opentabs_py.server.mcp")
+    modules = (
+        "opentabs_py.cli.commands.serve",
+        "opentabs_py.session.server",
+        "opentabs_py.server.mcp",
+    )
     code = "; ".join(["import sys", *(f"import {each}" for each in modules), "print(*sys.modules)"])
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = run.stdout.split()

@@ -1,69 +1,18 @@
-"""`opentabs build`: compile a plugin's source into the files that are served."""
+"""Build plugins, and print how that went: for all commands that build."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.markup import escape
 
-from opentabs_py.cli.exit_codes import BUILD_FAILED
-from opentabs_py.cli.options import Json, PluginDir
 from opentabs_py.core.plugins.file_names import ADAPTER
 from opentabs_py.core.text import quantity
-from opentabs_py.errors import BuildError
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.build import Builder, Built
     from opentabs_py.plugins.toolchain import Toolchain
-
-
-def build(
-    directory: PluginDir = Path(),
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Rebuild at every change, until Ctrl-C.")
-    ] = False,
-    check: Annotated[
-        bool,
-        typer.Option(
-            "--check/--no-check",
-            help="Check types too, if TypeScript is installed (npm install -D typescript).",
-        ),
-    ] = True,
-    json_: Json = False,
-) -> None:
-    """Build a plugin: compile src/index.ts (or .js) into dist/.
-
-    Reports every error at once, each with its file and line. If there are any, dist/ is unchanged.
-    A running `opentabs serve` loads the new version into its open tabs.
-
-    Exit codes: 0 built; 1 the plugin has errors; 3 cannot build here (no Node).
-    """
-    from opentabs_py.cli.run import run
-
-    async def once() -> int:
-        async with builder(quiet=json_) as running:
-            built = await running.build(directory, with_types=check)
-            print_result(built, as_json=json_)
-            return BUILD_FAILED if built.problems else 0
-
-    async def forever() -> int:
-        from opentabs_py.cli.terminal import err, print_error
-        from opentabs_py.plugins.source_watch import watch_source
-
-        async with builder(quiet=json_) as running, watch_source(directory) as changes:
-            while True:
-                try:
-                    print_result(await running.build(directory, with_types=check), as_json=json_)
-                except BuildError as error:
-                    print_error(error)
-                if not json_:
-                    err.print("[dim]Waiting for changes. Press Ctrl-C to stop.[/]")
-                await changes.next()
-
-    raise typer.Exit(run(forever, interruptible=False) if watch else run(once))
 
 
 @asynccontextmanager

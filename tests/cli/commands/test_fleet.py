@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 from rich.console import Console
 
-from opentabs_py.cli.fleet import when_idle
+from opentabs_py.cli.commands.fleet import when_idle
 from opentabs_py.cli.fleet_table import show_workers
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.fleet.link import NatsLink

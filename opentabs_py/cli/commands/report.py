@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 from opentabs_py.core.text import quantity
 
 app = App(help="Merge reports of test runs.")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from opentabs_py.cli.start import NamedServer
+from opentabs_py.cli.options import NamedServer
 
 
 def ui(

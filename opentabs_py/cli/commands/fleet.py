@@ -6,7 +6,7 @@ import typer
 from rich.markup import escape
 
 from opentabs_py import __version__
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opentabs_py.cli.commands.serve import serve
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.option_groups import with_parameters
-from opentabs_py.cli.serve import serve
+from opentabs_py.cli.options import NamedServer
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ Name = Annotated[
     str,
     typer.Option("--name", metavar="NAME", help="Name of the server."),
 ]
-NamedServer = Annotated[
-    str,
-    typer.Option("--server", "--name", metavar="NAME", help="Name of the server."),
-]
-
 
 # Of the parameters of `serve`, its context and what makes no sense for a server without a terminal.
 _NOT_IN_BACKGROUND = {"ctx", "stdio", "exit_with_browser", "name", "log_file", "check"}
@@ -235,7 +231,7 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
 
 
 def _report_started(state: "ServerState") -> None:
-    from opentabs_py.cli.status import fleet_text
+    from opentabs_py.cli.server_texts import fleet_text
     from opentabs_py.cli.terminal import err, warn
     from opentabs_py.daemon.state import name_flag
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.commands import Command
+from opentabs_py.cli.command_classes import Command
 from opentabs_py.cli.exit_codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.core.runner.shard import parse_shard
 from opentabs_py.errors import BuildError
@@ -180,7 +180,7 @@ class _Suite:
 
     async def run(self) -> int:
         """Build the plugin and run its tests; return the exit code."""
-        from opentabs_py.cli.build import builder
+        from opentabs_py.cli.building import builder
         from opentabs_py.plugins.freshness import has_source
 
         if has_source(self.chosen.directory):
@@ -191,7 +191,7 @@ class _Suite:
 
     async def watch(self) -> int:
         """Build and test, and again at each change, until cancelled."""
-        from opentabs_py.cli.build import builder
+        from opentabs_py.cli.building import builder
         from opentabs_py.cli.terminal import err, print_error
         from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
 
@@ -211,7 +211,7 @@ class _Suite:
                 why = changed_text(changed)
 
     async def _build(self, running: "Builder") -> bool:
-        from opentabs_py.cli.build import print_problems
+        from opentabs_py.cli.building import print_problems
         from opentabs_py.plugins.freshness import has_source
 
         if not has_source(self.chosen.directory):

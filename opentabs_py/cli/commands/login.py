@@ -1,6 +1,5 @@
 """`opentabs login` and `opentabs profile`: sign in once, for later."""
 
-import os
 import shutil
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 from opentabs_py.errors import ConfigError
 
 profile_app = App(help="List, locate and remove browser profiles and saved sign-ins.")
@@ -45,6 +44,7 @@ def login(
     from opentabs_py.browser.scratch import own_directory
     from opentabs_py.browser.signed_in import is_empty, save_sign_in
     from opentabs_py.browser.switches import configured_sandbox
+    from opentabs_py.cli.keyboard import wait_enter
     from opentabs_py.cli.options import find_profile
     from opentabs_py.cli.run import run
     from opentabs_py.cli.terminal import err, warn
@@ -88,25 +88,6 @@ def login(
         return 0
 
     raise typer.Exit(run(window))
-
-
-async def wait_enter() -> None:
-    """Wait for Enter. Without a terminal, wait forever; closing the window then ends the wait."""
-    import asyncio
-    import threading
-
-    loop = asyncio.get_running_loop()
-    pressed = asyncio.Event()
-
-    def read() -> None:
-        # Without Python's buffer, whose lock would be held when the interpreter exits.
-        while (byte := os.read(0, 1)) not in (b"\n", b""):
-            pass
-        if byte:
-            loop.call_soon_threadsafe(pressed.set)
-
-    threading.Thread(target=read, daemon=True).start()  # it may read until the process ends
-    await pressed.wait()
 
 
 @profile_app.command("list")

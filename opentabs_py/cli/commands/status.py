@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.options import Json
+from opentabs_py.cli.server_texts import fleet_text, uptime
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import ChainError
 
@@ -110,25 +111,7 @@ def _print(report: dict[str, Any]) -> None:
     out.print(rows)
 
 
-def fleet_text(fleet: dict[str, Any]) -> str:
-    """Return what a server says of the fleet that it is an endpoint of."""
-    lost = "" if fleet["connected"] else ", [yellow]not connected to NATS[/]"
-    return f"endpoint of {quantity(len(fleet['workers']), 'worker')} at {fleet['nats']}{lost}"
-
-
 def _browsers(connected: Sequence[str], *, of: int) -> str:
     if not connected:
         return "no browser is connected"
     return "browser connected" if of == 1 else f"connected: {', '.join(connected)}"
-
-
-def uptime(seconds: float) -> str:
-    """Return a time since a start, as users write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if minutes < 1:
-        return f"{seconds:.0f} s"
-    if hours < 1:
-        return f"{minutes:.0f} min"
-    if days < 1:
-        return f"{hours:.0f} h {minutes % 60:.0f} min"
-    return f"{days:.0f} d {hours % 24:.0f} h"

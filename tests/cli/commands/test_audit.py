@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 from rich.cells import cell_len
 
-from opentabs_py.cli.audit import fit_columns, read_time
+from opentabs_py.cli.commands.audit import fit_columns, read_time
 from opentabs_py.config.paths import audit_file
 from opentabs_py.errors import ConfigError
 from tests.audit.records import add, an_entry

@@ -134,7 +134,7 @@ def _create(
     files: Mapping[str, str] | None = None,
     dropped: Collection[str] = (),
 ) -> None:
-    from opentabs_py.cli.build import show_toolchain
+    from opentabs_py.cli.building import show_toolchain
     from opentabs_py.cli.terminal import err
     from opentabs_py.errors import BuildError
     from opentabs_py.plugins.package_links import link_packages

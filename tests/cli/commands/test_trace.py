@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from opentabs_py.cli.trace import FEW, app
+from opentabs_py.cli.commands.trace import FEW, app
 from opentabs_py.core.trace.record import CallRecord, record_line
 from opentabs_py.errors import ConfigError, TraceError
 from opentabs_py.tracing.file import TraceWriter
@@ -134,7 +134,7 @@ def test_the_page_is_opened_in_the_browser_from_a_file_that_only_its_owner_can_r
     browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/opened\n')
     browser.chmod(0o755)
     subprocess.run(
-        [sys.executable, "-c", "import opentabs_py.cli.trace as t; t.app()", "show",
+        [sys.executable, "-c", "import opentabs_py.cli.commands.trace as t; t.app()", "show",
          str(written), "--open"],
         env={**os.environ, "BROWSER": f"{browser} %s", "TMPDIR": str(tmp_path)},
         check=True, timeout=30,

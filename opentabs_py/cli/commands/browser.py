@@ -4,7 +4,7 @@ import signal
 
 import typer
 
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 
 app = App(help="Find or install the Chromium that opentabs uses.")
 

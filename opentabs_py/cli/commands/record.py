@@ -156,7 +156,7 @@ class _Session:
     async def _watch(self, tabs: "OpenTabs", page: "Page", recorder: "SessionRecorder") -> None:
         import anyio
 
-        from opentabs_py.cli.login import wait_enter
+        from opentabs_py.cli.keyboard import wait_enter
         from opentabs_py.cli.terminal import err
 
         if self._use is not None:

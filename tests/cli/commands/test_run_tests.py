@@ -7,7 +7,7 @@ import pytest
 import typer
 
 from opentabs_py.cli.chosen_tests import ChosenTests
-from opentabs_py.cli.run_tests import (
+from opentabs_py.cli.commands.run_tests import (
     FUZZ_CALLS,
     to_fuzz,
     with_calls,

@@ -1,7 +1,5 @@
 """`opentabs dev`: build, serve and reload a plugin while it is written, in one command."""
 
-import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -49,7 +47,8 @@ def dev(
 
     [dim]opentabs dev my-plugin --tools tools.py[/]
     """
-    from opentabs_py.cli.build import builder, print_result
+    from opentabs_py.browser.screen import has_screen
+    from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.cli.serve_session import serve_session
@@ -103,16 +102,9 @@ def dev(
     raise typer.Exit(run(forever, interruptible=False))
 
 
-def has_screen() -> bool:
-    """Return whether a browser can show a window."""
-    if sys.platform != "linux":
-        return True
-    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-
-
 async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
     """Build a plugin whenever its source changes, until cancelled."""
-    from opentabs_py.cli.build import builder, print_result
+    from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.terminal import err, print_error
     from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from opentabs_py.cli.commands import App
+from opentabs_py.cli.command_classes import App
 from opentabs_py.cli.options import Json
 from opentabs_py.errors import ConfigError
 
