@@ -38,7 +38,7 @@ _NAMED: Final = frozenset({"properties", "patternProperties", "$defs", "definiti
 
 
 @dataclass(frozen=True, slots=True)
-class SiteTool:
+class ListedPageTool:
     """One tool as clients see it, of one or several pages of a site.
 
     Attributes:
@@ -157,7 +157,7 @@ class PageRegistrations:
             if page is not None and page.left_out:
                 yield document, page.left_out
 
-    def places(self, tool: SiteTool) -> list[tuple[DocumentState, RegisteredTool]]:
+    def places(self, tool: ListedPageTool) -> list[tuple[DocumentState, RegisteredTool]]:
         """Return the pages that have a tool now, with their own registration of it."""
         found: dict[str, tuple[DocumentState, RegisteredTool]] = {}
         for document, registered in self.tools():
@@ -191,7 +191,7 @@ class SchemaCache:
 
 def list_tools(
     browsers: Iterable[PageRegistrations], taken: Collection[str], schemas: SchemaCache
-) -> tuple[list[SiteTool], dict[str, str]]:
+) -> tuple[list[ListedPageTool], dict[str, str]]:
     """Return the listed tools of all pages, and for each other one, why it is not listed.
 
     Args:
@@ -224,7 +224,7 @@ def list_tools(
                 refused[f"{site.origin}, {quantity(count, 'tool')}"] = OVER_LIMITS
     names = name_tools([naming for naming, *_ in namings.values()], taken)
     tools = [
-        SiteTool(name, tuple({naming.suffixed()} - {name} - {*taken}), site, tool, schema)
+        ListedPageTool(name, tuple({naming.suffixed()} - {name} - {*taken}), site, tool, schema)
         for name, (naming, site, tool, schema) in zip(names, namings.values(), strict=True)
     ]
     return tools, refused

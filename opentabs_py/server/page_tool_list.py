@@ -7,14 +7,14 @@ from typing import Final
 
 import anyio
 
+from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.core.page_tool_names import site_of
 from opentabs_py.core.page_tools import (
     Cadence,
+    ListedPageTool,
     PageRegistrations,
     SchemaCache,
-    SiteTool,
     list_tools,
 )
 from opentabs_py.core.plugin_names import PAGE
@@ -52,7 +52,7 @@ class PageToolList:
         self._message_limit = message_limit
         self._cadence = cadence or Cadence()
         self._schemas = SchemaCache()
-        self._tools: dict[str, RegisteredPageTool] = {}
+        self._tools: dict[str, PageTool] = {}
         self._listed: object = None
         self._refused: set[str] = set()
         self._warnings = 0  # in this period
@@ -98,7 +98,7 @@ class PageToolList:
                 )
         self._refused = {*refused}
 
-    async def wait_for(self, url: str) -> tuple[int, Sequence[RegisteredPageTool]]:
+    async def wait_for(self, url: str) -> tuple[int, Sequence[PageTool]]:
         """Wait until a page has loaded, and return its tab and the tools that it has then.
 
         Args:
@@ -129,16 +129,16 @@ class PageToolList:
             if PAGE in document.plugins
         ]
 
-    def _find(self, url: str, registered: Sequence[RegisteredTool]) -> Sequence[RegisteredPageTool]:
+    def _find(self, url: str, registered: Sequence[RegisteredTool]) -> Sequence[PageTool]:
         site = site_of(url)
         listed = [each for each in self._tools.values() if each.tool.site == site]
         return [tool for each in registered for tool in listed if tool.tool.is_same(each)]
 
-    def _create(self, tool: SiteTool) -> RegisteredPageTool:
+    def _create(self, tool: ListedPageTool) -> PageTool:
         known = self._tools.get(tool.name)
         if known is not None and known.tool == tool:
             return known  # with its compiled schema
-        return RegisteredPageTool(self._pages, tool, message_limit=self._message_limit)
+        return PageTool(self._pages, tool, message_limit=self._message_limit)
 
     def _link_until(self, now: float) -> float | None:
         """Return until when an extension is waited for that has just disconnected."""

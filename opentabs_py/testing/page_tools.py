@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import Page
 from playwright.sync_api import _generated as of_playwright
 
-from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.verdicts import Verdict
@@ -27,7 +27,7 @@ class SyncPageTool:
         opentabs: The chain.
     """
 
-    def __init__(self, tool: RegisteredPageTool, tab_id: int, opentabs: "SyncOpenTabs") -> None:
+    def __init__(self, tool: PageTool, tab_id: int, opentabs: "SyncOpenTabs") -> None:
         self.name = tool.tool.registered.name
         self.mcp_name = tool.listing.name
         self.opentabs = opentabs

@@ -6,7 +6,7 @@ from typing import Any
 
 from playwright.sync_api import BrowserContext, Page
 
-from opentabs_py.bridge.registered_tool import RegisteredPageTool
+from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.core.page_tool_names import pattern_of, site_of
@@ -95,7 +95,7 @@ class SyncTool:
         For this package's own use.
         """
         owner = self.listing.owner
-        if isinstance(self._tool, RegisteredPageTool):
+        if isinstance(self._tool, PageTool):
             return f"{PAGE} {self._tool.tool.registered.name}"
         return f"{owner} {self.name.removeprefix(f'{owner}_')}"
 
@@ -112,7 +112,7 @@ class SyncTool:
 
         For this package's own use.
         """
-        if isinstance(self._tool, RegisteredPageTool):
+        if isinstance(self._tool, PageTool):
             return [pattern_of(self._tool.tool.site)]
         if not self.listing.needs_tab:
             return ()
@@ -120,7 +120,7 @@ class SyncTool:
 
     def runs_in(self, url: str) -> bool:
         """Return whether it runs in a page with this URL. For this package's own use."""
-        if isinstance(self._tool, RegisteredPageTool):
+        if isinstance(self._tool, PageTool):
             return site_of(url) == self._tool.tool.site
         if not self.listing.needs_tab:
             return False

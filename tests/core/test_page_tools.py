@@ -8,9 +8,9 @@ import pytest
 from opentabs_py.core import page_tools
 from opentabs_py.core.page_tools import (
     Cadence,
+    ListedPageTool,
     PageRegistrations,
     SchemaCache,
-    SiteTool,
     list_tools,
     plain_text,
     read_schema,
@@ -71,7 +71,9 @@ def registrations_of(*pages: tuple[DocumentState, RegisteredTool]) -> PageRegist
     return registrations
 
 
-def listed(*registrations: PageRegistrations, taken: set[str] | None = None) -> list[SiteTool]:
+def listed(
+    *registrations: PageRegistrations, taken: set[str] | None = None
+) -> list[ListedPageTool]:
     tools, refused = list_tools(registrations, taken or set(), SchemaCache())
     assert not refused
     return tools

@@ -6,8 +6,8 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.bridge.registered_tool import RegisteredPageTool
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import PageRegistrations, SchemaCache, list_tools
@@ -68,20 +68,20 @@ def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
     return bridge
 
 
-def a_tool(pages: Pages) -> RegisteredPageTool:
+def a_tool(pages: Pages) -> PageTool:
     reports = [each.page_tools for each in pages.bridges if each.page_tools is not None]
     [listed], _ = list_tools(reports, (), SchemaCache())
-    return RegisteredPageTool(pages, listed, message_limit=1000)
+    return PageTool(pages, listed, message_limit=1000)
 
 
-def chosen(tool: RegisteredPageTool, client: str | None = None, **arguments: Any) -> int | None:
+def chosen(tool: PageTool, client: str | None = None, **arguments: Any) -> int | None:
     target, name, rest = tool.check({"a": 1, **arguments}, client)
     assert (name, rest) == ("3 add", {"a": 1})
     assert target.document_id == f"{target.tab_id or 0:032x}"
     return target.tab_id
 
 
-def failure(tool: RegisteredPageTool, client: str | None = None, **arguments: Any) -> str:
+def failure(tool: PageTool, client: str | None = None, **arguments: Any) -> str:
     with pytest.raises(CallError) as caught:
         tool.check({"a": 1, **arguments}, client)
     return caught.value.detail.code

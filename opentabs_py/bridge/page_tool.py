@@ -8,7 +8,7 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.page_arguments import listed_schema, split_tab_id
-from opentabs_py.core.page_tools import SiteTool, wire_name
+from opentabs_py.core.page_tools import ListedPageTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
 from opentabs_py.core.tabs.browsers import choose_page
@@ -21,7 +21,7 @@ META_KEY: Final = "opentabs/webmcp"  # in `_meta` of a listed tool
 Registration = tuple[DocumentState, RegisteredTool]
 
 
-class RegisteredPageTool(InPageTool):
+class PageTool(InPageTool):
     """A tool of one or several pages of a site, ready to be called.
 
     Args:
@@ -32,7 +32,7 @@ class RegisteredPageTool(InPageTool):
 
     plugin = PAGE
 
-    def __init__(self, pages: Pages, tool: SiteTool, *, message_limit: int) -> None:
+    def __init__(self, pages: Pages, tool: ListedPageTool, *, message_limit: int) -> None:
         super().__init__(pages)
         self.tool = tool
         self.listing = Listing(
