@@ -920,12 +920,12 @@
 
   /** @param {string} name of a plugin that the page does not have */
   function reportMissing(name) {
-    reportReadiness(name, "unavailable", "its adapter did not register itself in the page");
+    reportReadiness(name, "missing", "its adapter did not register itself in the page");
   }
 
   /**
    * @param {string} plugin
-   * @param {"ready" | "unavailable"} readiness
+   * @param {"ready" | "unavailable" | "missing"} readiness
    * @param {string | undefined} reason
    */
   function reportReadiness(plugin, readiness, reason) {

@@ -19,7 +19,7 @@
 /** @typedef {{time: number}} PingParams */
 /** @typedef {{jsonrpc: "2.0", method: "plugin.log", params: LogParams}} PluginLog */
 /** @typedef {{plugin: string, tabId: number, message: string}} PluginProblem */
-/** @typedef {{readiness: "pending" | "ready" | "unavailable", reason?: string | null}} PluginState */
+/** @typedef {{readiness: "pending" | "ready" | "unavailable" | "missing", reason?: string | null}} PluginState */
 /** @typedef {{jsonrpc: "2.0", method: "pong", params: PongParams}} Pong */
 /** @typedef {{time: number, pingTime: number}} PongParams */
 /** @typedef {{documentId: string, callId: string, reports: ProgressReport[]}} ProgressParams */
@@ -70,7 +70,7 @@
 /** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | TabsTargets | ExtensionRemove | ToolAnnounce | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
 /** @typedef {HelloResponse | Failure} HelloAnswer */
 
-export const PROTOCOL_VERSION = 3;
+export const PROTOCOL_VERSION = 4;
 export const SUBPROTOCOL = "opentabs";
 export const SECRET_SUBPROTOCOL = "opentabs.secret."; // and the secret
 

@@ -346,7 +346,7 @@ for (const when of ["before", "during"]) {
       if (when === "during") fail();
       await settled();
       const [state] = sent.splice(0).flatMap(({ id, result }) => (id === 12 ? [result] : []));
-      assert.equal(state?.documents[0].plugins.chat.readiness, "unavailable");
+      assert.equal(state?.documents[0].plugins.chat.readiness, "missing");
       assert.match(state.documents[0].plugins.chat.reason, /could not be injected/);
       assert.equal(relay.take("ask").length, when === "before" ? 0 : 1);
     } finally {

@@ -11,12 +11,12 @@ test("plugins can read the nonces that sign their logs and readiness changes", a
   assert.deepEqual([_logNonce, _readinessNonce], [NONCE, NONCE]);
 });
 
-test("an adapter that did not register itself is reported as unavailable, with the reason", async () => {
+test("an adapter that did not register itself is reported as missing, with the reason", async () => {
   const { relay } = await startRuntime();
   relay.say("aghost");
   await until(() => relay.ofKind("s").length > 0, "readiness");
   const state = JSON.parse(/** @type {string} */ (relay.ofKind("s")[0]));
-  assert.deepEqual([state.plugin, state.readiness], ["ghost", "unavailable"]);
+  assert.deepEqual([state.plugin, state.readiness], ["ghost", "missing"]);
   assert.match(state.reason, /did not register/);
 });
 
@@ -40,7 +40,7 @@ test("a call does not run in the old adapter if the new one did not register its
   relay.say("ademo");
   await until(() => relay.ofKind("s").length === 2, "readiness");
   const { readiness } = JSON.parse(/** @type {string} */ (relay.ofKind("s")[1]));
-  assert.equal(readiness, "unavailable");
+  assert.equal(readiness, "missing");
   assert.equal((await call("echo")).body.code, "PLUGIN_NOT_LOADED");
 });
 
@@ -187,7 +187,7 @@ test("a query of readiness is answered even if nothing has changed or the plugin
     states().map(({ plugin, readiness }) => [plugin, readiness]),
     [
       ["demo", "ready"],
-      ["ghost", "unavailable"],
+      ["ghost", "missing"],
       ["demo", "ready"],
     ],
   );

@@ -226,7 +226,7 @@ async function injectOne(doc, spec, problems) {
     if (!HAS_LEFT.test(String(error))) {
       problems.push({ plugin: spec.name, tabId: doc.tabId, message });
     }
-    const state = /** @type {const} */ ({ readiness: "unavailable", reason: message });
+    const state = /** @type {const} */ ({ readiness: "missing", reason: message });
     doc.plugins.set(spec.name, { injected, ...state, hasFailed: true });
     registry.stopAwaiting(doc, [spec.name]); // its relay does not know it, and will not answer
     tabs.changed();

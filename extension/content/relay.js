@@ -13,6 +13,7 @@
 
   const ID = 32; // hex digits of a call id
   const LOAD_GRACE = 2000; // ms after the DOM is ready in which a page may load its resources
+  const REPORTED = new Set(["ready", "unavailable", "missing"]); // by the runtime, of a plugin
   const NO_RUNTIME =
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
 
@@ -160,13 +161,13 @@
   function handleReadiness(text) {
     const { plugin, readiness, reason } = JSON.parse(text);
     if (plugins.has(plugin)) {
-      setReadiness(plugin, readiness === "ready" ? "ready" : "unavailable", reason);
+      setReadiness(plugin, REPORTED.has(readiness) ? readiness : "missing", reason);
     }
   }
 
   /**
    * @param {string} plugin
-   * @param {"ready" | "unavailable"} readiness
+   * @param {"ready" | "unavailable" | "missing"} readiness
    * @param {unknown} reason
    */
   function setReadiness(plugin, readiness, reason) {
@@ -253,13 +254,13 @@
         break;
       case "ask":
         if (!channel.send(`q${message.plugin}`)) {
-          setReadiness(message.plugin, "unavailable", NO_RUNTIME);
+          setReadiness(message.plugin, "missing", NO_RUNTIME);
         }
         break;
       case "adopt":
         plugins.set(message.plugin, { injected: message.injected, readiness: "pending" });
         if (!channel.send(`a${message.plugin}`)) {
-          setReadiness(message.plugin, "unavailable", NO_RUNTIME);
+          setReadiness(message.plugin, "missing", NO_RUNTIME);
         }
         break;
       case "drop":

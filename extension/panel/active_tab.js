@@ -8,11 +8,11 @@
 
 import { h, plural, site } from "./console/dom.js";
 import { pluginIcon } from "./console/icons.js";
+import { READINESS } from "./console/store.js";
 import { toolList } from "./console/tool_list.js";
 
 const TOOLS = 12; // of one plugin; the rest are on its own page
 const OTHERS = 8; // plugins that work elsewhere
-const READINESS = { ready: "Ready", pending: "Starting", unavailable: "Not ready" };
 
 /**
  * @param {Console} console_

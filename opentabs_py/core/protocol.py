@@ -17,7 +17,7 @@ from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.sites.match_patterns import LONGEST_PATTERN
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 
 # The subprotocols that the extension offers: ours, which the server selects, and one that carries
 # the secret.
@@ -60,9 +60,12 @@ class Model(BaseModel):
 
 
 class PluginState(Model):
-    """The state of a plugin in one document."""
+    """The state of a plugin in one document.
 
-    readiness: Literal["pending", "ready", "unavailable"]
+    `unavailable`: its `isReady()` is not true; `missing`: its code does not run there.
+    """
+
+    readiness: Literal["pending", "ready", "unavailable", "missing"]
     reason: Text | None = None
 
 

@@ -3,6 +3,7 @@
 import anyio
 import pytest
 
+from opentabs_py.core.protocol import PROTOCOL_VERSION
 from tests.bridge.bridged import CALL, RESULT, a_spec, call_and_answer
 from tests.fakes import (
     TAB,
@@ -70,7 +71,7 @@ async def test_an_extension_of_another_version_is_closed_with_advice(change: Jso
         assert socket.closed is not None
         code, reason = socket.closed
         assert code == 4001
-        assert "protocol 99, wanted 3" in reason
+        assert f"protocol 99, wanted {PROTOCOL_VERSION}" in reason
         assert "update the extension" in reason
         assert not bridge.connected
 

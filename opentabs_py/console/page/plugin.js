@@ -16,7 +16,7 @@ import { glyph, pluginIcon } from "./icons.js";
 import { whyFailed } from "./link.js";
 import { reviewSection } from "./review.js";
 import { settingsForm } from "./settings.js";
-import { needsReview } from "./store.js";
+import { needsReview, READINESS } from "./store.js";
 import { toolList } from "./tool_list.js";
 
 export const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
@@ -230,18 +230,11 @@ function tabsOf(plugin, tabs) {
       { class: "plain" },
       ...tabs.map((tab) => {
         const state = tab.plugins.find(({ name }) => name === plugin.name);
+        const readiness = state?.readiness ?? "missing";
         return h(
           "li",
           {},
-          h(
-            "span",
-            { class: `badge ${state?.readiness ?? ""}` },
-            state?.readiness === "ready"
-              ? "ready"
-              : state?.readiness === "pending"
-                ? "starting"
-                : "not ready",
-          ),
+          h("span", { class: `badge ${readiness}` }, READINESS[readiness]),
           h("span", {}, tab.title || site(tab.url)),
           h("span", { class: "quiet" }, `tab ${tab.id}`),
           state?.reason && h("span", { class: "quiet" }, state.reason),

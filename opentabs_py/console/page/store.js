@@ -50,7 +50,7 @@
  * @property {boolean} focused
  * @property {boolean} protected
  * @property {boolean} loading
- * @property {{name: string, readiness: "ready" | "pending" | "unavailable", reason: string | null}[]} plugins
+ * @property {{name: string, readiness: "ready" | "pending" | "unavailable" | "missing", reason: string | null}[]} plugins
  *
  * @typedef {object} BrowserRow
  * @property {string} name
@@ -93,6 +93,14 @@
  */
 
 const LOGS = 1000; // as many as the server keeps
+
+/** A plugin's readiness in one tab, in words. */
+export const READINESS = {
+  ready: "Ready",
+  pending: "Starting",
+  unavailable: "Not ready",
+  missing: "Not running",
+};
 
 /** @type {{[S in Section]: (row: Sections[S]) => string}} */
 const KEYS = {

@@ -6,8 +6,7 @@
 /** @import {BrowserRow, TabRow} from "./store.js" */
 
 import { h, matches, plural, site, wordsOf, write } from "./dom.js";
-
-const READINESS = { ready: "ready", pending: "starting", unavailable: "not ready" };
+import { READINESS } from "./store.js";
 
 /**
  * @param {Console} console_
@@ -131,7 +130,7 @@ export function tabsView({ store }) {
                 href: `#/plugins/${encodeURIComponent(plugin.name)}`,
                 title: plugin.reason ?? "",
               },
-              `${plugin.name} ${READINESS[plugin.readiness]}`,
+              `${plugin.name} ${READINESS[plugin.readiness].toLowerCase()}`,
             ),
             plugin.reason !== null &&
               plugin.readiness !== "ready" &&

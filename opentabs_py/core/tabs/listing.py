@@ -38,9 +38,9 @@ TAB: Final[JsonObject] = {
                 "properties": {
                     "name": {"type": "string"},
                     "readiness": {
-                        "enum": ["ready", "pending", "unavailable"],
-                        "description": "pending: the page is loading; unavailable: "
-                        "for example, the user has to sign in.",
+                        "enum": ["ready", "pending", "unavailable", "missing"],
+                        "description": "pending: the page is loading; unavailable: for example, "
+                        "the user has to sign in; missing: the plugin does not run there.",
                     },
                     "reason": {"type": "string"},
                 },

@@ -249,7 +249,6 @@ def _not_ready(plugin: str, url: str, state: PluginState) -> ChainError:
     """Return the error for a document in which a plugin is not ready."""
     if state.readiness == "pending":
         return failures.not_ready_yet(plugin, url, "isReady() has not answered yet")
-    reason = state.reason or "isReady() is not true"
-    if not reason.startswith("isReady()"):  # the relay says so of a page without our runtime
-        return failures.not_ready_yet(plugin, url, reason)
-    return failures.not_ready(plugin, url, reason)
+    if state.readiness == "missing":
+        return failures.not_ready_yet(plugin, url, state.reason or "its code does not run there")
+    return failures.not_ready(plugin, url, state.reason or "isReady() is not true")

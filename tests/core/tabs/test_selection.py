@@ -118,9 +118,21 @@ def test_only_documents_in_which_a_plugin_is_ready_count_as_its_own() -> None:
 
 
 def test_only_a_page_whose_plugin_says_so_is_one_to_sign_in_on() -> None:
-    reasons = [None, "isReady() threw: no", "scripts cannot run in this page"]
-    made = [tabs(document(1, "unavailable", reason=reason)) for reason in reasons]
-    assert [failures.needs_sign_in(refused(each, now=9.0)) for each in made] == [True, True, False]
+    states = [
+        ("unavailable", None),
+        ("unavailable", "isReady() threw: no"),
+        ("missing", "scripts cannot run in this page"),
+        ("missing", "isReady() threw: no"),
+    ]
+    made = [tabs(document(1, readiness, reason=reason)) for readiness, reason in states]
+    found = [failures.needs_sign_in(refused(each, now=9.0)) for each in made]
+    assert found == [True, True, False, False]
+
+
+def test_a_page_in_which_the_plugin_does_not_run_is_refused_with_the_reason() -> None:
+    given = tabs(document(1, "missing", reason="its adapter did not register itself in the page"))
+    assert "did not register itself in the page. Call again" in str(refused(given, now=9.0))
+    assert "its code does not run there" in str(refused(tabs(document(1, "missing")), now=9.0))
 
 
 # --- waiting ---
