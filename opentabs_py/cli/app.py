@@ -35,37 +35,53 @@ class _Command:
     settings: dict[str, Any] | None = None
 
 
-_COMMANDS: Final = {
-    "demo": _Command("demo", "demo"),
-    "new": _Command("new", "new"),
-    "dev": _Command("dev", "dev"),
-    "build": _Command("build", "build"),
-    "test": _Command("run_tests", "run_tests", "TestCommand", {"ignore_unknown_options": True}),
-    "record": _Command("record", "record"),
-    "verify": _Command("verify", "verify"),
-    "analyze": _Command("analyze", "analyze"),
-    "inspect": _Command("inspect", "inspect"),
-    "review": _Command("review", "review"),
-    "serve": _Command("serve", "serve"),
-    "start": _Command("start", "start"),
-    "stop": _Command("start", "stop"),
-    "restart": _Command("start", "restart"),
-    "status": _Command("status", "status"),
-    "logs": _Command("logs", "logs"),
-    "audit": _Command("audit", "audit"),
-    "stats": _Command("audit", "stats"),
-    "ui": _Command("ui", "ui"),
-    "call": _Command("call", "call"),
-    "tools": _Command("tools", "tools"),
-    "config": _Command("config", "config"),
-    "doctor": _Command("doctor", "doctor"),
-    "login": _Command("login", "login"),
-    "worker": _Command("worker", "worker"),
-    "fleet": _Command("fleet", "app"),
-    "profile": _Command("login", "profile_app"),
-    "trace": _Command("trace", "app"),
-    "report": _Command("report", "app"),
-    "browser": _Command("browser", "app"),
+_PANELS: Final = {
+    "First steps": {
+        "demo": _Command("demo", "demo"),
+        "doctor": _Command("doctor", "doctor"),
+    },
+    "Write and test a plugin": {
+        "new": _Command("new", "new"),
+        "dev": _Command("dev", "dev"),
+        "build": _Command("build", "build"),
+        "test": _Command("run_tests", "run_tests", "TestCommand", {"ignore_unknown_options": True}),
+        "report": _Command("report", "app"),
+        "inspect": _Command("inspect", "inspect"),
+    },
+    "Follow a site": {
+        "analyze": _Command("analyze", "analyze"),
+        "record": _Command("record", "record"),
+        "verify": _Command("verify", "verify"),
+    },
+    "Serve tools": {
+        "serve": _Command("serve", "serve"),
+        "start": _Command("start", "start"),
+        "stop": _Command("start", "stop"),
+        "restart": _Command("start", "restart"),
+        "status": _Command("status", "status"),
+        "logs": _Command("logs", "logs"),
+        "ui": _Command("ui", "ui"),
+        "config": _Command("config", "config"),
+    },
+    "Use tools": {
+        "tools": _Command("tools", "tools"),
+        "call": _Command("call", "call"),
+    },
+    "Decide, and look back": {
+        "review": _Command("review", "review"),
+        "audit": _Command("audit", "audit"),
+        "stats": _Command("audit", "stats"),
+        "trace": _Command("trace", "app"),
+    },
+    "Browsers and sign-ins": {
+        "browser": _Command("browser", "app"),
+        "login": _Command("login", "login"),
+        "profile": _Command("login", "profile_app"),
+    },
+    "Fleet": {
+        "worker": _Command("worker", "worker"),
+        "fleet": _Command("fleet", "app"),
+    },
 }
 
 
@@ -85,15 +101,23 @@ def create_app(wanted: str | None) -> typer.Typer:
         pretty_exceptions_show_locals=False,
     )
     app.callback()(_main)
-    for name in [wanted] if wanted in _COMMANDS else _COMMANDS:
-        command = _COMMANDS[name]
+    all_commands = [
+        (panel, name, command)
+        for panel, commands in _PANELS.items()
+        for name, command in commands.items()
+    ]
+    for panel, name, command in [
+        each for each in all_commands if each[1] == wanted
+    ] or all_commands:
         module = import_module(f"opentabs_py.cli.commands.{command.module}")
         entry = getattr(module, command.name)
         if isinstance(entry, typer.Typer):
-            app.add_typer(entry, name=name)
+            app.add_typer(entry, name=name, rich_help_panel=panel)
         else:
             cls = None if command.cls is None else getattr(module, command.cls)
-            app.command(name, cls=cls, context_settings=command.settings)(entry)
+            app.command(name, cls=cls, context_settings=command.settings, rich_help_panel=panel)(
+                entry
+            )
     return app
 
 

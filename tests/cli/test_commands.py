@@ -57,3 +57,11 @@ def test_a_description_wraps_where_the_terminal_ends(
 def test_each_example_is_a_paragraph_of_its_own(name: str) -> None:
     # Otherwise the help joins them to one command.
     assert "[/]\n[dim]" not in ALL[name].command.help
+
+
+def test_every_command_is_in_a_group_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    ALL[""].command.get_help(ALL[""])
+    shown = capsys.readouterr().out
+    assert "─ First steps ─" in shown
+    assert "─ Commands ─" not in shown  # where Typer lists those without a group
+    assert all(f"\n│ {name} " in shown for name in ALL[""].command.commands)
