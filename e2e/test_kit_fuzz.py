@@ -17,7 +17,7 @@ BROKEN = {
     "throws": ("ended with INTERNAL_ERROR: Cannot read properties of undefined", '{"n": 21}'),
     "makes_up_a_code": ("ended with a code that is not documented, ODD", '{"n": 6}'),
     "goes_back": ("progress that did not increase: report 5 says 2, after 3", '{"n": 5}'),
-    "fetches": ("fetched http://elsewhere.invalid/, which is outside its", '{"n": 11}'),
+    "fetches": ("fetched http://127.0.0.9:47/, which is outside its", '{"n": 11}'),
     "breaks_when_cancelled": ("the next call ended with INTERNAL_ERROR: the page is", '{"n": 0}'),
     "affects_others": ("affects a later call, which ended with INTERNAL_ERROR", '{"n": 51}'),
     "never_ends": ("has not ended within 1 s", '{"n": 31}'),

@@ -14,7 +14,7 @@ TOOLS = {
     "documents_its_code": "if (n > 5) throw { code: 'TOO_MANY', message: 'no' };",
     "goes_back": "for (let i = 0; i < n; i++) report(broken && i > 3 ? 2 : i);",
     "is_deaf": "await pause(n, broken ? undefined : signal);",
-    "fetches": "if (broken && n > 10) await fetch('http://elsewhere.invalid/').catch(() => {});",
+    "fetches": "if (broken && n > 10) await fetch('http://127.0.0.9:47/').catch(() => {});",
     "breaks_when_cancelled": """
       if (window.gone) throw new Error("the page is broken");
       signal.addEventListener("abort", () => { window.gone = broken; });
