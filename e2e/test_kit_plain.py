@@ -56,15 +56,20 @@ def test_without_pytest_playwright_the_fixture_says_what_is_missing(tmp_path: Pa
     assert "pip install 'opentabs-py[test]'" in done["test_it"].text
 
 
-def test_a_mark_that_is_not_valid_stops_the_run(tmp_path: Path) -> None:
+def test_a_mark_that_is_not_valid_fails_only_its_own_test(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(
-        "import pytest\n@pytest.mark.opentabs(idel=2)\ndef test_it(): ...\n"
+        "import pytest\n"
+        "@pytest.mark.opentabs(idel=2)\ndef test_it(): ...\n"
+        "def test_other(): ...\n"
+        "@pytest.mark.opentabs(browsers=[])\ndef test_nobody(opentabs): ...\n"
     )
 
     done = run(tmp_path)
 
-    assert done.code == pytest.ExitCode.USAGE_ERROR
-    assert "does not accept idel=; use one of idle, ceiling, clock, fresh_profile" in done.output
+    assert done.outcomes == {"test_it": "error", "test_other": "passed", "test_nobody": "error"}
+    assert "does not accept idel=; use one of idle, ceiling, clock" in done["test_it"].text
+    assert "must name at least one browser" in done["test_nobody"].text
+    assert "Traceback" not in done.output
 
 
 def test_the_mark_and_the_fixtures_are_listed(tmp_path: Path) -> None:

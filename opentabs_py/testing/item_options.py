@@ -21,17 +21,13 @@ WATCHING: "pytest.StashKey[Watching]" = pytest.StashKey()  # the same, if people
 
 
 def marks_of(item: pytest.Item) -> "Marks":
-    """Read the marks of a test.
-
-    Raises:
-        pytest.UsageError: A mark is not valid.
-    """
+    """Return the options of a test's marks; one that is not valid fails the test."""
     from opentabs_py.testing.marks import read_marks
 
     try:
         return read_marks((mark.args, mark.kwargs) for mark in item.iter_markers(MARK))
     except ValueError as error:
-        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
 
 
 def clock_of(item: pytest.Item) -> "RunsOn | None":

@@ -75,7 +75,9 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
     seed = combined.get("faults_seed", 0)
     if not isinstance(seed, int) or isinstance(seed, bool):
         raise ValueError(f"pytest.mark.opentabs(faults_seed=...) must be an integer, not {seed!r}")  # noqa: TRY004
-    _check_browsers(combined.get("browsers", ()), combined.get("signed_in"))
+    if "browsers" in combined:
+        _check_browsers(combined["browsers"])
+    _check_sign_in(combined.get("signed_in"), combined.get("browsers", ()))
     recording = combined.get("recording")
     if recording is not None and not (isinstance(recording, str | PathLike) and recording):
         raise ValueError(
@@ -90,7 +92,7 @@ def read_marks(marks: Iterable[tuple[tuple[Any, ...], Mapping[str, Any]]]) -> Ma
     return Marks(**combined)
 
 
-def _check_browsers(browsers: Any, signed_in: Any) -> None:
+def _check_browsers(browsers: Any) -> None:
     is_list = isinstance(browsers, list | tuple)
     names: list[Any] = [*browsers] if is_list else []
     are_names = all(isinstance(name, str) and is_name(name) for name in names)
@@ -99,9 +101,17 @@ def _check_browsers(browsers: Any, signed_in: Any) -> None:
             "pytest.mark.opentabs(browsers=...) must be a list of different names, such as "
             f'["ann", "ben"], not {browsers!r}'
         )
-    if isinstance(signed_in, str | None) or _are_sign_ins(signed_in, names):
+    if not names:
+        raise ValueError(
+            "pytest.mark.opentabs(browsers=...) must name at least one browser; for a single one, "
+            "leave it out"
+        )
+
+
+def _check_sign_in(signed_in: Any, browsers: Sequence[str]) -> None:
+    if isinstance(signed_in, str | None) or _are_sign_ins(signed_in, browsers):
         return
-    expected = f"be a name, or one for each of {names}" if names else "be a name"
+    expected = f"be a name, or one for each of {[*browsers]}" if browsers else "be a name"
     raise ValueError(f"pytest.mark.opentabs(signed_in=...) must {expected}, not {signed_in!r}")
 
 

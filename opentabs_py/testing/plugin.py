@@ -161,18 +161,22 @@ def _shard(text: str) -> tuple[int, int]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Reject marks that are not valid, and move async tests before our synchronous ones.
+    """Move async tests before our synchronous ones.
 
     Once Playwright's sync API is running, it keeps its event loop running in the main thread, so no
     other loop can run there. The other way round, both work.
     """
-    for item in items:
-        if item.get_closest_marker(MARK) is not None:
-            marks_of(item)
     yield
     ours = [index for index, item in enumerate(items) if is_ours(item)]
     if ours:
         items[ours[0] :] = sorted(items[ours[0] :], key=lambda item: not is_async(item))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Fail a test whose mark is not valid, before anything starts for it."""
+    if item.get_closest_marker(MARK) is not None:
+        marks_of(item)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -53,6 +53,7 @@ def test_a_sign_in_is_that_of_all_browsers_or_of_one() -> None:
         ((), {"browsers": ["ann", "ann"]}, "must be a list of different names"),
         ((), {"browsers": ["../ann"]}, "must be a list of different names"),
         ((), {"browsers": [["ann"]]}, "must be a list of different names"),
+        ((), {"browsers": []}, "must name at least one browser; for a single one, leave it out"),
         ((), {"clock": "fast"}, "must be 'real' or 'manual', not 'fast'"),
     ],
 )
