@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 @grouped
 def config(
+    ctx: typer.Context,
     client: Annotated[
         ClientName,
         typer.Option(metavar="CLIENT", help=f"The client to configure: {', '.join(ClientName)}."),
@@ -82,6 +83,8 @@ def config(
         if http is not None:
             raise ConfigError("--running and --http cannot be combined: --running finds the URL.")
         http, token = _running(server)
+    elif _is_on_command_line(ctx, "server"):
+        raise ConfigError("--server names a running server to connect to: add --running.")
     settings = gather_settings(plugins, ceiling=ceiling)
     target: Server
     if http is not None:
@@ -124,6 +127,12 @@ def _sources(
         yield from ("--tools", _found_from_anywhere(source))
     for assignment in assignments:
         yield from ("--set", assignment)
+
+
+def _is_on_command_line(ctx: typer.Context, option: str) -> bool:
+    """Return whether an option is given, other than by its environment variable."""
+    source = ctx.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _running(name: str | None) -> tuple[str, bool]:

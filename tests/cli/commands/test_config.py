@@ -197,6 +197,26 @@ def test_what_cannot_be_is_refused_with_the_code_for_usage(
     assert opentabs_here("config", *options, cwd=tmp_path).returncode == 2
 
 
+@pytest.mark.parametrize("options", [[], RUNNING])
+def test_a_named_server_without_running_is_a_usage_error_that_says_what_to_add(
+    tmp_path: Path, options: list[str]
+) -> None:
+    refused = opentabs_here(
+        "config", "--client", "cursor", "--server", "work", *options, cwd=tmp_path
+    )
+
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--server names a running server to connect to: add --running" in refused.stderr
+
+
+def test_the_variable_that_names_a_server_is_for_other_commands_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENTABS_SERVER", "work")
+
+    assert entry("cursor", cwd=tmp_path)["args"] == ["serve", "--stdio"]
+
+
 async def test_a_client_with_the_block_lists_the_tools(tmp_path: Path) -> None:
     told = entry("claude-desktop", "--plugin", str(demo_plugin_dir()), cwd=tmp_path)
     arguments = [*told["args"], "--browser", "none", "--port", "0"]
