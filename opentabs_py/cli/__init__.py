@@ -125,11 +125,20 @@ def _run_app(app: Callable[..., Any]) -> None:
             from opentabs_py.config.paths import working_dir
 
             working_dir()  # which raises a better error if that is what is missing
-        if isinstance(error, PermissionError) and error.filename:
+        if error is not None and error.filename and (why := _why_unopened(error)):
             from opentabs_py.errors import ConfigError
 
-            raise ConfigError(
-                f"Cannot open {error.filename}: {error.strerror}. If opentabs once ran with sudo, "
-                "the file may belong to root: make it yours again, or remove it."
-            ) from None
+            raise ConfigError(f"Cannot open {error.filename}: {why}") from None
         raise
+
+
+def _why_unopened(error: OSError) -> str | None:
+    """Return why the user has to make way for one of our files, and how; None if they need not."""
+    if isinstance(error, PermissionError):
+        return (
+            f"{error.strerror}. If opentabs once ran with sudo, the file may belong to root: make "
+            "it yours again, or remove it."
+        )
+    if error.errno == errno.ELOOP:
+        return "it is a symbolic link. Remove it; opentabs creates the file itself."
+    return None

@@ -135,3 +135,27 @@ def test_a_command_that_may_not_open_its_files_says_so(command: str, tmp_path: P
     assert run.returncode == 2, run.stderr
     said = f"error: Cannot open {tmp_path}/opentabs/[^ ]+: Permission denied. If opentabs once ran "
     assert re.match(said, run.stderr)
+
+
+@pytest.mark.parametrize("command", [["serve", "--name", "work"], ["start"]])
+def test_a_lock_file_that_is_a_link_is_an_error_that_names_it(
+    command: list[str], tmp_path: Path
+) -> None:
+    name = command[-1] if "--name" in command else "default"
+    link = tmp_path / "opentabs" / "servers" / f"{name}.lock"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / "elsewhere")
+
+    run = subprocess.run(
+        [Path(sys.executable).with_name("opentabs"), *command, "--browser", "none", "--port", "0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "400"},
+    )
+
+    assert run.returncode != 0
+    assert f"error: Cannot open {link}: it is a symbolic link. Remove it" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not (tmp_path / "elsewhere").exists()
