@@ -1,16 +1,20 @@
 """Reasons why drift is inconclusive, such as being signed out or rate limited."""
 
 import re
+from math import inf
 from typing import Final
+from urllib.parse import urlsplit
 
 from opentabs_py.core.drift.live import LiveRun, Outcome
-from opentabs_py.core.drift.responses import Responses
+from opentabs_py.core.drift.responses import Responses, page_marks
 from opentabs_py.core.drift.site import ComparedSite
-from opentabs_py.core.recording.exchange import UNFINISHED, Recording
-from opentabs_py.core.shapes.endpoints import Endpoint
+from opentabs_py.core.drift.steps import page_at
+from opentabs_py.core.recording.exchange import UNFINISHED, Exchange, Recording
+from opentabs_py.core.shapes.endpoints import Endpoint, endpoint_of
 from opentabs_py.core.shapes.marks import PASSWORD
 
 _REFUSED: Final = frozenset({401, 403, 407, 419, 440})  # the last two: a session has expired
+_CLIENT_ERROR: Final = 400
 _RATE_LIMITED: Final = 429
 _SERVER_ERROR: Final = 500
 _LOGIN: Final = re.compile(
@@ -47,9 +51,36 @@ def find_obstacle(site: ComparedSite, recorded: Recording, live: LiveRun) -> str
             is_login = endpoint not in site.was and _LOGIN.search(endpoint.path)
             if (is_login and _matters(responses)) or _asks_password(responses):
                 return f"The site asks for a sign-in ({endpoint}). {_SIGN_IN}"
-    if live.is_anonymous and (recorded.storage_state or {}).get("cookies"):
+    return _why_signed_out(recorded, live)
+
+
+def _why_signed_out(recorded: Recording, live: LiveRun) -> str:
+    """Return how the recording shows that its calls were made signed in, if this run was not."""
+    last = page_at(live.traffic, inf)
+    if last is not None and _shows_password(last):
+        opened = [page for call in recorded.calls if (page := page_at(recorded, call.started))]
+        if opened and not any(map(_shows_password, opened)):
+            return f"The site asks for a sign-in ({_name(last, live.traffic)}). {_SIGN_IN}"
+    if not live.is_anonymous:
+        return ""
+    if (recorded.storage_state or {}).get("cookies"):
         return f"The recording was made signed in, and this run was not. {_SIGN_IN}"
+    if (sign_in := _find_sign_in(recorded)) is not None:
+        name = _name(sign_in, recorded)
+        return f"The recording signs in ({name}) before its calls, and this run did not. {_SIGN_IN}"
     return ""
+
+
+def _find_sign_in(recorded: Recording) -> Exchange | None:
+    """Return the request by which a user signed in before a call; None if none is known."""
+    last_call = max((call.started for call in recorded.calls), default=-inf)
+    for each in recorded.exchanges:
+        is_accepted = each.response is not None and each.response.status < _CLIENT_ERROR
+        path = urlsplit(each.request.url).path
+        is_sign_in = each.request.method == "POST" and _LOGIN.search(path)
+        if is_accepted and is_sign_in and each.started <= last_call:
+            return each
+    return None
 
 
 def why_unknown(outcome: Outcome) -> str:
@@ -59,6 +90,8 @@ def why_unknown(outcome: Outcome) -> str:
 
 def _obstacle_of(endpoint: Endpoint, was: Responses | None, now: Responses) -> str:
     known = set[int]() if was is None else was.statuses
+    if was is not None and was.works and not now.works:
+        known = known - _REFUSED  # it was refused until the user had signed in
     matters = _matters(now)
     for status in sorted(now.statuses - known):
         if status in _REFUSED and (matters or (was is not None and was.works)):
@@ -79,3 +112,11 @@ def _matters(responses: Responses) -> bool:
 
 def _asks_password(responses: Responses) -> bool:
     return any(PASSWORD in marks for marks in responses.marks)
+
+
+def _shows_password(page: Exchange) -> bool:
+    return PASSWORD in page_marks(page)
+
+
+def _name(exchange: Exchange, recording: Recording) -> str:
+    return str(endpoint_of(exchange.request, recording.url))

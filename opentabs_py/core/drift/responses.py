@@ -100,6 +100,12 @@ def responses_of(
     return found
 
 
+def page_marks(exchange: Exchange) -> Mapping[str, int]:
+    """Return the CSS selectors that find the elements of a page; none if it was not read."""
+    body = exchange.response and exchange.response.body
+    return marks_of((body or b"")[:_LONGEST_PAGE].decode("utf-8", "replace"))
+
+
 def _note(responses: Responses, exchange: Exchange, key: Any) -> None:
     response = exchange.response
     if response is None:
@@ -116,7 +122,7 @@ def _note(responses: Responses, exchange: Exchange, key: Any) -> None:
         return
     if is_html(response.mime):
         responses.media.add("HTML")
-        responses.marks.append(marks_of(response.body[:_LONGEST_PAGE].decode("utf-8", "replace")))
+        responses.marks.append(page_marks(exchange))
     elif is_json(response.mime) and (read := _read(response.body)) is not None:
         responses.media.add("JSON")
         responses.values.setdefault(key, []).append(read[0])

@@ -63,14 +63,20 @@ def rebased(url: str, home: str, site: str | None) -> str:
     return urlunsplit((other.scheme, other.netloc, *parts[2:]))
 
 
+def page_at(recording: Recording, moment: float) -> Exchange | None:
+    """Return the request for the page that was open at a moment; None if there was none yet."""
+    opened = [
+        each
+        for each in recording.exchanges
+        if each.started <= moment and _is_page(each, recording.url)
+    ]
+    return opened[-1] if opened else None
+
+
 def _page(recording: Recording, call: RecordedCall) -> str:
     """Return the URL of the page that was open when a tool was called."""
-    opened = [
-        each.request.url
-        for each in recording.exchanges
-        if each.started <= call.started and _is_page(each, recording.url)
-    ]
-    return opened[-1] if opened else recording.url
+    page = page_at(recording, call.started)
+    return recording.url if page is None else page.request.url
 
 
 def _is_page(exchange: Exchange, home: str) -> bool:

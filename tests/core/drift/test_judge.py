@@ -8,7 +8,13 @@ import pytest
 from opentabs_py.core.drift.judge import judge
 from opentabs_py.core.drift.live import LiveRun, Outcome
 from opentabs_py.core.drift.report import CallVerdict, Finding, RecordingVerdict
-from opentabs_py.core.recording.exchange import Exchange, RecordedCall, Recording, Scrubbed
+from opentabs_py.core.recording.exchange import (
+    Exchange,
+    RecordedCall,
+    Recording,
+    Request,
+    Scrubbed,
+)
 from tests.core.drift.samples import HOME, called, failed, got, lived, recording
 
 ITEMS = [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]
@@ -420,6 +426,65 @@ def test_a_recording_that_was_made_signed_in_is_not_judged_signed_out() -> None:
 
     assert only_call(was, lived(called({}))).state == "unknown"
     assert only_call(was, lived(called({}), is_anonymous=False)).state == "drift"
+
+
+SIGNED_OUT = got("/", '<input type="password">', kind="document", at=-3)
+SIGNED_IN = got("/", "<h1>Hello", kind="document", at=-1)
+
+
+def post(path: str, *, status: int = 200, at: float = -2.0) -> Exchange:
+    return replace(
+        got(path, {}, status=status, at=at),
+        request=Request("POST", f"https://example.com{path}", kind="fetch"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "reason"),
+    [
+        ([SIGNED_OUT, post("/session"), SIGNED_IN], [SIGNED_OUT], "asks for a sign-in (GET /)"),
+        (
+            [got("/api/me", {}, status=401), got("/api/me", {"id": 1})],
+            [got("/api/me", {}, status=401)],
+            "GET /api/me returns 401, so the browser seems to be signed out",
+        ),
+        ([post("/api/login", status=401), post("/api/login")], [], "signs in (POST /api/login)"),
+    ],
+)
+def test_a_recording_that_began_signed_out_is_not_judged_signed_out(
+    first: list[Exchange], again: list[Exchange], reason: str
+) -> None:
+    was = recording(*first, called(ITEMS))
+    failing = lived(*again, called(error={"code": "X"}))
+    unready = replace(failing, outcomes=[Outcome()], unready=["chat"])
+
+    for live in (failing, unready):
+        found = verdict(was, live)
+        assert [(each.state, each.findings) for each in found.calls] == [("unknown", ())]
+        assert reason in found.reason
+        assert "--signed-in NAME" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "is_anonymous"),
+    [
+        ([SIGNED_OUT], [SIGNED_OUT], True),  # a form to sign in that is always there
+        ([SIGNED_OUT, SIGNED_IN], [SIGNED_OUT, SIGNED_IN], True),
+        ([got("/a", 1, status=403), got("/a", 1)], [got("/a", 1, status=403), got("/a", 1)], True),
+        ([post("/login", status=401)], [], True),  # nobody was signed in
+        ([post("/login", at=5)], [], True),  # only after the call
+        ([post("/login")], [], False),
+        ([post("/logs")], [], True),
+    ],
+)
+def test_a_tool_that_needs_no_sign_in_is_judged_without_one(
+    first: list[Exchange], again: list[Exchange], is_anonymous: bool
+) -> None:
+    was = recording(*first, called(ITEMS))
+
+    live = lived(*again, called({}), is_anonymous=is_anonymous)
+
+    assert only_call(was, live).state == "drift"
 
 
 def test_a_page_that_cannot_be_opened_says_nothing() -> None:
