@@ -37,6 +37,11 @@ MOST_LOOKS_FOR_VIOLATIONS: Final = 50_000
 MOST_COPIED: Final = 64 * 1024 * 1024  # characters, in violations
 
 _TOO_DEEP: Final = "is nested too deeply; move parts of it into $defs and $ref them"
+# What JavaScript's regular expressions have and the validator's have not.
+_OTHER_SYNTAX: Final = (
+    r"write what both support ([\s\S] for [^], \1 for \k<name>, \x00 for \0, [\x08] for [\b]), or "
+    "leave it out of the schema and check it in the tool, as Zod does with .refine()"
+)
 _NARROW: Final = 64  # validating at this width costs less than parsing the value did
 # A pattern with look-around or a back reference may backtrack, this often.
 _BACKTRACKS: Final = 1000
@@ -119,10 +124,7 @@ def check_schema(schema: JsonObject) -> None:
     try:
         _compile(schema)
     except jsonschema_rs.ValidationError as error:
-        where = path_text(error.instance_path) or "its root"
-        raise ValueError(
-            f"is not valid JSON Schema at {where}: {shorten(error.message)}; correct it there"
-        ) from None
+        raise ValueError(_why_not_valid(error)) from None
     except ValueError:  # the recursion limit
         raise ValueError(_TOO_DEEP) from None
     try:
@@ -138,6 +140,16 @@ def check_schema(schema: JsonObject) -> None:
             f"would be applied {width:,} times to one place in a value, through its references "
             f"and alternatives; at most {WIDEST:,} are allowed, so name each alternative once"
         )
+
+
+def _why_not_valid(error: jsonschema_rs.ValidationError) -> str:
+    where = path_text(error.instance_path) or "its root"
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Format):  # only patterns have one
+        return (
+            f"has at {where} the regular expression {shorten(str(error.instance))!r}, which the "
+            f"server cannot check. Correct it. If it is right in JavaScript, {_OTHER_SYNTAX}"
+        )
+    return f"is not valid JSON Schema at {where}: {shorten(error.message)}; correct it there"
 
 
 @dataclass(frozen=True, slots=True)

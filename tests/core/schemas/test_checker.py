@@ -208,6 +208,46 @@ def test_violations_do_not_copy_a_long_value_many_times() -> None:
 
 # --- patterns ---
 
+
+@pytest.mark.parametrize("pattern", [r"^(?<q>['\"])a\k<q>$", "^[^]$", r"^\0$", r"^[\b]$"])
+def test_a_pattern_that_only_javascript_supports_is_refused_with_what_to_write(
+    pattern: str,
+) -> None:
+    schemas: dict[str, Json] = {
+        "properties.x.pattern": {"properties": {"x": {"pattern": pattern}}},
+        "patternProperties": {"patternProperties": {pattern: {}}},
+    }
+    for where, schema in schemas.items():
+        with pytest.raises(ValueError, match="regular expression") as caught:
+            check_schema(schema)
+        said = str(caught.value)
+        assert said.startswith(f"has at {where}")
+        assert repr(pattern) in said
+        assert "the server cannot check" in said
+        assert r"[\s\S] for [^], \1 for \k<name>, \x00 for \0, [\x08] for [\b]" in said
+        assert ".refine()" in said
+        assert "valid JSON Schema" not in said
+
+
+@pytest.mark.parametrize(
+    ("advised", "matches", "differs"),
+    [
+        (r"^[\s\S]$", "\n", ""),
+        (r"^(?<q>['\"])a\1$", "'a'", "'a\""),
+        (r"^\x00$", "\0", "0"),
+        (r"^[\x08]$", "\b", "b"),
+    ],
+)
+def test_what_is_advised_for_such_a_pattern_is_supported(
+    advised: str, matches: str, differs: str
+) -> None:
+    schema: Json = {"pattern": advised}
+    check_schema(schema)
+
+    assert Checker(schema).violations(matches) == []
+    assert Checker(schema).violations(differs) != []
+
+
 BACKTRACKING = "(?=a)(a|b|ab)*c"
 
 
