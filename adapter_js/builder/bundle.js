@@ -31,6 +31,9 @@ const SDK = resolve(TOOLS, "sdk");
 const HASH_PLACEHOLDER = "opentabs:adapter-hash".padEnd(64, "-");
 /** The advice for the author of a module without a plugin. */
 export const EXPORT = "write export default new MyPlugin(), a class that extends OpenTabsPlugin";
+const TOP_LEVEL_AWAIT =
+  "uses await at the top level of a module, but a plugin is one classic script, which cannot wait; " +
+  "await in isReady(), in a hook or in handle()";
 const ADAPTER_FILE = "adapter.iife.js";
 const PRE_SCRIPT_FILE = "pre-script.iife.js";
 
@@ -295,7 +298,8 @@ function toProblem({ text, location }) {
       : text;
     return { file: "", line: null, why };
   }
-  return { file: location.file, line: location.line, why: text };
+  const why = text.startsWith("Top-level await") ? TOP_LEVEL_AWAIT : text;
+  return { file: location.file, line: location.line, why };
 }
 
 /**

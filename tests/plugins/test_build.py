@@ -269,6 +269,10 @@ UNUSABLE = {
         "import '@opentabs-dev/plugin-sdk/nope';",
         'src/index.ts:1: The SDK has no "nope"',
     ),
+    "await at the top level": (
+        "await fetch('/config');\n" + INDEX,
+        "src/index.ts:1: uses await at the top level of a module, but",
+    ),
     "the page": ("document.title;", "src/index.ts:1: cannot be imported outside a page"),
     "an end": ("process.exit(0);", "src/index.ts: exited the process"),
     "an error in a callback": (
