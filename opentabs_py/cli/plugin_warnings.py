@@ -15,9 +15,11 @@ def warn_of_plugins(tabs: "OpenTabs") -> None:
 
 
 def print_skipped(skipped: "Sequence[SkippedPlugin]") -> None:
-    """Warn about each plugin that was skipped, and say why."""
-    for each in skipped:
-        _warn(f"skipped: {each.reason}")
+    """Say why plugins were skipped."""
+    from opentabs_py.plugins.plugin import reasons
+
+    for reason in reasons(skipped):
+        _warn(f"skipped: {reason}")
 
 
 def warn_of_stale(plugins: "Sequence[Plugin]") -> None:

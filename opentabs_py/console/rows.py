@@ -170,7 +170,7 @@ def problem_rows(skipped: Sequence[SkippedPlugin], pages: Pages) -> Rows:
     """Return what is wrong with plugins: those skipped, and those that a page refused."""
     rows: Rows = {}
     for each in skipped:
-        key = f"{each.directory}\n{each.reason}"
+        key = f"{each.plugin}\n{each.reason}"  # one for all plugins of a name
         rows[key] = {
             "id": key,
             "plugin": each.plugin,

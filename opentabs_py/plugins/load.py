@@ -23,7 +23,7 @@ from opentabs_py.plugins.files import (
     read_within,
 )
 from opentabs_py.plugins.manifest_cache import Build, ManifestCache
-from opentabs_py.plugins.plugin import Plugin, SkippedPlugin, SourceMapFile
+from opentabs_py.plugins.plugin import Plugin, SkippedPlugin, SourceMapFile, reasons
 
 logger = logging.getLogger(__name__)
 
@@ -255,7 +255,7 @@ def refuse_unknown_plugins(
     typed, written = find_unknown_plugins(settings, names)
     if typed:
         have = f"Loaded plugins: {', '.join(names)}." if names else "No plugins are loaded."
-        broken = "".join(f"\nSkipped: {each.reason}" for each in skipped)
+        broken = "".join(f"\nSkipped: {reason}" for reason in reasons(skipped))
         raise ConfigError(
             f"--set names a plugin that is not loaded: {', '.join(typed)}. {have}{broken}"
         )
@@ -287,8 +287,9 @@ def _without_namesakes(
         if len(namesakes) == 1 or in_service == [plugin.directory]:
             kept.append(plugin)
             continue
-        other = next(each for each in in_service or namesakes if each != plugin.directory)
-        reason = f"Two plugins are named {name!r}: {plugin.directory} and {other}. Load only one."
+        *others, last = map(str, namesakes)
+        where = f"{', '.join(others)} and {last}"
+        reason = f"Several plugins are named {name!r}: {where}. Load only one."
         skipped.append(SkippedPlugin(plugin.directory, reason, name))
     return kept
 

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -119,6 +119,11 @@ class SkippedPlugin:
     directory: Path
     reason: str
     plugin: str | None = None
+
+
+def reasons(skipped: Iterable[SkippedPlugin]) -> list[str]:
+    """Return why plugins are skipped; a reason that several share comes once."""
+    return [*dict.fromkeys(each.reason for each in skipped)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.freshness import why_stale
+from opentabs_py.plugins.plugin import reasons
 from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.guards import LocalOnly, RequireToken
 from opentabs_py.session.browser import close_page
@@ -149,7 +150,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
             }
             for each in server.plugin_set.plugins
         ],
-        "skipped": [each.reason for each in session.skipped_plugins],
+        "skipped": reasons(session.skipped_plugins),
         "tools": len(session.tools),
         "tabs": [
             {"id": each.tab_id, "title": each.title, "url": each.url, "plugins": [*each.plugins]}
@@ -218,8 +219,8 @@ class _CallEndpoint:
         wanted = sources.plugins()
         server = session.internals
         skipped = await stack.enter_async_context(server.plugin_set.added(wanted, server.tasks))
-        for each in skipped:
-            stream.warn(f"skipped: {each.reason}")
+        for reason in reasons(skipped):
+            stream.warn(f"skipped: {reason}")
         for directory in wanted:
             if (why := why_stale(directory, directory.name)) is not None:
                 stream.warn(why)

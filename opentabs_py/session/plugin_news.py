@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from opentabs_py.core.consent import Standing, no_effect
 from opentabs_py.core.plugins.sdk_version import UNKNOWN
 from opentabs_py.errors import ConfigError
-from opentabs_py.plugins.plugin import Plugin, PluginChanges
+from opentabs_py.plugins.plugin import Plugin, PluginChanges, reasons
 from opentabs_py.session.standings import why_off
 
 logger = logging.getLogger(__name__)
@@ -60,5 +60,5 @@ def log_changes(changes: PluginChanges) -> None:
     ):
         if names:
             logger.info("%s %s", what, ", ".join(names))
-    for each in changes.skipped:
-        logger.warning("The new version is not served: %s", each.reason)
+    for reason in reasons(changes.skipped):
+        logger.warning("The new version is not served: %s", reason)

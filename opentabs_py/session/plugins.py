@@ -22,7 +22,13 @@ from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
 from opentabs_py.plugins.manifest_cache import ManifestCache
-from opentabs_py.plugins.plugin import Plugin, PluginChanges, SkippedPlugin, compare_plugins
+from opentabs_py.plugins.plugin import (
+    Plugin,
+    PluginChanges,
+    SkippedPlugin,
+    compare_plugins,
+    reasons,
+)
 from opentabs_py.plugins.stack_traces import read_stack
 from opentabs_py.server.registry import ToolRegistry
 from opentabs_py.session.plugin_news import PluginNews, log_changes
@@ -296,5 +302,5 @@ def refuse_skipped(tool: str, registry: ToolRegistry, skipped: Sequence[SkippedP
         PluginError: The text says why they are skipped.
     """
     if skipped and registry.get(tool) is None:
-        reasons = " ".join(each.reason for each in skipped)
-        raise PluginError(f"There is no tool {tool!r}, and a plugin was skipped: {reasons}")
+        why = " ".join(reasons(skipped))
+        raise PluginError(f"There is no tool {tool!r}, and a plugin was skipped: {why}")

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -102,10 +103,11 @@ async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
         event = await reader.read_until(lambda event: bool(rows(event, "plugins")))
         assert rows(event, "plugins")[0]["tools"] == 2
         assert rows(event, "plugins")[0]["revision"] > rows(first, "plugins")[0]["revision"]
-        problem = SkippedPlugin(served.plugins.plugins[0].directory, "It is broken. Build it.")
-        served.plugins.skipped.append(problem)
+        broken, copied = (Path(name) for name in ("/p/broken", "/p/copied"))
+        for directory in (broken, copied):
+            served.plugins.skipped.append(SkippedPlugin(directory, "Both are broken.", "broken"))
         event = await reader.read_until(lambda event: bool(rows(event, "problems")))
-    assert rows(event, "problems")[0]["reason"] == "It is broken. Build it."
+    assert [each["reason"] for each in rows(event, "problems")] == ["Both are broken."]
 
 
 async def test_a_server_that_was_started_again_counts_changes_of_tools_from_elsewhere() -> None:

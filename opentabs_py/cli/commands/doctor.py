@@ -159,11 +159,12 @@ def _look_at_plugins() -> str:
     from opentabs_py.core.plugins.sdk_version import UNKNOWN
     from opentabs_py.errors import PluginError
     from opentabs_py.plugins.folders import load_configured
+    from opentabs_py.plugins.plugin import reasons
 
     settings = gather_settings()
     plugins, skipped = load_configured(settings)
     if skipped:
-        raise PluginError("\n".join(each.reason for each in skipped))
+        raise PluginError("\n".join(reasons(skipped)))
     names = ", ".join(plugin.manifest.name for plugin in plugins)
     old = [plugin.manifest.name for plugin in plugins if plugin.manifest.sdk_version is None]
     return "; ".join([names or "none configured", *(f"{name}: {UNKNOWN}" for name in old)])

@@ -1,6 +1,7 @@
 """`opentabs tools` lists and finds tools without a browser."""
 
 import json
+import shutil
 from pathlib import Path
 
 from opentabs_py.demo import demo_plugin_dir
@@ -83,3 +84,12 @@ def test_a_permission_that_names_nothing_is_reported(tmp_path: Path) -> None:
         f'warning: permissions."{rule}" has no effect: no plugin or tool of that name is served'
         for rule in ("demo.send_mesage", "zebra")
     ]
+
+
+def test_two_plugins_of_one_name_are_reported_once_with_both_directories(tmp_path: Path) -> None:
+    one, two = (shutil.copytree(demo_plugin_dir(), tmp_path / name) for name in ("one", "two"))
+
+    listed = opentabs_here("tools", "--plugin", str(one), "--plugin", str(two), cwd=tmp_path)
+
+    assert listed.stderr.count("skipped:") == 1
+    assert f"{one} and {two}" in listed.stderr
