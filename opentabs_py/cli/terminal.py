@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
 from rich.segment import Segment
+from rich.text import Text
 
 from opentabs_py.core.text import one_line, visible
 from opentabs_py.errors import OpenTabsError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 LINES_APART = 1.0  # s
+_RULE = 4  # columns that Rich needs around the text of a rule
 
 
 class _SafeConsole(Console):
@@ -52,6 +54,14 @@ def print_error(error: OpenTabsError) -> None:
 def warn(text: str) -> None:
     """Print a warning for the user."""
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
+
+
+def print_rule(markup: str) -> None:
+    """Print a line across the terminal that says something, or only that if there is no room."""
+    if Text.from_markup(markup).cell_len + _RULE > err.width:
+        err.print(markup)  # which wraps; a rule would be cut
+    else:
+        err.rule(markup)
 
 
 class ProgressLines:

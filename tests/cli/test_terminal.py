@@ -124,3 +124,21 @@ def test_what_a_program_reads_is_the_exact_result(evil: Path) -> None:
     run = subprocess.run(command, capture_output=True, check=True)
     assert json.loads(run.stdout) == {"said": EVIL}
     assert "\u202e" in run.stdout.decode()
+
+
+@pytest.mark.parametrize("columns", ["40", "120"])
+def test_a_status_line_that_is_wider_than_the_terminal_continues_on_the_next(columns: str) -> None:
+    text = "✓ passed in 3.2 s; waiting for changes, press Ctrl-C to stop"
+    shown = subprocess.run(
+        [
+            *(sys.executable, "-c"),
+            f"from opentabs_py.cli.terminal import print_rule; print_rule('[bold]{text}[/]')",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": columns},
+    ).stderr
+
+    assert " ".join(shown.replace("─", " ").split()) == text
+    assert all(len(line) <= int(columns) for line in shown.splitlines())

@@ -192,13 +192,13 @@ class _Suite:
     async def watch(self) -> int:
         """Build and test, and again at each change, until cancelled."""
         from opentabs_py.cli.building import builder
-        from opentabs_py.cli.terminal import err, print_error
+        from opentabs_py.cli.terminal import print_error, print_rule
         from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
 
         async with builder() as running, watch_source(self.chosen.directory) as changes:
             why = "first run"
             while True:
-                err.rule(f"[bold]{escape(why)}[/]")
+                print_rule(f"[bold]{escape(why)}[/]")
                 try:
                     is_built = await self._build(running)
                 except BuildError as error:
@@ -224,7 +224,7 @@ class _Suite:
         """Run the tests until a file changes; return the changed files."""
         import anyio
 
-        from opentabs_py.cli.terminal import err
+        from opentabs_py.cli.terminal import err, print_rule
         from opentabs_py.plugins.source_watch import next_source
 
         ended = anyio.Event()
@@ -236,7 +236,7 @@ class _Suite:
             ended.set()
             how = _ENDINGS.get(code, "[bold red]✗ failed[/]")
             seconds = f"{monotonic() - began:.1f} s"
-            err.rule(f"{how} [dim]in {seconds}; waiting for changes, press Ctrl-C to stop[/]")
+            print_rule(f"{how} [dim]in {seconds}; waiting for changes, press Ctrl-C to stop[/]")
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(test)
