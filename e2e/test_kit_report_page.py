@@ -202,7 +202,7 @@ async def test_nothing_is_wider_than_the_window(
                 await shown.choose(name)
             wide = await shown.page.evaluate("""() => {
                 const seen = [document.documentElement, ...document.querySelectorAll(
-                  ".details, .top, #notices, .list")];
+                  ".details, .top, #notices, .list, .failure")];
                 return seen.filter((each) => each.scrollWidth > each.clientWidth + 1).map(
                   (each) => each.className || each.tagName);
             }""")
