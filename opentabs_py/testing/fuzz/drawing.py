@@ -5,6 +5,7 @@ it drops what a keyword like `not` forbids. So each drawn value is valid, whatev
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from math import ceil, inf
 from typing import Any, Final, cast
 from urllib.parse import unquote
@@ -16,7 +17,15 @@ from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.core.schemas.cost import follow, objects
-from opentabs_py.testing.fuzz.merging import Schema, flatten, merge, types_of, without
+from opentabs_py.testing.fuzz.merging import (
+    DEPENDENTS,
+    Schema,
+    dependents_of,
+    flatten,
+    merge,
+    types_of,
+    without,
+)
 from opentabs_py.testing.fuzz.numeric import integers, numbers
 from opentabs_py.testing.fuzz.patterns import matching, strings, text
 from opentabs_py.testing.fuzz.values import key_of, unique_key
@@ -27,6 +36,7 @@ DEEP: Final = 4  # levels from which only what is required is drawn, so that rec
 DEEPEST: Final = 12  # levels that a schema may require
 HUGE: Final = 1_000  # items of an array, or members of an object
 _FEW: Final = 5  # items in an array that is not huge, and members that a schema does not name
+_SPLIT: Final = 4  # members on which others depend that are drawn in all combinations
 HEALTH_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that users write
 _ATTEMPTS: Final = settings(
     max_examples=100,
@@ -126,9 +136,26 @@ class _Drawing:
                     self._both(rest, flat.get("else", True), depth),
                 ]
             )
+        if dependents := dependents_of(flat):
+            return self._with_dependents(without(flat, *DEPENDENTS), dependents, depth)
         if "allOf" in flat:  # what flatten() could not merge while another keyword was in the way
             return self._both(without(flat, "allOf"), {"allOf": flat["allOf"]}, depth)
         return _any_of([self._of_type(kind, flat, depth) for kind in types_of(flat)])
+
+    def _with_dependents(
+        self, rest: Schema, dependents: Mapping[str, Sequence[Any]], depth: int
+    ) -> Drawn:
+        """Draw objects with and without each member on which something depends."""
+        names = [*dependents][:_SPLIT]
+        drawn: list[Drawn] = []
+        for choice in product((False, True), repeat=len(names)):
+            there = [name for name, is_there in zip(names, choice, strict=True) if is_there]
+            case: Schema = {"properties": {name: False for name in names if name not in there}}
+            if there:
+                parts = [part for name in there for part in dependents[name]]
+                case |= {"type": "object", "required": there, "allOf": parts}
+            drawn.append(self._both(rest, case, depth))
+        return _any_of(drawn)
 
     def _both(self, rest: Schema, other: Any, depth: int) -> Drawn:
         if other is False:
@@ -186,7 +213,6 @@ class _Drawing:
 
     def _objects(self, flat: Schema, depth: int) -> Drawn:
         properties: Mapping[str, Any] = flat.get("properties", {})
-        by_pattern: Mapping[str, Any] = flat.get("patternProperties", {})
         others: Any = flat.get("additionalProperties", True)
         required: list[str] = flat.get("required", [])
         least: int = ceil(flat.get("minProperties", 0))
@@ -206,21 +232,32 @@ class _Drawing:
             }
         named = st.fixed_dictionaries(must, optional=may)
         lacking = max(0, least - len(must) - len(may))
-        is_open = "additionalProperties" in flat and others is not False
+        is_open = "additionalProperties" in flat
         extras: list[Drawn] = []
-        if (is_open and depth < DEEP) or lacking:
+        if others is not False and ((is_open and depth < DEEP) or lacking):
             names = flat.get("propertyNames", True)
             keys = self.values({"allOf": [{"type": "string"}, names]}, depth + 1)
-            extras.append(_members(keys, self.values(others, depth + 1), lacking, most))
+            pair = st.tuples(keys, self.values(others, depth + 1))
+            extras.append(_members(pair, lacking, most))
+            lacking = 0
         if depth < DEEP or lacking:
-            for pattern, part in by_pattern.items():
-                matched = matching(pattern)
-                if matched is not None:
-                    extras.append(_members(matched, self.values(part, depth + 1), 0, most))
+            pair = self._by_pattern(flat.get("patternProperties", {}), depth)
+            extras.append(_members(pair, lacking, most))
         if not extras:
             return named
         # What the schema names wins over what it only allows.
         return st.builds(_joined, named, *extras)
+
+    def _by_pattern(self, parts: Mapping[str, Any], depth: int) -> Drawn:
+        """Return a strategy for a member whose name matches a pattern, with its name."""
+        keys = {pattern: matching(pattern) for pattern in parts}
+        return _any_of(
+            [
+                st.tuples(matched, self.values(parts[pattern], depth + 1))
+                for pattern, matched in keys.items()
+                if matched is not None
+            ]
+        )
 
     def _follow(self, reference: str) -> Any:
         fragment = unquote(reference.partition("#")[2])
@@ -296,11 +333,16 @@ def _lists(items: Drawn, least: int, most: float, *, is_unique: bool, may_be_hug
     return st.one_of(some, some, some, huge)
 
 
-def _members(keys: SearchStrategy[str], values: Drawn, least: int, most: float) -> Drawn:
-    if values.is_empty or keys.is_empty:
+def _members(pair: Drawn, least: int, most: float) -> Drawn:
+    """Return a strategy for objects whose members are drawn as pairs of name and value."""
+    if pair.is_empty:
         return st.just({}) if least == 0 else st.nothing()
     few = int(min(most, max(least, _FEW)))
-    return st.dictionaries(keys, values, min_size=least, max_size=few)
+    return st.lists(pair, min_size=least, max_size=few, unique_by=_name_of).map(dict)
+
+
+def _name_of(pair: tuple[str, Any]) -> str:
+    return pair[0]
 
 
 def _nothing_or_empty(least: int) -> Drawn:

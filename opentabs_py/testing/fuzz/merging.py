@@ -16,7 +16,9 @@ _LATER: Final = {"anyOf": (), "oneOf": (), "allOf": (), "if": ("then", "else")}
 _LARGEST: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties")
 _SMALLEST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
 _BOTH_HOLD: Final = ("items", "additionalProperties", "propertyNames", "contains")
-_BY_NAME: Final = ("properties", "patternProperties", "dependentSchemas", "dependentRequired")
+# Say what else an object must have, or be, that has a member; the last is of older drafts.
+DEPENDENTS: Final = ("dependentSchemas", "dependentRequired", "dependencies")
+_BY_NAME: Final = ("properties", "patternProperties", *DEPENDENTS)
 ALL_TYPES: Final = ("null", "boolean", "integer", "number", "string", "array", "object")
 # A schema without a type that uses one of these is most likely meant for that type.
 _HINTS: Final = {
@@ -36,6 +38,17 @@ def types_of(schema: Schema) -> tuple[str, ...]:
         return tuple(given)
     meant = tuple(kind for kind, words in _HINTS.items() if any(word in schema for word in words))
     return meant or ALL_TYPES
+
+
+def dependents_of(schema: Schema) -> Mapping[str, list[Any]]:
+    """Return the schemas of an object that has a member, by the member's name."""
+    found: dict[str, list[Any]] = {}
+    for keyword in DEPENDENTS:
+        by_name: Mapping[str, Any] = schema.get(keyword, {})
+        for name, each in by_name.items():
+            names = isinstance(each, list)
+            found.setdefault(name, []).append({"required": each} if names else each)
+    return found
 
 
 def flatten(

@@ -1,5 +1,6 @@
 """Values drawn from a JSON Schema: only valid ones, and all kinds of them."""
 
+import json
 import re
 from typing import Any
 
@@ -304,6 +305,62 @@ def test_long_strings_and_those_of_several_patterns_are_drawn_too(
     @given(values_of({"type": "string", **schema}))
     def drawn(value: str) -> None:
         found.add(value)
+
+    drawn()
+    assert len(found) > 30
+
+
+NEEDS_ADDRESS = {"properties": {"address": {"type": "string"}}, "required": ["address"]}
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
+@pytest.mark.parametrize(
+    ("schema", "members"),
+    [
+        ({"dependentSchemas": {"card": NEEDS_ADDRESS}}, {"card", "address"}),
+        ({"dependentSchemas": {"card": NEEDS_ADDRESS}}, set[str]()),
+        ({"dependentSchemas": {"card": NEEDS_ADDRESS}, "required": ["card"]}, {"card", "address"}),
+        ({"dependentRequired": {"card": ["zip"]}, "required": ["card"]}, {"card", "zip"}),
+        (
+            {
+                "$schema": DRAFT_7,
+                "dependencies": {"card": ["zip"], "zip": NEEDS_ADDRESS},
+                "required": ["card"],
+            },
+            {"card", "zip", "address"},
+        ),
+        ({"dependentSchemas": {"card": False}}, set[str]()),
+    ],
+)
+def test_members_that_depend_on_others_are_drawn(schema: dict[str, Any], members: set[str]) -> None:
+    whole = {"type": "object", "properties": {"card": {"type": "string"}}, **schema}
+    check_schema(whole)
+
+    find(values_of(whole), lambda value: value.keys() == members, settings=quickly)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"patternProperties": {"^x": {"type": "integer"}}, "minProperties": 2},
+        {
+            "patternProperties": {"^a": {"const": 1}, "^b": True},
+            "minProperties": 3,
+        },
+        {
+            "properties": {"id": {"const": 1}},
+            "patternProperties": {"^x-": {"type": "integer"}},
+            "minProperties": 3,
+        },
+    ],
+)
+def test_as_many_members_are_drawn_by_pattern_as_there_have_to_be(schema: dict[str, Any]) -> None:
+    found: set[str] = set()
+
+    @settings(quickly, phases=[Phase.generate], derandomize=True)
+    @given(values_of({"type": "object", "additionalProperties": False, **schema}))
+    def drawn(value: Any) -> None:
+        found.add(json.dumps(value, sort_keys=True))
 
     drawn()
     assert len(found) > 30
