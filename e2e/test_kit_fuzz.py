@@ -100,6 +100,46 @@ def test_the_test_that_is_printed_fails_as_long_as_the_tool_is_broken(
     assert len(after.cases) == len(BROKEN)
 
 
+def write_sound_tool(directory: Path, **member: object) -> None:
+    """Write the suite's plugin with one sound tool, of whose arguments only `word` varies."""
+    tools = write_promises(directory / "tried", "keeps_all") / "dist" / "tools.json"
+    described = json.loads(tools.read_text())
+    schema = described["tools"][0]["input_schema"]
+    schema |= {"properties": {"n": {"const": 1}, "word": member}, "required": ["n", "word"]}
+    tools.write_text(json.dumps(described))
+    (directory / "pytest.ini").write_text(INI)
+    (directory / "conftest.py").write_text(CONFTEST)
+
+
+DRAWN = """
+from opentabs_py.testing import expect_contract
+
+def test_drawn(opentabs):
+    opentabs.open_start_page()
+    expect_contract(opentabs.tool("tried_keeps_all"), calls=50)
+"""
+
+
+def test_that_only_a_few_inputs_could_be_drawn_is_a_warning(tmp_path: Path) -> None:
+    write_sound_tool(tmp_path, type="integer", allOf=[{"not": {"not": {"multipleOf": 9_973}}}])
+    (tmp_path / "test_few.py").write_text(DRAWN)
+
+    cases = run(tmp_path, "-W", "default::UserWarning")
+
+    assert cases["test_drawn[chromium]"].outcome == "passed", cases.output
+    few = r"tried_keeps_all: of 50 inputs drawn from its input schema, only \d were different"
+    assert re.search(few, cases.output), cases.output
+
+
+def test_that_there_are_only_a_few_inputs_is_none(tmp_path: Path) -> None:
+    write_sound_tool(tmp_path, enum=["a", "b"])
+    (tmp_path / "test_few.py").write_text(DRAWN)
+
+    cases = run(tmp_path)
+
+    assert cases["test_drawn[chromium]"].outcome == "passed", cases.output
+
+
 GIVEN = """
 from opentabs_py.testing import expect_contract
 
@@ -114,14 +154,7 @@ def test_given(opentabs):
 
 
 def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(tmp_path: Path) -> None:
-    tools = write_promises(tmp_path / "tried", "keeps_all") / "dist" / "tools.json"
-    described = json.loads(tools.read_text())
-    schema = described["tools"][0]["input_schema"]
-    schema["properties"]["word"] = {"type": "string", "pattern": r"^\p{Script=Greek}+$"}
-    schema["required"].append("word")
-    tools.write_text(json.dumps(described))
-    (tmp_path / "pytest.ini").write_text(INI)
-    (tmp_path / "conftest.py").write_text(CONFTEST)
+    write_sound_tool(tmp_path, type="string", pattern=r"^\p{Script=Greek}+$")
     (tmp_path / "test_given.py").write_text(GIVEN)
 
     cases = run(tmp_path)

@@ -12,6 +12,7 @@ from hypothesis import Phase, Verbosity, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.errors import HypothesisWarning, Unsatisfiable
+from hypothesis.statistics import collector
 from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.page_arguments import TAB_ID
@@ -35,6 +36,7 @@ _SHRINK_WITHIN: Final = 20.0  # s; a call that hangs takes as long as it may, at
 _QUICK: Final = 0.1  # s; each call of a quicker tool is followed by one that must still succeed
 _CALLS_A_CANCEL: Final = 10  # of 10 inputs that were called, one call is cancelled
 _CANCELS: Final = 5  # at least; the moment matters more than the input
+_FEW: Final = 10  # inputs for each one that is different from which on they are too much alike
 _RELOAD_AFTER: Final = frozenset({"end", "page", "cancel", "other"})  # the page may be broken
 
 
@@ -125,6 +127,7 @@ class _Contract:
         self._passed: dict[str, tuple[Arguments, CallSnapshot, float]] = {}
         self._good: Arguments | None = None
         self._good_took = 0.0
+        self._had_more = True  # whether more inputs could have been drawn
         self._forget = tool.opentabs.checkpoint()
 
     def check_one(
@@ -157,6 +160,7 @@ class _Contract:
                 f"{self._tool.name}: no arguments could be drawn from its input schema"
                 f"{_what_to_give(undrawn(schema))}"
             )
+        self._warn_of_few()
         inputs = [
             self._passed[key] for key in sorted(self._passed, key=lambda key: (len(key), key))
         ]
@@ -176,6 +180,17 @@ class _Contract:
             at: tuple[int, int] = found.arguments
             options = {"cancel_after": moment(at)}
             raise self._error(found, cancel, options, arguments=inputs[at[0]][0])
+
+    def _warn_of_few(self) -> None:
+        """Warn if the inputs were nearly all the same, and not because there are no others."""
+        different = len(self._passed)
+        if self._had_more and different * _FEW < self._calls:
+            warnings.warn(
+                f"{self._tool.name}: of {self._calls} inputs drawn from its input schema, only "
+                f"{different} were different. Check it with arguments of your own, too: "
+                "expect_contract(tool, {...}).",
+                stacklevel=4,  # the line that calls expect_contract()
+            )
 
     def _call(self, arguments: Arguments) -> Breach | None:
         # Of a slow tool, the call with the next arguments is the second one.
@@ -227,7 +242,11 @@ class _Contract:
             found = _Found(given_input, breach)
             raise _Broken
 
-        with warnings.catch_warnings(), _without_logs():
+        def note(statistics: Any) -> None:
+            self._had_more = statistics.get("stopped-because") != "nothing left to do"
+
+        ended: Any = collector  # which its type says is None
+        with warnings.catch_warnings(), _without_logs(), ended.with_value(note):
             warnings.simplefilter("ignore", HypothesisWarning)
             with suppress(_Broken, Unsatisfiable):
                 attempt()
