@@ -26,6 +26,7 @@
   const SHOWN_MAX = 1000; // characters of an object that was thrown
   const PATH_MAX = 500; // characters of a path within a result
   const TYPE_MAX = 100; // characters of a type's name
+  const LISTED_WITHIN = 1000; // ms; in which the server's list follows a page's own tools
   const FIRST_PROBE = 1000; // ms; doubled before each further readiness check, until LAST_PROBE
   const LAST_PROBE = 30_000;
   const ANSWER_WITHIN = 6000; // ms that calls wait for isReady(); many plugins poll for 5 s
@@ -241,8 +242,8 @@
     const entry = known?.find(tool);
     if (entry === undefined && plugin === PAGE_TOOLS && known !== undefined) {
       const message =
-        "The page no longer offers this tool, so it did not run. List the tools again.";
-      refuse(callId, "PAGE_TOOL_GONE", message, false);
+        "The page was left or reloaded, or no longer offers this tool, so it did not run. Call again in a second, in case it offers it then.";
+      refuse(callId, "PAGE_TOOL_GONE", message, true, LISTED_WITHIN);
       return;
     }
     if (entry === undefined) {
@@ -318,14 +319,16 @@
    * @param {string} code
    * @param {string} message
    * @param {boolean} [retryable]
+   * @param {number | null} [retryAfterMs]
    */
-  function refuse(callId, code, message, retryable = true) {
+  function refuse(callId, code, message, retryable = true, retryAfterMs = null) {
     const error = {
       __proto__: null,
       code,
       message,
       category: "tab",
       retryable,
+      retryAfterMs,
       started: false,
     };
     send(`e${callId}${stringify(error)}`);

@@ -416,6 +416,19 @@ async def test_a_tool_that_its_page_has_taken_away_is_gone_at_once(
     assert await page.evaluate("runs") == []
 
 
+async def test_a_call_that_a_reload_has_overtaken_is_worth_making_again(
+    tabs: OpenTabs, page: Page, shop: str
+) -> None:
+    tool = tabs.registry.find(ADD)
+    await page.goto("about:blank")
+    with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
+        await tabs.tool_calls.call(tool, {"a": 1, "b": 2})
+    assert (caught.value.detail.code, caught.value.detail.retryable) == ("PAGE_TOOL_GONE", True)
+    await page.goto(shop)
+    await wait_listed(tabs, lambda names: ADD in names)
+    assert await tabs.tool_calls.call(tool, {"a": 1, "b": 2}) == {"sum": 3}
+
+
 async def test_a_tool_that_was_registered_again_is_not_the_one_that_was_listed(
     tabs: OpenTabs, page: Page
 ) -> None:

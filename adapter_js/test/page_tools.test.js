@@ -92,8 +92,8 @@ test("a removed tool cannot be called, even before the browser announces the cha
     register("add", () => "ran", {}, {signal: off.signal})`);
   await page.run("off.abort()");
   assert.deepEqual(page.names(), ["1 add"]); // no change was announced
-  const { code, started, retryable } = await page.call("1 add");
-  assert.deepEqual([code, started, retryable], ["PAGE_TOOL_GONE", false, false]);
+  const { code, started, retryable, retryAfterMs } = await page.call("1 add");
+  assert.deepEqual([code, started, retryable, retryAfterMs], ["PAGE_TOOL_GONE", false, true, 1000]);
 });
 
 test("a call to an earlier registration does not run the later one", async () => {

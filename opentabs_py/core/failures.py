@@ -403,9 +403,20 @@ def not_signed_in(error: ChainError) -> ChainError:
 
 
 def page_tool_gone() -> ChainError:
-    """Return the error for a call of a page's own tool after the page was left."""
-    message = "The page no longer offers this tool, so it did not run. List the tools again."
-    return ChainError(ErrorDetail(codes.PAGE_TOOL_GONE, message, category="tab"))
+    """Return the error for a call of a page's own tool that its page does not have now.
+
+    Retryable: after a reload, the page offers it again. If it does not, it leaves the list within a
+    second, and the next call fails with `UNKNOWN_TOOL`.
+    """
+    message = (
+        "The page was left or reloaded, or no longer offers this tool, so it did not run. "
+        "Call again in a second, in case it offers it then."
+    )
+    return ChainError(
+        ErrorDetail(
+            codes.PAGE_TOOL_GONE, message, category="tab", retryable=True, retry_after=1.0
+        )
+    )
 
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:

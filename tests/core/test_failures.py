@@ -135,7 +135,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
     (lambda: failures.tab_not_opened("https://a/"), ChainError, "TAB_NOT_OPENED",
      "did not open a tab for https://a/", "update it and reload it"),
     (failures.page_tool_gone, ChainError, "PAGE_TOOL_GONE",
-     "so it did not run", "List the tools again"),
+     "so it did not run", "Call again in a second"),
     (lambda: failures.turned_off("chat_send", "chat.send", Decision("off", "a rule says so")),
      CallRefusedError, "CONSENT_NEEDED",
      "chat_send is turned off, because a rule says so", "Only the user can change that"),
@@ -234,6 +234,11 @@ def test_the_codes_of_page_code_are_declared(source: str) -> None:
     found = set(re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', (REPOSITORY / source).read_text()))
     assert found
     assert found <= CODES
+
+
+def test_a_call_that_a_page_s_reload_has_overtaken_may_be_made_again() -> None:
+    detail = failures.page_tool_gone().detail
+    assert (detail.retryable, detail.retry_after) == (True, 1.0)
 
 
 def test_the_runtime_says_what_the_server_says_of_the_same_refusals() -> None:
