@@ -4,7 +4,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ from opentabs_py.calling.tool import Listing
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.questions import Question
 from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 from tests.clients import hearing
@@ -570,44 +571,74 @@ async def test_only_tools_that_say_that_they_read_run_unasked(shop: str) -> None
             assert (await failure(tabs, name)).detail.code == "CONSENT_NEEDED"
 
 
-async def test_a_call_that_the_user_allows_runs_in_the_tab_of_its_question_or_not_at_all(
-    shop: str,
-) -> None:
+@dataclass
+class Asked:
+    """A server that asks before it calls `pay`, with a page that has it."""
+
+    tabs: OpenTabs
+    page: Page
+    outcomes: list[Any] = field(default_factory=list[Any])
+
+    async def call(self) -> None:
+        try:
+            self.outcomes.append(await self.tabs.call(PAY))
+        except CallError as error:
+            self.outcomes.append(error.detail.code)
+
+    async def during(self, event: Callable[[Question], Awaitable[object]]) -> None:
+        """Make a call, and let something happen while the user is asked."""
+        questions = self.tabs.registry.gate.questions
+        asked = anyio.Event()
+        end = questions.subscribe(asked.set)
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as group:
+                group.start_soon(self.call)
+                await asked.wait()
+                end()
+                [question] = questions.waiting
+                await event(question)
+        assert questions.waiting == []
+
+    async def allow(self, question: Question) -> None:
+        self.tabs.registry.gate.questions.answer(question.id, "once", by="the test")
+
+
+@pytest.fixture
+async def asked(shop: str) -> AsyncGenerator[Asked]:
     async with OpenTabs(settings=settings_for(permissions={})) as tabs:
         page = await tabs.open(shop)
         await wait_listed(tabs, lambda names: names >= ALL)
-        questions = tabs.registry.gate.questions
-        outcomes: list[Any] = []
+        with tabs.registry.gate.questions.shown():
+            yield Asked(tabs, page)
 
-        async def call() -> None:
-            try:
-                outcomes.append(await tabs.call(PAY))
-            except CallError as error:
-                outcomes.append(error.detail.code)
 
-        async def answer(*, leaves: bool) -> None:
-            asked = anyio.Event()
-            end = questions.subscribe(asked.set)
-            async with anyio.create_task_group() as group:
-                group.start_soon(call)
-                with anyio.fail_after(PATIENT):
-                    await asked.wait()
-                end()
-                [question] = questions.waiting
-                [document] = tabs.internals.bridge.tabs.documents
-                assert question.place.tab_id == document.tab_id
-                assert question.rule.startswith("page--127-0-0-1-")
-                if leaves:
-                    await page.goto("about:blank")
-                    with anyio.fail_after(PATIENT):
-                        while tabs.internals.bridge.tabs.documents:
-                            await tabs.internals.bridge.changed().wait()
-                questions.answer(question.id, "once", by="the test")
+async def test_a_call_that_the_user_allows_runs_in_the_tab_of_its_question(asked: Asked) -> None:
+    async def allow(question: Question) -> None:
+        [document] = asked.tabs.internals.bridge.tabs.documents
+        assert question.place.tab_id == document.tab_id
+        assert question.rule.startswith("page--127-0-0-1-")
+        await asked.allow(question)
 
-        with questions.shown():
-            await answer(leaves=False)
-            await answer(leaves=True)
-        assert outcomes == [1, "NOT_DELIVERED"]
+    await asked.during(allow)
+    assert asked.outcomes == [1]
+
+
+async def test_the_user_is_asked_about_a_tool_until_its_page_is_left_or_closed(
+    asked: Asked, shop: str
+) -> None:
+    async def reload_and_allow(question: Question) -> None:
+        changed = asked.tabs.internals.bridge.changed()
+        await asked.page.reload()
+        await changed.wait()
+        await wait_listed(asked.tabs, lambda names: names >= ALL)
+        await asked.allow(question)
+
+    await asked.during(reload_and_allow)
+    await asked.during(lambda _: asked.page.goto("about:blank"))
+    await asked.page.goto(shop)
+    await wait_listed(asked.tabs, lambda names: names >= ALL)
+    await asked.during(lambda _: asked.page.close())
+    assert asked.outcomes == [1, "PAGE_TOOL_GONE", "PAGE_TOOL_GONE"]
 
 
 # --- the command ---

@@ -69,6 +69,18 @@ class PageTool(InPageTool):
         )
         return target, wire_name(registered), read
 
+    def may_run(self, tab_id: int | None) -> bool:
+        """Return whether a page offers the tool now, or has not said yet whether it does.
+
+        Args:
+            tab_id: The page's tab; None for any.
+        """
+        return any(
+            bridge.page_tools.may_have(self.tool, tab_id)
+            for bridge in self._pages.bridges
+            if bridge.page_tools is not None
+        )
+
     def _choose(self, tab_id: int | None, client: SessionKey | None) -> Registration:
         """Return the page that a call runs in, and its registration of the tool."""
         found = {

@@ -4,7 +4,7 @@ import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import anyio
 
@@ -24,7 +24,7 @@ from opentabs_py.core.questions import (
     arguments_text,
 )
 from opentabs_py.core.tabs.owners import SessionKey
-from opentabs_py.errors import ConfigError
+from opentabs_py.errors import CallError, ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +36,11 @@ async def _nothing() -> None: ...
 
 async def _nowhere() -> Place:
     return NOWHERE
+
+
+async def _never(_place: Place) -> NoReturn:
+    while True:
+        await anyio.sleep_forever()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class PermissionRequest:
         notify_waiting: Called with why the call waits, now and then until it does not.
         is_nested: Whether a running tool makes it, so that its client cannot repeat it.
         find_place: Returns where it would run now.
+        wait_gone: Returns why it can no longer run in that place, once it cannot.
     """
 
     tool: GatedTool
@@ -61,6 +67,7 @@ class PermissionRequest:
     notify_waiting: Callable[[str], None] = lambda _why: None
     is_nested: bool = False
     find_place: Callable[[], Awaitable[Place]] = _nowhere
+    wait_gone: Callable[[Place], Awaitable[CallError]] = _never
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +233,17 @@ class Gate:
         if asker is not None and asker.is_immediate:
             answer = await asker.ask(question) or "no"
             return answer, "client", asker.asked_tab
+        gone: CallError | None = None
+
+        async def withdraw_once_gone() -> None:
+            nonlocal gone
+            gone = await request.wait_gone(question.place)
+            self.questions.withdraw(question.id)
+
         why = f"Waiting for the user to allow {tool.name}."
-        answered = await self._wait(request, asker, question, why)
+        answered = await self._wait(request, asker, question, why, withdraw_once_gone)
         if answered is None:
-            raise failures.nobody_answered(tool.name, tool.rule)
+            raise gone or failures.nobody_answered(tool.name, tool.rule)
         return *answered, question.place.tab_id
 
     async def _question(

@@ -413,10 +413,17 @@ def page_tool_gone() -> ChainError:
         "Call again in a second, in case it offers it then."
     )
     return ChainError(
-        ErrorDetail(
-            codes.PAGE_TOOL_GONE, message, category="tab", retryable=True, retry_after=1.0
-        )
+        ErrorDetail(codes.PAGE_TOOL_GONE, message, category="tab", retryable=True, retry_after=1.0)
     )
+
+
+def asked_page_gone(name: str) -> ChainError:
+    """Return the error for a call of a page's own tool whose page was left before the answer."""
+    message = (
+        f"The page was left or closed while the user was asked to allow {name}, so the tool did "
+        "not run. Call again if another page offers it: they will be asked about that one."
+    )
+    return ChainError(replace(page_tool_gone().detail, message=message))
 
 
 def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:

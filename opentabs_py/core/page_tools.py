@@ -165,6 +165,21 @@ class PageRegistrations:
                 found.setdefault(document.document_id, (document, registered))
         return [*found.values()]
 
+    def may_have(self, tool: ListedPageTool, tab_id: int | None) -> bool:
+        """Return whether a page has a tool now, or has not said yet whether it does.
+
+        Args:
+            tool: The tool.
+            tab_id: The page's tab; None for any.
+        """
+        for document_id, document in self._documents.items():
+            if tab_id not in {None, document.tab_id} or site_of(document.url) != tool.site:
+                continue
+            registered = self.of_document(document_id)
+            if registered is None or any(map(tool.is_same, registered)):
+                return True
+        return False
+
     def of_document(self, document_id: str) -> Sequence[RegisteredTool] | None:
         """Return the tools of a document; None while it has not said which it has."""
         page = self._lists.get(document_id)

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 
 from opentabs_py.bridge.in_page_tool import InPageTool
+from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import PlacedTool, Tool, ToolCall
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision, GatedTool
 from opentabs_py.core.questions import NOWHERE, Place
-from opentabs_py.errors import ChainError
+from opentabs_py.errors import CallError, ChainError
 
 
 class CallQuestions:
@@ -89,6 +90,11 @@ class CallQuestions:
         async def place() -> Place:
             return await tool.find_place(call) if isinstance(tool, PlacedTool) else NOWHERE
 
+        async def gone(place: Place) -> CallError:
+            while not isinstance(tool, PageTool) or tool.may_run(place.tab_id):
+                await self._pages.changed().wait()
+            return failures.asked_page_gone(tool.listing.name)
+
         return PermissionRequest(
             self._gated,
             tool.listing.title,
@@ -98,4 +104,5 @@ class CallQuestions:
             notify_waiting=call.notify_waiting,
             is_nested=call.origin.is_nested,
             find_place=place,
+            wait_gone=gone,
         )

@@ -136,6 +136,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "did not open a tab for https://a/", "update it and reload it"),
     (failures.page_tool_gone, ChainError, "PAGE_TOOL_GONE",
      "so it did not run", "Call again in a second"),
+    (lambda: failures.asked_page_gone("add"), ChainError, "PAGE_TOOL_GONE",
+     "while the user was asked to allow add", "Call again if another page offers it"),
     (lambda: failures.turned_off("chat_send", "chat.send", Decision("off", "a rule says so")),
      CallRefusedError, "CONSENT_NEEDED",
      "chat_send is turned off, because a rule says so", "Only the user can change that"),

@@ -343,6 +343,34 @@ def test_a_list_that_takes_long_is_made_less_often() -> None:
     assert cadence.due(10.0, is_changed=True) == 11.0
 
 
+# --- whether a page may still have a tool ---
+
+
+def test_a_page_that_reloads_may_offer_its_tool_again_until_it_has_said_which_it_has() -> None:
+    pages = registrations_of((a_document(), a_tool()))
+    [tool] = listed(pages)
+    assert pages.may_have(tool, None)
+    assert pages.may_have(tool, 1)
+    assert not pages.may_have(tool, 2)
+    pages.update([], [LoadingTab(tab_id=1, url=SHOP, plugins=["@page"])])
+    assert pages.may_have(tool, 1)
+    pages.update([a_document(2, tab_id=1)], [])
+    assert pages.may_have(tool, 1)
+    pages.add(a_list_of(a_tool("sub"), number=2))
+    assert not pages.may_have(tool, 1)
+    assert not pages.may_have(tool, None)
+
+
+@pytest.mark.parametrize("shown", [[], [a_document(2, OTHER, tab_id=1)]])
+def test_a_page_that_was_left_or_closed_does_not_have_its_tools(
+    shown: list[DocumentState],
+) -> None:
+    pages = registrations_of((a_document(), a_tool()))
+    [tool] = listed(pages)
+    pages.update(shown, [])
+    assert not pages.may_have(tool, 1)
+
+
 # --- where ---
 
 

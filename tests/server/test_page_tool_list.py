@@ -12,6 +12,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_tools import Cadence, PageRegistrations
+from opentabs_py.errors import CallError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.server.page_tool_list import MOST_WARNINGS, PageToolList
@@ -235,6 +236,34 @@ async def test_the_user_is_asked_unless_the_page_says_that_its_tool_only_reads(
     decision = listed.registry.decision("page_chat_example_add")
     assert decision is not None
     assert decision.permission == permission
+
+
+async def test_a_question_about_a_tool_ends_when_its_page_is_left() -> None:
+    gate = Gate(AlarmClock())
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0), gate)
+    errors: list[CallError] = []
+
+    async def call() -> None:
+        with pytest.raises(CallError) as caught:
+            await listed.tool_calls.call("page_chat_example_add", {})
+        errors.append(caught.value)
+
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add", read_only=False))
+        await until_read(socket)
+        listed.tools.refresh()
+        with gate.questions.shown(), anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call)
+                await until_all_wait()
+                socket.say(tabs_changed(a_document(plugin="@page", title="another")))
+                await until_all_wait()
+                assert len(gate.questions.waiting) == 1
+                socket.say(tabs_changed(tabs=[TAB]))
+    [error] = errors
+    assert error.detail.code == "PAGE_TOOL_GONE"
+    assert "while the user was asked" in error.detail.message
 
 
 async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
