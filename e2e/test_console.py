@@ -28,6 +28,7 @@ from e2e.console import (
     write_lacking,
 )
 from e2e.terminals import terminal
+from opentabs_py import tool
 from opentabs_py.config.settings import load_settings
 from opentabs_py.console.access import Access
 from opentabs_py.errors import CallError, CallRefusedError
@@ -857,6 +858,30 @@ async def test_the_page_says_so_when_the_server_is_gone(browser: Browser) -> Non
         stack = console_page(browser, tabs)
         page = await stack.__aenter__()
     await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
+    await stack.__aexit__(None, None, None)
+
+
+async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Browser) -> None:
+    @tool
+    def greet() -> str:
+        """Greet."""
+        raise AssertionError
+
+    async def call(tabs: OpenTabs) -> None:
+        with pytest.raises(CallError):
+            await tabs.call("greet")
+
+    settings = load_settings(port=0, profile=None, permissions={"default": "ask"})
+    async with anyio.create_task_group() as tasks:
+        async with OpenTabs(browser="none", settings=settings, tools=[greet]) as tabs:
+            stack = console_page(browser, tabs)
+            page = await stack.__aenter__()
+            tasks.start_soon(call, tabs)
+            await expect(page).to_have_title("(1) Plugins · OpenTabs")
+        await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
+        await expect(page).to_have_title("Plugins · OpenTabs")
+        await go(page, "approvals")
+        await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
     await stack.__aexit__(None, None, None)
 
 

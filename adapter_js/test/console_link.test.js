@@ -85,3 +85,20 @@ for (const AnyStore of [Store, TestStore]) {
     assert.deepEqual(reported, [BROKEN]);
   });
 }
+
+test("questions are shown only while the server that asks them is connected", () => {
+  const store = new Store();
+  /** @type {number[]} */
+  const shown = [];
+  store.subscribe((/** @type {ReadonlySet<string>} */ changed) => {
+    if (changed.has("questions")) shown.push(store.rows("questions").size);
+  });
+  const changes = { reset: true, changed: [{ id: "q" }], gone: [] };
+  store.apply({ ...update(1), questions: changes, logs: changes });
+  store.disconnect();
+  store.disconnect();
+  assert.equal(store.rows("logs").size, 1);
+  store.apply(update(1)); // the same server, with nothing new
+  store.apply(update(2));
+  assert.deepEqual(shown, [1, 0, 1]);
+});

@@ -90,6 +90,7 @@ byId("asks").append(approvals.element);
 async function showState(state) {
   byId("state").dataset.state = state;
   const isGone = state === "gone" || state === "signed out";
+  if (isGone) store.disconnect();
   let text = state === "live" ? "Connected" : "Connecting";
   if (isGone) {
     // A server that was started again may be elsewhere.

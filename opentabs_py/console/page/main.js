@@ -100,6 +100,7 @@ function count() {
 function showState(state) {
   byId("state").dataset.state = state;
   write(byId("state-text"), STATES[state]);
+  if (state !== "live") store.disconnect();
 }
 
 store.subscribe((changed) => {

@@ -93,6 +93,8 @@
  */
 
 const LOGS = 1000; // as many as the server keeps
+/** @type {ReadonlyMap<string, any>} */
+const NONE = new Map();
 
 /** A plugin's readiness in one tab, in words. */
 export const READINESS = {
@@ -135,15 +137,17 @@ export class Store {
   /** @type {Set<(changed: ReadonlySet<Section>) => void>} */
   #listeners = new Set();
   #ahead = 0; // s; how far the server's clock is ahead of the page's
+  #isConnected = false;
   isFilled = false; // whether anything has arrived
 
   /**
+   * The rows of a section. Nobody can answer questions while their server is not connected, so there are none then.
    * @template {Section} S
    * @param {S} section
    * @returns {ReadonlyMap<string, Sections[S]>}
    */
   rows(section) {
-    return this.#rows[section];
+    return section === "questions" && !this.#isConnected ? NONE : this.#rows[section];
   }
 
   /** Changes whenever tools do, so that they are read again. */
@@ -163,12 +167,20 @@ export class Store {
     return () => this.#listeners.delete(listener);
   }
 
+  /** Handle the end of the connection. */
+  disconnect() {
+    if (!this.#isConnected) return;
+    this.#isConnected = false;
+    this.#notify(new Set(["questions"]));
+  }
+
   /** @param {Update} update */
   apply(update) {
     this.#ahead = update.now - Date.now() / 1000;
     this.isFilled = true;
     /** @type {Set<Section>} */
-    const changed = new Set();
+    const changed = new Set(this.#isConnected ? [] : ["questions"]);
+    this.#isConnected = true;
     for (const section of /** @type {Section[]} */ (Object.keys(this.#rows))) {
       const changes = update[section];
       if (changes === undefined) continue;
@@ -184,6 +196,11 @@ export class Store {
       if (logs.size <= LOGS) break;
       logs.delete(key);
     }
+    this.#notify(changed);
+  }
+
+  /** @param {ReadonlySet<Section>} changed */
+  #notify(changed) {
     for (const listener of this.#listeners) {
       try {
         listener(changed);
