@@ -349,6 +349,51 @@ async def test_an_editor_without_a_role_is_a_textbox(rig: Rig, editor: str) -> N
     assert "Old" not in (await rig.call("snapshot"))["snapshot"]
 
 
+@pytest.mark.parametrize(
+    "editor",
+    [
+        "<div contenteditable style='height: 2em'></div>",
+        "<section><div><div contenteditable><br></div></div></section>",
+        "<iframe srcdoc='<body contenteditable></body>'></iframe>",
+    ],
+)
+async def test_an_empty_editor_without_a_role_is_a_textbox(rig: Rig, editor: str) -> None:
+    await rig.open()
+    page = f"<h1>Write</h1><div contenteditable hidden></div>{editor}<h1>Send</h1>"
+    await rig.page.evaluate("(page) => (document.body.innerHTML = page)", page)
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+    assert re.search(r'"Write"\n(iframe.*\n )?textbox e0\d+\nheading1 "Send"', snapshot), snapshot
+    empty = ref(snapshot, "textbox")
+    await rig.page.evaluate("document.body.prepend(document.createElement('div'))")
+    await rig.page.evaluate("document.body.firstChild.contentEditable = true")
+
+    done = await rig.call("type", ref=empty, text="News")
+
+    assert re.search(r"textbox focused (f\d+)?e[1-9]\d*: News", done["changed"]), done
+    done = await rig.call("type", ref=empty, text="Later")  # it lives as long as its element
+    assert "Later" in done["changed"]
+    await rig.page.evaluate("document.body.replaceChildren()")
+    await rig.fails("STALE_REF", "type", ref=empty, text="News")
+
+
+async def test_empty_editors_are_told_apart_and_keep_their_references(rig: Rig) -> None:
+    await rig.open()
+    editor = "<div contenteditable style='height: 2em'></div>"
+    page = f"{editor}<h1>A</h1><div><span></span>{editor}<p>B</p></div><main>{editor}</main>"
+    await rig.page.evaluate("(page) => (document.body.innerHTML = page)", page)
+
+    async def shown() -> list[str]:
+        snapshot = (await rig.call("snapshot"))["snapshot"]
+        return re.findall(r"e0\d+|\b[AB]\b|main", snapshot)
+
+    first, *rest = await shown()
+    _, second, *_, third = rest
+    assert rest == ["A", second, "B", "main", third]
+    assert len({first, second, third}) == 3
+    await rig.page.evaluate("document.body.firstChild.remove()")
+    assert await shown() == rest
+
+
 async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     snapshot = await rig.open()
     name = ref(snapshot, 'textbox "Name"')

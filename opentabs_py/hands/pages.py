@@ -16,6 +16,7 @@ from opentabs_py.core.protocol import TabTarget
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ToolError
+from opentabs_py.hands.editors import Editors
 from opentabs_py.hands.tree import Node
 
 _HEARTBEAT: Final = 5.0  # s
@@ -96,6 +97,7 @@ class Watched:
         opened: The pages that it opened in other tabs, as long as they are there.
         requests: How many requests have ended.
         lines: How many messages were written to the console.
+        editors: Its rich-text editors.
         seen: What each client has seen of it, by its session; the one that looked last is last.
     """
 
@@ -106,6 +108,7 @@ class Watched:
     opened: WeakSet[Page] = field(default_factory=WeakSet[Page])
     requests: int = 0
     lines: int = 0
+    editors: Editors = field(default_factory=Editors)
     seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
 
     def seen_by(self, client: SessionKey | None) -> Seen:

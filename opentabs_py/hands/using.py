@@ -18,7 +18,7 @@ from opentabs_py.core.tabs.owners import SessionKey, TabOwners
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ChainError, ConfigError, ToolError
-from opentabs_py.hands.editors import find_editors
+from opentabs_py.hands.editors import insert
 from opentabs_py.hands.masks import Masks
 from opentabs_py.hands.pages import HandPages, PatientAction, Seen, Tab, action_failed
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
@@ -135,6 +135,9 @@ class PageUser:
         self.check_dialog(page)
         is_known = ref in self.seen_in(page).nodes
         if is_known or not self.pages.has_shown(ref, _session_key()):  # else in another tab
+            editor = await self.pages.watched(page).editors.locate(ref)
+            if editor is not None:
+                return editor
             element = page.locator(f"aria-ref={ref}")
             with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
                 if ref.isalnum() and await element.count():
@@ -231,9 +234,9 @@ class PageUser:
         """Return a page or a part of it as text, and remember it."""
         progress.heartbeat()
         self.check_dialog(page)
-        editors = await find_editors(page)
+        editors, empty = await self.pages.watched(page).editors.find(page)
         # Always of the whole page: Playwright forgets the references outside of what it looks at.
-        nodes = parse(await self._raw(page))
+        nodes = insert(parse(await self._raw(page)), empty)
         for node in (each for top in nodes for each in top.walk()):
             if node.ref in editors:
                 node.role = "textbox"
