@@ -578,6 +578,56 @@ async def test_a_screenshot_is_taken(rig: Rig) -> None:
     assert base64.b64decode(image.data)[:3] == b"\xff\xd8\xff"
 
 
+def size_of(image: Any) -> tuple[int, int]:
+    """Return the width and the height of a JPEG."""
+    found = re.search(rb"\xff\xc0\x00\x11\x08(..)(..)", base64.b64decode(image.data), re.DOTALL)
+    assert found is not None
+    return int.from_bytes(found[2]), int.from_bytes(found[1])
+
+
+HOSTILE = """
+  Array.prototype.slice = () => { throw new Error("no slice"); };
+  Array.prototype.push = () => { throw new Error("no push"); };
+  Element.prototype.matches = () => { throw new Error("no matches"); };
+  globalThis.Map = null;
+"""
+
+
+async def test_a_page_that_replaces_builtins_is_used_all_the_same(rig: Rig) -> None:
+    await rig.page.goto(rig.url)
+    editor = '<div contenteditable style="height: 9000px; width: 50px; background: red"></div>'
+    await rig.page.evaluate("(html) => document.body.insertAdjacentHTML('beforeend', html)", editor)
+    await rig.page.add_script_tag(content=HOSTILE)
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+
+    done = await rig.call("upload", ref=ref(snapshot, "Photo"), files=["photo.png"])
+    [image] = (await rig.tabs.call_tool("page_screenshot", {"full": True})).content
+
+    assert "photo.png" in done["changed"]
+    assert size_of(image) == (1280, 8000)
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        ((100, 100), (1280, 720)),
+        ((1920, 4000), (1920, 4000)),
+        ((1920, 9000), (1920, 8000)),
+        ((9000, 100), (8000, 720)),
+    ],
+)
+async def test_the_first_pixels_of_a_large_page_are_shown_in_its_whole_width(
+    rig: Rig, size: tuple[int, int], shown: tuple[int, int]
+) -> None:
+    await rig.open()
+    width, height = size
+    body = f"<body style='margin: 0'><div style='width: {width}px; height: {height}px'></div>"
+    await rig.page.set_content(body)
+    await rig.page.evaluate("scrollTo(50, 200)")
+    [image] = (await rig.tabs.call_tool("page_screenshot", {"full": True})).content
+    assert size_of(image) == shown
+
+
 async def test_a_screenshot_is_taken_of_one_element(rig: Rig) -> None:
     order = ref(await rig.open(), 'button "Order"')
     [whole] = (await rig.tabs.call_tool("page_screenshot", {})).content

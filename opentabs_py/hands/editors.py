@@ -108,9 +108,10 @@ class Editors:
 
     async def _index(self, ref: str) -> int:
         frame, handle = self._empty[ref]
+        found: object = None
         with suppress(*FAILURES):  # its document is gone
-            return int(await frame.locator(_EDITORS).evaluate_all(_INDEX, handle))
-        return -1
+            found = await frame.locator(_EDITORS).evaluate_all(_INDEX, handle)
+        return found if isinstance(found, int) else -1  # the page may have replaced what it takes
 
 
 def insert(nodes: Sequence[Node], editors: Sequence[EmptyEditor]) -> list[Node]:

@@ -229,8 +229,8 @@ class Hands(PageUser):
         paths = [self.file(each) for each in files]
 
         async def upload() -> None:
-            is_field = await element.evaluate("(it) => it.matches('input[type=file]')")
-            if is_field:
+            # Not `evaluate`, for which Playwright uses what the page may have replaced.
+            if await element.and_(page.locator("input[type=file]")).count():
                 await element.set_input_files(paths, timeout=ACT_WITHIN * 1000)
                 return
             async with page.expect_file_chooser(timeout=ACT_WITHIN * 1000) as opened:
@@ -408,17 +408,8 @@ async def take_screenshot(
     timeout = within * 1000
     if element is not None:
         return await element.screenshot(type="jpeg", quality=70, scale="css", timeout=timeout)
-    clip = await _first_pixels(page) if full else None
+    # Of a smaller page, Playwright trims it.
+    clip = FloatRect(x=0, y=0, width=_LONGEST_SIDE, height=_LONGEST_SIDE) if full else None
     return await page.screenshot(
         type="jpeg", quality=70, scale="css", full_page=full, clip=clip, timeout=timeout
     )
-
-
-async def _first_pixels(page: Page) -> FloatRect | None:
-    """Return the part of a page to show; None if it can be shown whole."""
-    root = "document.documentElement"
-    width, height = await page.evaluate(f"[{root}.scrollWidth, {root}.scrollHeight]")
-    if max(width, height) <= _LONGEST_SIDE:
-        return None
-    sides = min(width, _LONGEST_SIDE), min(height, _LONGEST_SIDE)
-    return {"x": 0, "y": 0, "width": sides[0], "height": sides[1]}

@@ -1,6 +1,5 @@
 """The tools that use a page, with a page that records what is done to it."""
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from playwright.async_api import Error, Page
 from opentabs_py.core.tabs.owners import TabOwners
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.pages import HandPages, PageRequest, PatientAction, Tab, Watched
-from opentabs_py.hands.tools import Hands, take_screenshot
+from opentabs_py.hands.tools import Hands
 from opentabs_py.hands.using import PageUser
 from opentabs_py.python_tools.progress import Progress
 from tests.waiting import PATIENT
@@ -215,36 +214,3 @@ async def test_no_screenshot_waits_for_a_dialog() -> None:
     hands.seen.seen.dialog = cast("Any", AlertOf("", "beforeunload"))
     with pytest.raises(ToolError, match="The page's beforeunload dialog is in the way"):
         await hands.page_screenshot(PROGRESS)
-
-
-class WidePage:
-    """A page of a given size; it records which part was captured."""
-
-    def __init__(self, width: int, height: int) -> None:
-        self._size = {"scrollWidth": width, "scrollHeight": height}
-        self.clip: Any = "nothing"
-
-    async def evaluate(self, script: str) -> Any:
-        sizes = [self._size[name] for name in re.findall(r"scroll\w+", script)]
-        return sizes if len(sizes) > 1 else sizes[0]
-
-    async def screenshot(self, *, clip: Any, **_options: Any) -> bytes:
-        self.clip = clip
-        return b""
-
-
-@pytest.mark.parametrize(
-    ("width", "height", "shown"),
-    [
-        (1280, 8_000, None),
-        (1920, 9_000, (1920, 8_000)),
-        (800, 20_000, (800, 8_000)),
-        (9_000, 100, (8_000, 100)),
-    ],
-)
-async def test_the_first_pixels_of_a_large_page_are_shown_in_its_whole_width(
-    width: int, height: int, shown: tuple[int, int] | None
-) -> None:
-    page = WidePage(width, height)
-    await take_screenshot(cast("Page", page), None, full=True, within=1)
-    assert page.clip == (shown and {"x": 0, "y": 0, "width": shown[0], "height": shown[1]})
