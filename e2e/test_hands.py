@@ -460,7 +460,7 @@ async def test_neither_a_dialog_nor_a_failed_action_shows_a_secret(rig: Rig) -> 
     done = await rig.call("type", ref=name, text=secret, submit=True)
     assert done["dialog"]["message"] == "<secret SITE_PASSWORD>"
     await rig.call("dialog", accept=True)
-    await rig.page.evaluate("document.querySelector('#by').readOnly = true")
+    await rig.page.evaluate("document.querySelector('#by').style.display = 'none'")
     message = await rig.fails("ACTION_TIMED_OUT", "type", ref=name, text=secret)
     assert PASSWORD not in message
 
@@ -605,6 +605,42 @@ async def test_a_page_that_replaces_builtins_is_used_all_the_same(rig: Rig) -> N
 
     assert "photo.png" in done["changed"]
     assert size_of(image) == (1280, 8000)
+
+
+@pytest.mark.parametrize(
+    ("field", "what", "name", "arguments", "why"),
+    [
+        ("<input disabled>", "textbox", "type", {"text": "x"}, "textbox is disabled"),
+        ("<input disabled>", "textbox", "type", {"text": "x", "slowly": True}, "is disabled"),
+        ("<input readonly>", "textbox", "type", {"text": "x"}, "textbox is read-only"),
+        ("<button disabled>Buy</button>", "button", "click", {}, 'button "Buy" is disabled'),
+        (
+            "<select disabled><option>A</select>",
+            "combobox",
+            "select",
+            {"values": ["A"]},
+            "is disabled",
+        ),
+        ("<input type=file disabled>", "button", "upload", {"files": ["photo.png"]}, "is disabled"),
+    ],
+)
+async def test_an_action_on_a_disabled_element_says_so(
+    rig: Rig, field: str, what: str, name: str, arguments: dict[str, Any], why: str
+) -> None:
+    await rig.open()
+    await rig.page.set_content(field)
+    used = ref((await rig.call("snapshot"))["snapshot"], what)
+    assert why in await rig.fails("ACTION_FAILED", name, ref=used, **arguments)
+
+
+async def test_an_element_that_gets_enabled_is_waited_for(rig: Rig) -> None:
+    await rig.open()
+    await rig.page.set_content("<button disabled onclick='this.textContent = 1'>Buy</button>")
+    buy = ref((await rig.call("snapshot"))["snapshot"], "button")
+    await rig.page.evaluate(
+        "() => void setTimeout(() => (document.querySelector('button').disabled = false), 500)"
+    )
+    assert 'button "1"' in (await rig.call("click", ref=buy))["changed"]
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,7 @@ class Hands(PageUser):
         element = await self.find_element(page, ref)
 
         async def click() -> None:
+            await self.wait_usable(page, ref, element, "enabled")
             await element.click(
                 click_count=2 if double else 1,
                 button=button,
@@ -160,6 +161,7 @@ class Hands(PageUser):
         value = text if isinstance(text, str) else self.secret(text.secret)
 
         async def write() -> None:
+            await self.wait_usable(page, ref, element, "editable")
             if slowly:
                 await element.clear(timeout=ACT_WITHIN * 1000)
                 await element.press_sequentially(value, timeout=ACT_WITHIN * 3000)
@@ -206,6 +208,7 @@ class Hands(PageUser):
         element = await self.find_element(page, ref)
 
         async def select() -> None:
+            await self.wait_usable(page, ref, element, "enabled")
             await element.select_option([*values], timeout=ACT_WITHIN * 1000)
 
         return await self.act(page, progress, select)
@@ -229,6 +232,7 @@ class Hands(PageUser):
         paths = [self.file(each) for each in files]
 
         async def upload() -> None:
+            await self.wait_usable(page, ref, element, "enabled")
             # Not `evaluate`, for which Playwright uses what the page may have replaced.
             if await element.and_(page.locator("input[type=file]")).count():
                 await element.set_input_files(paths, timeout=ACT_WITHIN * 1000)

@@ -5,10 +5,11 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import anyio
-from playwright.async_api import Dialog, Locator, Page, Request
+from playwright.async_api import Dialog, Error, Locator, Page, Request
+from playwright.async_api import TimeoutError as LateError
 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.calling.tool import CallClient
@@ -27,6 +28,7 @@ from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import current_run
 
 ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
+USABLE_WITHIN: Final = 2.0  # s; for a page that enables an element after it has checked others
 TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
@@ -168,6 +170,24 @@ class PageUser:
             codes.STALE_REF,
             retryable=True,
         )
+
+    async def wait_usable(
+        self, page: Page, ref: str, element: Locator, state: Literal["enabled", "editable"]
+    ) -> None:
+        """Wait a moment until an element is no longer disabled or, to be editable, read-only.
+
+        Raises:
+            Error: It still is.
+        """
+        handle = await element.element_handle(timeout=ACT_WITHIN * 1000)
+        try:
+            await handle.wait_for_element_state(state, timeout=USABLE_WITHIN * 1000)
+        except LateError:
+            what = "disabled" if await handle.is_disabled() else "read-only"
+            node = self.seen_in(page).nodes.get(ref, Node("element"))
+            raise Error(
+                f"The {described(node.role, node.name)} is {what}. Do first what the page asks for"
+            ) from None
 
     async def act(
         self, page: Page, progress: Progress, action: Callable[[], Any]
