@@ -145,6 +145,7 @@ class PythonTool:
         yielded = _Yielded(name, self._host.message_limit)
         value: Any = None
         failure: CallError | None = None
+        task = asyncio.current_task()
         with run.scope:
             try:
                 value = await self._call(run, function, yielded)
@@ -156,11 +157,11 @@ class PythonTool:
                 # Not this call was cancelled, but something that the tool waited for.
                 logger.exception("The tool %s cancelled itself", name)
                 failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
-            except GeneratorExit:  # nobody waits for this coroutine any more
-                raise
             except BaseException as error:  # whatever it is, it ends only this call
                 if self._runs_here and _is_interrupt(error):
                     raise
+                if isinstance(error, GeneratorExit) and not _is_running(task):
+                    raise  # this coroutine is being closed; nobody waits for it
                 logger.exception("The tool %s failed", name)
                 failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
         failure = run.timeout() or failure
@@ -266,6 +267,14 @@ def _is_interrupt(error: BaseException) -> bool:
         and threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     )
+
+
+def _is_running(task: asyncio.Task[Any] | None) -> bool:
+    """Return whether it is the current task: while it runs, nobody else can close its coroutine."""
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # the event loop has ended
+        return False
 
 
 def _is_cancelled() -> bool:

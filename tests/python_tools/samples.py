@@ -138,6 +138,32 @@ async def interrupt_async() -> None:
 
 
 @tool
+def close() -> None:
+    """Raise what ends a generator that is closed."""
+    raise GeneratorExit
+
+
+@tool
+async def close_async() -> None:
+    """Raise it in the server's own thread."""
+    raise GeneratorExit
+
+
+@tool
+def close_generator() -> Generator[str]:
+    """Raise it in a generator."""
+    yield "before"
+    raise GeneratorExit
+
+
+@tool
+async def close_generator_async() -> AsyncGenerator[str]:
+    """Raise it in an async generator."""
+    yield "before"
+    raise GeneratorExit
+
+
+@tool
 async def nest(progress: Progress) -> Any:
     """Call another tool."""
     progress.report("before")

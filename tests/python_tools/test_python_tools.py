@@ -3,6 +3,9 @@
 import asyncio
 import json
 import signal
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any, cast
 
 import anyio
 import pytest
@@ -99,6 +102,8 @@ async def test_the_fields_of_a_tool_error_are_sent_as_text(way: Way) -> None:
         ("leave", "SystemExit"),
         ("give_up", "GivenUp"),
         ("interrupt", "KeyboardInterrupt"),
+        ("close", "GeneratorExit"),
+        ("close_async", "GeneratorExit"),
     ],
 )
 async def test_any_other_exception_reveals_only_its_type_to_the_caller(
@@ -108,6 +113,35 @@ async def test_any_other_exception_reveals_only_its_type_to_the_caller(
     assert outcome.result.is_error
     assert f"{tool} failed: {kind}. See the server's log for details." in outcome.text
     assert "secret" not in str(outcome.result)
+
+
+@pytest.mark.parametrize("tool", ["close_generator", "close_generator_async"])
+async def test_a_generator_that_raises_generator_exit_has_failed(way: Way, tool: str) -> None:
+    outcome = await way.call(tool)
+    assert outcome.result.is_error
+    assert f"{tool} failed: GeneratorExit." in outcome.texts[0]
+    assert outcome.texts[1:] == ["before"]
+
+
+async def test_a_call_whose_coroutine_is_closed_is_not_taken_for_the_tools_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    has_begun = anyio.Event()
+
+    async def wait() -> None:
+        has_begun.set()
+        await anyio.sleep_forever()
+
+    run = PythonTool(wait, ToolHost(AlarmClock())).prepare(ToolCall({}, Limits()))
+    call = cast("Coroutine[Any, Any, Any]", run())
+    task = asyncio.create_task(call)
+    await has_begun.wait()
+    with suppress(RuntimeError, ValueError):  # of what is bound to the task
+        call.close()
+    task.cancel()
+    with suppress(RuntimeError, asyncio.CancelledError):
+        await task
+    assert "wait failed" not in caplog.text
 
 
 async def test_a_coroutine_that_raises_keyboard_interrupt_does_not_end_the_server(
