@@ -37,7 +37,7 @@ from opentabs_py.python_tools.progress import CallReport, Progress, progress_cal
 from opentabs_py.python_tools.run import ToolHost, ToolRun, current_run
 from opentabs_py.python_tools.signature import innermost, read_signature
 from opentabs_py.python_tools.threads import close_generator, iterate_in_thread, run_in_thread
-from opentabs_py.python_tools.values import name_streams, to_block, to_output
+from opentabs_py.python_tools.values import Serializer, name_streams, to_block, to_output
 
 logger = logging.getLogger(__name__)
 
@@ -194,8 +194,7 @@ class _Yielded:
     """What a generator has yielded so far."""
 
     def __init__(self, tool: str, limit: int) -> None:
-        self._tool = tool
-        self._left = limit
+        self._serializer = Serializer(tool, limit)
         self._content: list[types.ContentBlock] = []
         self._structured: dict[str, Any] | None = None
 
@@ -203,10 +202,8 @@ class _Yielded:
         """Add a yielded item; None only signals that the tool is alive."""
         if item is None:
             return
-        block, value = to_block(self._tool, item, limit=self._left)
+        block, value = to_block(item, self._serializer)
         self._content.append(block)
-        if isinstance(block, types.TextContent):
-            self._left -= len(block.text)
         if isinstance(value, dict):
             self._structured = cast(dict[str, Any], value)
 

@@ -1,7 +1,7 @@
 """Convert a tool's return value for its caller: to a JSON value, or to MCP content."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from mcp import types
@@ -22,6 +22,36 @@ _BLOCKS = (
 )
 
 
+@dataclass(slots=True)
+class Serializer:
+    """Serializes the parts of one result, and counts how large it is.
+
+    Args:
+        tool: The tool, for errors.
+        limit: The most characters of JSON.
+    """
+
+    tool: str
+    limit: int
+    _size: int = 0
+
+    def serialize(self, value: Any) -> bytes:
+        """Return a part as JSON.
+
+        Raises:
+            ToolFailedError: It is not JSON-serializable, or the result gets too large.
+        """
+        try:
+            text = _to_json(value)
+        except (PydanticSerializationError, ValueError, RecursionError) as error:
+            why = str(error).partition("\n")[0]
+            raise failures.result_not_serializable(self.tool, why) from error
+        self._size += len(text) if text.isascii() else len(text.decode())  # as for arguments
+        if self._size > self.limit:
+            raise failures.result_too_large(self.tool, self._size, self.limit)
+        return text
+
+
 def to_output(tool: str, value: Any, *, limit: int) -> Any:
     """Return a tool's return value as JSON, or as an `Output` if it contains MCP content.
 
@@ -31,32 +61,32 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
     Raises:
         ToolFailedError: It is not JSON-serializable, or it is too large.
     """
+    serializer = Serializer(tool, limit)
     if isinstance(value, Output):
         return value
     if isinstance(value, types.CallToolResult):
-        _serialize(tool, value)
+        serializer.serialize(value)
         return Output(tuple(value.content), value.structured_content, value.meta)
     if isinstance(value, _BLOCKS):
-        _serialize(tool, value)
-        return Output((value,))
+        return Output((to_block(value, serializer)[0],))
     if isinstance(value, list | tuple):
         items = cast(Sequence[Any], value)
         if any(isinstance(each, _BLOCKS) for each in items):
-            return Output(tuple(to_block(tool, each, limit=limit)[0] for each in items))
-    return to_value(tool, value, limit=limit)
+            return Output(tuple(to_block(each, serializer)[0] for each in items))
+    return from_json(serializer.serialize(value))
 
 
-def to_block(tool: str, value: Any, *, limit: int) -> tuple[types.ContentBlock, Any]:
-    """Return a yielded item as content and as a JSON value, which is None for MCP content.
+def to_block(value: Any, serializer: Serializer) -> tuple[types.ContentBlock, Any]:
+    """Return a part of a result as content and as a JSON value, which is None for MCP content.
 
     Raises:
-        ToolFailedError: It is not JSON-serializable, or it is too large.
+        ToolFailedError: It is not JSON-serializable, or the result gets too large.
     """
+    text = serializer.serialize(value)
     if isinstance(value, _BLOCKS):
-        _serialize(tool, value)
         return value, None
-    value = to_value(tool, value, limit=limit)
-    return to_text(value), value
+    plain = from_json(text)
+    return to_text(plain), plain
 
 
 def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | None) -> Any:
@@ -97,25 +127,6 @@ def _link(stream: Followed) -> types.ResourceLink:
 def to_text(value: Any) -> types.TextContent:
     """Return a JSON value as text; a string as it is."""
     return types.TextContent(text=as_text(value))
-
-
-def to_value(tool: str, value: Any, *, limit: int) -> Any:
-    """Return the JSON form of a tool's value.
-
-    Raises:
-        ToolFailedError: It is not JSON-serializable, or it is too large.
-    """
-    text = _serialize(tool, value)
-    if len(text) > limit and (size := len(text.decode())) > limit:  # as for arguments
-        raise failures.result_too_large(tool, size, limit)
-    return from_json(text)
-
-
-def _serialize(tool: str, value: Any) -> bytes:
-    try:
-        return _to_json(value)
-    except (PydanticSerializationError, ValueError, RecursionError) as error:
-        raise failures.result_not_serializable(tool, str(error).partition("\n")[0]) from error
 
 
 def _to_json(value: Any) -> bytes:

@@ -9,8 +9,14 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from mcp.types import ImageContent, TextContent
 
-from opentabs_py.errors import ToolError
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.calling.tool import Output, ToolCall
+from opentabs_py.core.limits import Limits
+from opentabs_py.errors import ToolError, ToolFailedError
+from opentabs_py.python_tools.python_tool import PythonTool
+from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
 from tests.python_tools import samples, ways
 from tests.python_tools.ways import Way
@@ -39,6 +45,21 @@ async def test_an_exception_keeps_what_was_yielded_and_says_what_failed(way: Way
     assert outcome.result.is_error
     assert error.startswith("[ERROR code=GONE retryable=false] The third is missing.")
     assert rest == ["first", "second"]
+
+
+async def test_the_limit_on_a_result_counts_all_that_is_yielded() -> None:
+    image = ImageContent(data="A" * 900, mime_type="image/png")
+
+    async def pictures() -> AsyncGenerator[Any]:
+        yield image
+        yield "x" * 900
+        yield image
+
+    tool = PythonTool(pictures, ToolHost(AlarmClock(), message_limit=2_500))
+    with pytest.raises(ToolFailedError, match="the limit is 2,500") as caught:
+        await tool.prepare(ToolCall({}, Limits()))()
+    assert caught.value.detail.code == "RESULT_TOO_LARGE"
+    assert caught.value.partial == Output((image, TextContent(text="x" * 900)))
 
 
 async def test_a_timeout_keeps_what_was_yielded_and_closes_the_generator(way: Way) -> None:

@@ -46,7 +46,7 @@ def test_a_result_of_mcp_keeps_all_its_parts() -> None:
         content=[TEXT], structured_content={"n": 1}, _meta={"a.example/b": 2}
     )
     output = Output((TEXT,), {"n": 1}, {"a.example/b": 2})
-    assert to_output("t", result, limit=100) == output
+    assert to_output("t", result, limit=1000) == output
 
 
 def test_content_that_another_tool_returned_can_be_returned_again() -> None:
@@ -60,6 +60,28 @@ def test_the_limit_counts_characters_of_json_and_is_itself_allowed(value: Any) -
     assert to_output("t", value, limit=size) == value
     with pytest.raises(ToolFailedError, match=f"is {size} characters of JSON; the limit is 9"):
         to_output("t", value, limit=size - 1)
+
+
+IMAGE = types.ImageContent(data="A" * 900, mime_type="image/png")
+RESOURCE = types.EmbeddedResource(resource=types.TextResourceContents(uri="a://b", text="x" * 900))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        IMAGE,
+        RESOURCE,
+        [TEXT, IMAGE],
+        [TEXT, "x" * 450, "y" * 450],
+        types.CallToolResult(content=[IMAGE]),
+        types.CallToolResult(content=[], structured_content={"text": "x" * 900}),
+    ],
+)
+def test_content_of_mcp_counts_too(value: Any) -> None:
+    assert isinstance(to_output("t", value, limit=1500), Output)
+    with pytest.raises(ToolFailedError, match="characters of JSON; the limit is 800") as caught:
+        to_output("t", value, limit=800)
+    assert caught.value.detail.code == "RESULT_TOO_LARGE"
 
 
 def test_a_named_stream_leaves_everything_else_in_a_result() -> None:
