@@ -27,7 +27,8 @@ class PythonTools:
         host: Their shared state.
 
     Raises:
-        ConfigError: Something cannot be served, or two tools have the same name.
+        ConfigError: Something cannot be served, or two tools have the same name, or a tool has that
+            of a module in permissions.
 
     Attributes:
         tools: One for each function.
@@ -49,6 +50,7 @@ class PythonTools:
                 raise same_name(name, f"{names[name]} and {where}")
             names[name] = where
             self.tools.append(served)
+        _check_rules(self.tools)
 
     @property
     def streams(self) -> Streams | None:
@@ -91,6 +93,23 @@ class PythonTools:
         if not names:
             raise ConfigError(f"{kind.__name__} has no tools: mark its methods with @skill.")
         return [cast(Callable[..., Any], getattr(module, name)) for name in names]
+
+
+def _check_rules(tools: Iterable[Tool]) -> None:
+    """Check that no permission of a single tool is also that of a whole module.
+
+    Raises:
+        ConfigError: One is.
+    """
+    gated = [tool.listing.gated("named") for tool in tools]
+    modules = {tool.plugin for tool in gated}
+    for tool in gated:
+        if tool.rule in modules:
+            raise ConfigError(
+                f'The permission "{tool.rule}" would mean the tool {tool.name} of the module '
+                f"{tool.plugin}, and all tools of the module {tool.rule}. Give the tool another "
+                'name: @tool(name="another_name").'
+            )
 
 
 def _is_marked(member: Any) -> bool:

@@ -17,6 +17,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Listing
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import ConfigError
+from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.docstrings import Docstring, parse_docstring
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
@@ -40,6 +41,29 @@ class Place(BaseModel):
 
 class Found(TypedDict):
     count: int
+
+
+def in_module(module: str, name: str) -> Any:
+    """Return a tool of this name, defined in this module."""
+
+    def function() -> None:
+        """Do nothing."""
+
+    function.__module__, function.__name__ = module, name
+    return function
+
+
+@pytest.mark.parametrize("name", ["b", "a_b"])
+def test_a_tool_whose_rule_would_also_name_a_module_is_an_error(name: str) -> None:
+    functions = [in_module("a", name), in_module("a.b", "c")]
+    for given in (functions, functions[::-1]):
+        with pytest.raises(ConfigError, match=r"\"a.b\" would mean .* all tools of the module a.b"):
+            PythonTools(given, ToolHost(AlarmClock()))
+
+
+def test_a_module_may_be_in_another_one_with_tools() -> None:
+    functions = [in_module("a", "c"), in_module("a.b", "d"), in_module("a.b", "b")]
+    assert len(PythonTools(functions, ToolHost(AlarmClock())).tools) == 3
 
 
 def test_the_schema_has_types_defaults_and_descriptions_and_no_titles() -> None:
