@@ -34,8 +34,8 @@ from starlette.routing import Route
 
 from e2e.node import node_command
 from e2e.on_disk import write_plugin
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "conformance.yml"

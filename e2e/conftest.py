@@ -22,8 +22,8 @@ from e2e.desktop import missing_programs, screen
 from e2e.quiet import Quiet, Turns
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:

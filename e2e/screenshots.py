@@ -16,8 +16,8 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.demo.site import create_demo_site
 from opentabs_py.errors import CallError
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 DIRECTORY: Final = Path(__file__).parent.parent / "docs" / "img"

@@ -234,8 +234,8 @@ async def test_a_call_prints_the_same_as_with_a_server_of_its_own(
 async def chat(server: OpenTabs) -> AsyncGenerator[str]:  # noqa: ARG001 (which ends after it)
     """The address of the demo site."""
     from opentabs_py.demo import create_demo_site
-    from opentabs_py.server.http import serve_http
-    from opentabs_py.server.listen import bind
+    from opentabs_py.server.http.listen import bind
+    from opentabs_py.server.http.serve import serve_http
 
     listener = bind("127.0.0.1", 0)
     async with serve_http(create_demo_site(page_delay=0), listener):

@@ -25,7 +25,7 @@ PROBE = Path(__file__).parent / "plugins" / "probe"
 SITE = """
 import sys, uvicorn
 from opentabs_py.demo import create_demo_site
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
 listener = bind("127.0.0.1", 0)
 print(listener.getsockname()[1], flush=True)
 uvicorn.Server(uvicorn.Config(create_demo_site(page_delay=0), log_level="error")).run([listener])

@@ -10,8 +10,8 @@ from starlette.types import Message, Receive, Scope, Send
 
 from e2e.documents import ROOT, Block, read_blocks, run
 from opentabs_py.demo import create_demo_site, demo_plugin_dir
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 
 pytestmark = pytest.mark.timeout(300)  # a fixture runs all commands
 BLOCKS = read_blocks((ROOT / "docs" / "drift.md").read_text())

@@ -24,8 +24,8 @@ from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.hands import tools
 from opentabs_py.hands.pages import Driven, HandPages
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 from tests.server.test_own_tabs import origin
 

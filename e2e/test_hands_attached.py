@@ -21,8 +21,8 @@ from e2e.test_attach import PATIENT, answer, the_browser, until
 from e2e.test_hands import hand_settings, ref
 from opentabs_py.browser.endpoints import Attach
 from opentabs_py.errors import ToolFailedError
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 PAGE = """<!doctype html><title>Mine</title>

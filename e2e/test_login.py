@@ -22,8 +22,8 @@ from e2e.test_driver import driver_in
 from opentabs_py.browser.login import LOOK_AGAIN
 from opentabs_py.browser.signed_in import read_sign_in, sign_ins
 from opentabs_py.config.settings import load_settings
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]

@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters
 from e2e.documents import ENVIRONMENT, ROOT, Block, find_marked, read_blocks, run
 from opentabs_py.core.error_kinds import from_json
 from opentabs_py.demo import demo_plugin_dir
-from opentabs_py.server.results import to_error_result
+from opentabs_py.server.mcp.results import to_error_result
 
 README = (ROOT / "README.md").read_text()
 MARKS = {

@@ -27,8 +27,8 @@ from e2e.recorded_site import SECRETS, Site, write_notes_plugin
 from e2e.terminals import Terminal, terminal
 from e2e.test_driver import driver_in
 from opentabs_py.recording.files import read_recording
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 
 RECORD_WITHIN = 90  # s
 SCRIPT = """

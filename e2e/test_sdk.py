@@ -26,8 +26,8 @@ from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.plugins.build import start_builder
 from opentabs_py.plugins.toolchain import find_toolchain
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.tracing.waterfall import report
 

@@ -29,8 +29,8 @@ from e2e.chain import PROBE, Tab, mcp_url, wait_for_document
 from e2e.processes import command_line, descendants
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 IS_SOAK = "SOAK" in os.environ

@@ -28,8 +28,8 @@ from e2e.chain import (
 )
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.config.settings import load_settings
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 REPORTS = [{"report": {"progress": n}} for n in range(1, 6)]

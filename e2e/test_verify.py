@@ -32,8 +32,8 @@ from opentabs_py.core.drift.report import RecordingVerdict
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.recording.scrub import scrub
 from opentabs_py.recording.files import read_recording, write_recording
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.recording import SessionRecorder
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.verifying import run_again

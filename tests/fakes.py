@@ -21,8 +21,8 @@ from opentabs_py.core.plugins.manifest_files import parse_plugin
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import PROTOCOL_VERSION, DocumentState
 from opentabs_py.core.tabs.selection import Target
-from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.tools.registry import ToolRegistry
+from opentabs_py.server.tools.tool_calls import ToolCalls
 from tests.waiting import PATIENT
 
 Json = dict[str, Any]

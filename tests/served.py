@@ -12,11 +12,11 @@ from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
 from opentabs_py.core.progress import Pace
-from opentabs_py.server.app import create_app
-from opentabs_py.server.endpoints import run_endpoints
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.http.app import create_app
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
+from opentabs_py.server.mcp.endpoints import run_endpoints
+from opentabs_py.server.mcp.server import create_mcp_server
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
 from tests.waiting import PATIENT
 

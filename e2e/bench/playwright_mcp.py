@@ -28,8 +28,8 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.core.tokens import estimate_tokens
 from opentabs_py.hands.snapshot import render
 from opentabs_py.hands.tree import parse
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 PACKAGE: Final = "@playwright/mcp@0.0.83"

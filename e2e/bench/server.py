@@ -24,15 +24,15 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.tabs.selection import Target
-from opentabs_py.server.app import create_app
-from opentabs_py.server.endpoints import run_endpoints
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.results import to_result
-from opentabs_py.server.stdio import serve_stdio
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.http.app import create_app
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
+from opentabs_py.server.mcp.endpoints import run_endpoints
+from opentabs_py.server.mcp.results import to_result
+from opentabs_py.server.mcp.server import create_mcp_server
+from opentabs_py.server.mcp.stdio import serve_stdio
+from opentabs_py.server.tools.registry import ToolRegistry
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 TOOL = "bench_echo"
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"reports": {"type": "integer"}}}

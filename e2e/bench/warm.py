@@ -25,11 +25,11 @@ from e2e.chain import PROBE
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.server.app import create_app
-from opentabs_py.server.endpoints import run_endpoints
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
-from opentabs_py.server.results import to_result
+from opentabs_py.server.http.app import create_app
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
+from opentabs_py.server.mcp.endpoints import run_endpoints
+from opentabs_py.server.mcp.results import to_result
 from opentabs_py.session.session import OpenTabs
 
 PINGS = 200

@@ -48,7 +48,7 @@ def call_fresh(
     async def once() -> int:
         from opentabs_py.cli.log import log_to_stderr
         from opentabs_py.cli.terminal import progress_bar
-        from opentabs_py.server.sdk_loading import load_sdk_soon
+        from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
         if not as_json:

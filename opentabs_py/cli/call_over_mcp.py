@@ -23,14 +23,14 @@ async def call_over_mcp(
     Returns:
         The outcome, as `calling.outcome` describes it, and which side failed.
     """
-    from opentabs_py.server.sdk_loading import load_sdk
+    from opentabs_py.server.mcp.sdk_loading import load_sdk
 
     await load_sdk(*CLIENT_MODULES)
     from mcp.client import Client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation
 
-    from opentabs_py.server.results import outcome_document
+    from opentabs_py.server.mcp.results import outcome_document
 
     reports: list[dict[str, Any]] = []
     began = time.perf_counter()

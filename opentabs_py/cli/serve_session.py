@@ -110,10 +110,10 @@ def _log_what_is_served(tabs: "OpenTabs") -> None:
 
 async def _serve_stdio(tabs: "OpenTabs") -> None:
     from opentabs_py.core.limits import longest_body
-    from opentabs_py.server.sdk_loading import load_sdk
+    from opentabs_py.server.mcp.sdk_loading import load_sdk
 
-    await load_sdk("opentabs_py.server.stdio")  # a thread may be loading the SDK now
-    from opentabs_py.server.stdio import serve_stdio
+    await load_sdk("opentabs_py.server.mcp.stdio")  # a thread may be loading the SDK now
+    from opentabs_py.server.mcp.stdio import serve_stdio
 
     await serve_stdio(tabs.mcp_server, line_limit=longest_body(tabs.settings.message_limit))
 
@@ -156,7 +156,7 @@ def _log_call(record: "CallRecord") -> None:
 
 
 async def _settle() -> None:
-    from opentabs_py.server.sdk_loading import load_sdk
+    from opentabs_py.server.mcp.sdk_loading import load_sdk
 
     await load_sdk()
     await anyio.sleep(START_ENDS)

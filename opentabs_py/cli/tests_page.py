@@ -32,8 +32,8 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
     from opentabs_py.plugins.source_watch import watch_source
     from opentabs_py.runner.app import RunnerPage
     from opentabs_py.runner.runner import BuildProblem, Runner, Suite
-    from opentabs_py.server.http import serve_http
-    from opentabs_py.server.listen import bind
+    from opentabs_py.server.http.listen import bind
+    from opentabs_py.server.http.serve import serve_http
 
     check_pytest()
     headed = "--headed" in chosen.pytest_args or has_screen()

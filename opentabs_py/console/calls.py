@@ -10,7 +10,7 @@ from opentabs_py.calling.tool import CallOrigin, new_call_id
 from opentabs_py.console.requests import BadRequestError, Body, read, refuse
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.call_stream import CallStream
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 NAME: Final = "console"  # as the client that makes a call, and as what allows it
 

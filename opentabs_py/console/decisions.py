@@ -18,7 +18,7 @@ from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
 from opentabs_py.plugins.plugin import Plugin
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 LONGEST_BODY: Final = 64 * 1024  # bytes
 LONGEST_SOURCE: Final = 2 * 1024 * 1024  # characters; of 120 public adapters, the largest has 0.8

@@ -30,8 +30,8 @@ from opentabs_py.console.stream import StreamEndpoint, Write
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
-from opentabs_py.server.page_headers import PageHeaders
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.http.page_headers import PageHeaders
+from opentabs_py.server.tools.tool_calls import ToolCalls
 from opentabs_py.tracing.html import VIEWER, trace_data
 
 PATH: Final = "/console"

@@ -15,7 +15,7 @@ from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.core.tabs.numbers import browser_of, numbers_of
 from opentabs_py.core.text import shorten
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tools.registry import ToolRegistry
 
 LONGEST_TITLE: Final = 300
 LONGEST_URL: Final = 2_000

@@ -24,7 +24,7 @@ from opentabs_py.console.stream import event
 from opentabs_py.core.console.board import Board, in_parts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.plugins.plugin import Plugin
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run

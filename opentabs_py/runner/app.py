@@ -27,8 +27,8 @@ from opentabs_py.console.stream import StreamEndpoint, Write, event
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.runner.details import test_data
 from opentabs_py.runner.runner import Runner, Suite
-from opentabs_py.server.guards import LocalOnly
-from opentabs_py.server.page_headers import POLICY, PageHeaders
+from opentabs_py.server.http.guards import LocalOnly
+from opentabs_py.server.http.page_headers import POLICY, PageHeaders
 from opentabs_py.tracing.html import VIEWER
 
 PAGE: Final = Path(__file__).with_name("page")

@@ -1,1 +1,1 @@
-"""The MCP server: tools by name, over Streamable HTTP and stdio."""
+"""The server: its tools, MCP, and HTTP."""

@@ -18,9 +18,9 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.questions import Question
-from opentabs_py.server.client_limits import WAITING_LOGS
-from opentabs_py.server.sdk_loading import load_sdk
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.mcp.client_limits import WAITING_LOGS
+from opentabs_py.server.mcp.sdk_loading import load_sdk
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 
 class CallStream(CallObserver):
@@ -74,7 +74,7 @@ class CallStream(CallObserver):
         The arguments are those of `ToolCalls.call`.
         """
         await load_sdk()  # a thread may be loading the MCP SDK now
-        from opentabs_py.server.results import outcome_document, result_of  # noqa: PLC0415
+        from opentabs_py.server.mcp.results import outcome_document, result_of  # noqa: PLC0415
 
         began = time.perf_counter()
         self._began = anyio.current_time()

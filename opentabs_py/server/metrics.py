@@ -18,7 +18,7 @@ from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.readiness import STARTING, Readiness
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ConfigError
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 try:
     from prometheus_client import (

@@ -18,9 +18,13 @@ from opentabs_py.errors import ConfigError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.remote_tool import RemoteTool
-from opentabs_py.server.page_tool_list import PageToolList
-from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.remote_tab_tools import RemoteTabsClose, RemoteTabsList, RemoteTabsOpen
+from opentabs_py.server.tools.page_tool_list import PageToolList
+from opentabs_py.server.tools.registry import ToolRegistry
+from opentabs_py.server.tools.remote_tab_tools import (
+    RemoteTabsClose,
+    RemoteTabsList,
+    RemoteTabsOpen,
+)
 from opentabs_py.session.tool_setup import create_registry
 
 

@@ -10,8 +10,8 @@ from opentabs_py.core import metrics, readiness
 from opentabs_py.core.metrics import Role
 from opentabs_py.core.readiness import Readiness
 from opentabs_py.core.tabs.selection import ready_by_plugin
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.server.metrics import Exporter, MeasuredProcess, Values
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs

@@ -9,8 +9,8 @@ from anyio.abc import TaskGroup
 from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.plugins.load import playground
 from opentabs_py.plugins.plugin import Plugin
-from opentabs_py.server.http import serve_directory
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_directory
 
 
 class Playgrounds:

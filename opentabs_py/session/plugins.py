@@ -30,7 +30,7 @@ from opentabs_py.plugins.plugin import (
     reasons,
 )
 from opentabs_py.plugins.stack_traces import read_stack
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.session.plugin_news import PluginNews, log_changes
 from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.session.site_access import grant_access

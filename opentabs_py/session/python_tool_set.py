@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.handlers import ProgressHandlers
     from opentabs_py.python_tools.run import ToolHost
-    from opentabs_py.server.tool_calls import ToolCalls
+    from opentabs_py.server.tools.tool_calls import ToolCalls
 
 
 class PythonToolSet:

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 from opentabs_py import __version__
 from opentabs_py.daemon.state import Claim, ServerState, own_variables
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.local_interface import LocalInterface
 from opentabs_py.session.session import OpenTabs
 

@@ -25,15 +25,15 @@ from opentabs_py.console.watch import Watch
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
-from opentabs_py.server.app import create_app
-from opentabs_py.server.guide import PATH as GUIDE
-from opentabs_py.server.guide import guide
-from opentabs_py.server.http import serve_http
-from opentabs_py.server.listen import bind
-from opentabs_py.server.mcp_servers import McpServers
-from opentabs_py.server.page_tool_list import PageToolList
-from opentabs_py.server.ready_tools import ReadyTools
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.http.app import create_app
+from opentabs_py.server.http.guide import PATH as GUIDE
+from opentabs_py.server.http.guide import guide
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
+from opentabs_py.server.mcp.servers import McpServers
+from opentabs_py.server.tools.page_tool_list import PageToolList
+from opentabs_py.server.tools.ready_tools import ReadyTools
+from opentabs_py.server.tools.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.browser_setup import BrowserPlan, BrowserSetup

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.handlers import Handler, ProgressHandlers
-    from opentabs_py.server.registry import ToolRegistry
-    from opentabs_py.server.tool_calls import ToolCalls
+    from opentabs_py.server.tools.registry import ToolRegistry
+    from opentabs_py.server.tools.tool_calls import ToolCalls
     from opentabs_py.session.browser import SessionBrowser
     from opentabs_py.session.browser_view import BrowserView
     from opentabs_py.session.plugin_view import PluginView
@@ -424,7 +424,7 @@ class OpenTabs:
             RuntimeError: There are plugins, or a fleet, but the server is not running.
         """
         from opentabs_py.calling.observer import progress_observers
-        from opentabs_py.server.results import result_of
+        from opentabs_py.server.mcp.results import result_of
 
         if not self._is_open and (self.needs_browser or self.is_endpoint):
             raise RuntimeError(_NOT_RUNNING)

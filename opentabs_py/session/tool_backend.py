@@ -14,10 +14,10 @@ from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import ConfigError
-from opentabs_py.server.page_tool_list import PageToolList
-from opentabs_py.server.ready_tools import Ready, ReadyInPages
-from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.sdk_loading import load_sdk
+from opentabs_py.server.mcp.sdk_loading import load_sdk
+from opentabs_py.server.tools.page_tool_list import PageToolList
+from opentabs_py.server.tools.ready_tools import Ready, ReadyInPages
+from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.session.browser import SessionBrowser
 from opentabs_py.session.plugins import PluginSet
 from opentabs_py.session.tool_setup import create_registry, create_tab_tools

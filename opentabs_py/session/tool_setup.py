@@ -14,14 +14,14 @@ from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.errors import CallError
-from opentabs_py.server.local_tab_tools import (
+from opentabs_py.server.tools.local_tab_tools import (
     ListTabs,
     LocalTabsClose,
     LocalTabsList,
     LocalTabsOpen,
 )
-from opentabs_py.server.registry import ToolRegistry
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.tools.registry import ToolRegistry
+from opentabs_py.server.tools.tool_calls import ToolCalls
 
 
 def create_registry(

@@ -15,7 +15,7 @@ from opentabs_py.core.error_kinds import from_json
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
-from opentabs_py.server.results import ERROR_META_KEY, FAILED_META_KEY
+from opentabs_py.server.mcp.results import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread

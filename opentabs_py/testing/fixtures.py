@@ -115,7 +115,7 @@ def mcp(opentabs: "SyncOpenTabs", _opentabs_slots: "ChainSlots") -> Generator["S
 def demo_site(_opentabs_slots: "ChainSlots") -> Generator[str]:
     """The URL of a demo chat site, with fresh data for each test."""
     from opentabs_py.demo import create_demo_site
-    from opentabs_py.server.http import serve_locally
+    from opentabs_py.server.http.serve import serve_locally
 
     site = create_demo_site(page_delay=PAGE_DELAY)
     with _opentabs_slots.thread.open(serve_locally(site)) as url:

@@ -20,13 +20,13 @@ defer_packages(*LARGE)
 import opentabs_py.cli.app
 opentabs_py.cli.app.create_app("serve")
 import opentabs_py.cli.serve_session, opentabs_py.session.server
-import opentabs_py.server.endpoints, opentabs_py.server.mcp, opentabs_py.server.stdio
+import opentabs_py.server.mcp.endpoints, opentabs_py.server.mcp.server, opentabs_py.server.mcp.stdio
 print(*sys.modules)
 """
 CLIENT = """
 from opentabs_py.cli.deferred_packages import LARGE, defer_packages
 defer_packages(*LARGE)
-import opentabs_py.server.mcp
+import opentabs_py.server.mcp.server
 from mcp import ClientSession, types
 from mcp.client import Client
 from mcp.server import MCPServer

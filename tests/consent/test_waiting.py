@@ -6,7 +6,7 @@ from mcp.client import Client
 
 from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.mcp.server import create_mcp_server
 from tests.consent.chain import Chain
 from tests.fakes import FakeBridge
 from tests.waiting import PATIENT, until_all_wait

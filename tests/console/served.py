@@ -15,7 +15,7 @@ from opentabs_py.console.watch import Watch
 from opentabs_py.core.consent import Standing
 from opentabs_py.core.progress import Pace
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
-from opentabs_py.server.app import create_app
+from opentabs_py.server.http.app import create_app
 from tests.fakes import FakeBridge, a_manifest, a_tool, tool_calls_of
 
 PORT = 8377

@@ -11,7 +11,7 @@ from websockets.exceptions import InvalidStatus
 
 from opentabs_py import console
 from opentabs_py.console.access import EXPIRES_AFTER, HEADER
-from opentabs_py.server.http import serve_locally
+from opentabs_py.server.http.serve import serve_locally
 from opentabs_py.tracing.html import VIEWER
 from tests.console.served import OURS, PORT, ServedConsole
 from tests.fakes import FakeBridge

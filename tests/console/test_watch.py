@@ -166,13 +166,13 @@ def test_logs_that_nobody_reads_are_bounded_and_a_bad_one_is_left_out(
 ) -> None:
     tail = LogTail()
     with tail.listening():
-        log = logging.getLogger("opentabs_py.server.mcp")
+        log = logging.getLogger("opentabs_py.bridge.calls")
         for number in range(WAITING + 5):
             log.warning("%d", number)
     tail.emit(logging.LogRecord("opentabs_py", logging.INFO, "", 1, "%d", ("no number",), None))
     entries = [*tail.drain()]
     assert len(entries) == WAITING
     assert entries[-1]["text"] == str(WAITING + 4)
-    assert (entries[-1]["source"], entries[-1]["plugin"]) == ("server.mcp", None)
+    assert (entries[-1]["source"], entries[-1]["plugin"]) == ("bridge.calls", None)
     assert [*tail.drain()] == []
     assert "no number" in capsys.readouterr().err

@@ -8,7 +8,7 @@ import anyio
 import pytest
 from starlette.types import ASGIApp, Message
 
-from opentabs_py.server.endpoints import run_endpoints
+from opentabs_py.server.mcp.endpoints import run_endpoints
 from tests.fakes import Json
 from tests.served import INITIALIZE, Served
 from tests.waiting import PATIENT

@@ -6,8 +6,8 @@ from mcp.client import Client
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.run import ToolHost
-from opentabs_py.server.mcp import create_mcp_server
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.mcp.server import create_mcp_server
+from opentabs_py.server.tools.tool_calls import ToolCalls
 from tests.fakes import FakeBridge, a_manifest, a_tool, tool_calls_of
 from tests.served import Served
 

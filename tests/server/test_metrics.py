@@ -14,8 +14,8 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.readiness import Readiness
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, ErrorDetail, ToolFailedError
-from opentabs_py.server.local_tab_tools import LocalTabsList
 from opentabs_py.server.metrics import CallMetrics, Exporter, Values
+from opentabs_py.server.tools.local_tab_tools import LocalTabsList
 from tests.fakes import FakeBridge, a_manifest, a_tool, tool_calls_of
 from tests.scraped import Scraped
 from tests.tracing.examples import ALL, SUCCEEDED, TIMED_OUT

@@ -20,7 +20,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import CallError, CallRefusedError, ErrorDetail, ToolFailedError
-from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.mcp.server import create_mcp_server
 from opentabs_py.tracing.otel import span_exporter
 from tests.fakes import (
     FakeBridge,

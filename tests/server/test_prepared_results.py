@@ -33,7 +33,7 @@ OVER_STDIO = """
 import json, sys
 import anyio
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.server.stdio import serve_stdio
+from opentabs_py.server.mcp.stdio import serve_stdio
 from tests.fakes import FakeBridge
 from tests.served import Served
 

@@ -8,7 +8,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 
 from opentabs_py.core.questions import ASK_FOR, Question
-from opentabs_py.server.elicitation import Answered, ConsentAskedError, Retries, RetryAsker
+from opentabs_py.server.mcp.elicitation import Answered, ConsentAskedError, Retries, RetryAsker
 
 YES = types.ElicitResult(action="accept", content={"answer": "once"})
 QUESTION = Question(

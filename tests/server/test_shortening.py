@@ -6,7 +6,7 @@ import pytest
 from mcp import types
 
 from opentabs_py.core.tokens import estimate_tokens
-from opentabs_py.server.long_results import WHOLE_META_KEY, LongResult, LongResults
+from opentabs_py.server.mcp.long_results import WHOLE_META_KEY, LongResult, LongResults
 
 LIMIT = 1_000
 LONG = "word " * 9_000

@@ -10,7 +10,7 @@ from mcp import types
 from mcp.client import Client
 
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.server.mcp import create_mcp_server
+from opentabs_py.server.mcp.server import create_mcp_server
 from opentabs_py.session.session import Server
 from tests.fakes import FakeBridge
 from tests.served import Served

@@ -12,9 +12,9 @@ from opentabs_py.errors import CallRefusedError, ChainError, ConfigError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import ToolHost
-from opentabs_py.server.local_tab_tools import LocalTabsList
-from opentabs_py.server.mcp import INSTRUCTIONS, create_mcp_server
-from opentabs_py.server.tool_calls import ToolCalls
+from opentabs_py.server.mcp.server import INSTRUCTIONS, create_mcp_server
+from opentabs_py.server.tools.local_tab_tools import LocalTabsList
+from opentabs_py.server.tools.tool_calls import ToolCalls
 from tests.fakes import (
     FakeBridge,
     a_bridge,

@@ -20,7 +20,7 @@ from opentabs_py.core.tabs.selection import Target
 from opentabs_py.plugins.build_content import content_digest
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.watch import _Watched
-from opentabs_py.server.registry import ToolRegistry
+from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.session.plugins import PluginSet
 from tests.fakes import (
     Connect,

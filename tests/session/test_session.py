@@ -15,8 +15,8 @@ from opentabs_py import OpenTabs
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
-from opentabs_py.server.listen import bind
-from opentabs_py.server.results import ERROR_META_KEY
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.mcp.results import ERROR_META_KEY
 from opentabs_py.session.browser import SessionBrowser
 from tests.waiting import PATIENT
 
@@ -163,7 +163,7 @@ def test_without_a_fleet_and_without_metrics_nothing_of_them_is_loaded() -> None
     modules = (
         "opentabs_py.cli.commands.serve",
         "opentabs_py.session.server",
-        "opentabs_py.server.mcp",
+        "opentabs_py.server.mcp.server",
     )
     code = "; ".join(["import sys", *(f"import {each}" for each in modules), "print(*sys.modules)"])
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -54,8 +54,8 @@ async def _demo(*, headed: bool | None, as_json: bool) -> int:
     from opentabs_py.config.settings import demo_settings
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.server.http import serve_locally
-    from opentabs_py.server.sdk_loading import load_sdk_soon
+    from opentabs_py.server.http.serve import serve_locally
+    from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
     from opentabs_py.session.session import OpenTabs
 
     began = time.perf_counter()

@@ -71,7 +71,7 @@ def dev(
     settings = read_settings().with_default_port()
 
     async def forever() -> int:
-        from opentabs_py.server.sdk_loading import load_sdk_soon
+        from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
         builds = has_source(directory)

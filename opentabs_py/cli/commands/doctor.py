@@ -99,8 +99,8 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import read_states
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
-    from opentabs_py.server.http import serve_locally
-    from opentabs_py.server.sdk_loading import load_sdk_soon
+    from opentabs_py.server.http.serve import serve_locally
+    from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
     from opentabs_py.session.session import OpenTabs
 
     load_sdk_soon()  # while the browser starts

@@ -87,7 +87,7 @@ def serve(
         return
 
     async def forever(claim: "Claim | None") -> int:
-        from opentabs_py.server.sdk_loading import load_sdk_soon
+        from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
         with redirect_stdout(sys.stderr) if stdio else nullcontext():

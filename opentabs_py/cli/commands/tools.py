@@ -140,7 +140,7 @@ def _refuse_namesakes(rows: Sequence[_Row]) -> None:
 
 
 def _matching(rows: Sequence[_Row], query: str) -> list[_Row]:
-    from opentabs_py.server.search import ToolSearch
+    from opentabs_py.server.tools.search import ToolSearch
 
     by_name = {row.listing.name: row for row in rows}
     return [by_name[each.name] for each in ToolSearch(row.listing for row in rows).find(query)]
@@ -206,7 +206,7 @@ def _turned_on(
 
 def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:
     from opentabs_py.calling.plugin_listing import plugin_tool_listing
-    from opentabs_py.server.tab_tools import CLOSE, LIST, OPEN
+    from opentabs_py.server.tools.tab_tools import CLOSE, LIST, OPEN
 
     rows = [
         _Row(plugin_tool_listing(plugin.manifest, tool), "plugin")

@@ -1,0 +1,1 @@
+"""MCP: what clients are sent, over Streamable HTTP and stdio."""

@@ -1,0 +1,247 @@
+"""MCP over stdin and stdout: only protocol messages on stdout, and an immediate shutdown.
+
+The SDK reads stdin in a thread that only the client can end. This transport reads the pipe on
+the event loop, so a signal stops it, and a message costs less.
+"""
+
+import array
+import asyncio
+import fcntl
+import json
+import logging
+import os
+import stat
+import sys
+import termios
+from collections.abc import AsyncGenerator, Iterator
+from itertools import chain
+from typing import Any, cast
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp import types
+from mcp.server.lowlevel import Server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+
+from opentabs_py.server.mcp.answers import Prepared
+
+logger = logging.getLogger(__name__)
+
+READ_WITHIN = 1.0  # s; a client that takes longer to read its progress may lose some
+LOOK_EVERY = 0.001  # s
+_PIECE = 1024 * 1024  # bytes
+
+
+class Slots:
+    """Where the handlers of running requests put prepared parts of their answers."""
+
+    def __init__(self) -> None:
+        self._slots: dict[types.RequestId, Prepared] = {}
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def receive(self, message: types.JSONRPCMessage) -> SessionMessage:
+        """Return a message for the server; a request has a slot with it.
+
+        A client may repeat the id of a request that still runs, although it must not. Then only
+        the first one gets a slot, since nothing else tells their answers apart.
+        """
+        if not isinstance(message, types.JSONRPCRequest) or message.id in self._slots:
+            return SessionMessage(message)
+
+        async def forget() -> None:
+            self._slots.pop(message.id, None)
+
+        slot = self._slots[message.id] = Prepared()
+        return SessionMessage(
+            message, ServerMessageMetadata(request_context=slot, on_request_unanswered=forget)
+        )
+
+    def send(self, message: types.JSONRPCMessage) -> Iterator[bytes]:
+        """Yield the line of a message, with what was prepared for it put in."""
+        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        slot = self._take(message, line)
+        if slot is None:
+            yield line
+            return
+        before, _, after = line.partition(slot.placeholder)
+        parts = chain((before,), slot.parts(), (after,))
+        if slot.length <= _PIECE:
+            yield b"".join(parts)  # each part would be a write
+        else:
+            yield from parts
+
+    def _take(self, message: types.JSONRPCMessage, line: bytes) -> Prepared | None:
+        if isinstance(message, types.JSONRPCError) and message.id is not None:
+            self._slots.pop(message.id, None)
+        if not isinstance(message, types.JSONRPCResponse) or message.id not in self._slots:
+            return None
+        if self._slots[message.id].placeholder not in line:
+            return None  # it was prepared for another request with the same id
+        slot = self._slots.pop(message.id)
+        return slot if slot.placeholder else None
+
+
+async def serve_stdio(server: Server[Any], *, line_limit: int) -> None:
+    """Serve one client until it closes stdin.
+
+    Meanwhile, file descriptor 1 is stderr and 0 is empty, so that no output of ours or of a
+    child process reaches the client.
+
+    Args:
+        server: The MCP server.
+        line_limit: The longest message, in bytes. A longer one is dropped as it arrives, and
+            answered with an error.
+    """
+    wire_in, wire_out = os.dup(0), os.dup(1)
+    sys.stdout.flush()
+    os.dup2(2, 1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+
+    reader, writer = await _open_pipes(wire_in, wire_out, line_limit)
+    to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+    slots = Slots()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_read, reader, to_server, to_client.clone(), line_limit, slots)
+        tasks.start_soon(_write, writer, wire_out, from_server, slots)
+        await server.run(from_client, to_client, server.create_initialization_options())
+        tasks.cancel_scope.cancel()
+
+
+async def _open_pipes(
+    wire_in: int, wire_out: int, line_limit: int
+) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=line_limit)
+    await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(wire_in, "rb")
+    )
+    transport, protocol = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(wire_out, "wb")
+    )
+    return reader, asyncio.StreamWriter(transport, protocol, None, loop)
+
+
+async def _read(
+    reader: asyncio.StreamReader,
+    to_server: MemoryObjectSendStream[SessionMessage | Exception],
+    to_client: MemoryObjectSendStream[SessionMessage],
+    limit: int,
+    slots: Slots,
+) -> None:
+    async with to_server, to_client:
+        async for line in _lines(reader):
+            if line is None:
+                await to_client.send(SessionMessage(_too_long(limit)))
+                continue
+            try:
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError as error:
+                if (refusal := _refuse(line, error)) is not None:
+                    await to_client.send(SessionMessage(refusal))
+            else:
+                await to_server.send(slots.receive(message))
+
+
+async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes | None]:
+    """Yield the lines; None for a line over the reader's limit, which is dropped."""
+    is_too_long = False
+    while True:
+        try:
+            line = await reader.readuntil()
+        except asyncio.LimitOverrunError as error:
+            left = error.consumed
+            while left > 0:
+                left -= len(await reader.read(min(left, _PIECE)))
+            is_too_long = True
+            continue
+        except asyncio.IncompleteReadError as error:
+            if error.partial and not is_too_long:
+                yield error.partial
+            return
+        yield None if is_too_long else line
+        is_too_long = False
+
+
+def _too_long(limit: int) -> types.JSONRPCError:
+    message = f"Dropped a message longer than {limit:,} bytes. Send less at a time."
+    error = types.ErrorData(code=types.INVALID_REQUEST, message=message)
+    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+
+
+def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
+    """Return the answer to a line that is not a message; None if its sender expects none.
+
+    Its id is read all the same, because the client waits for an answer with that id.
+    """
+    first = error.errors(include_url=False, include_input=False)[0]
+    code, why = types.INVALID_REQUEST, "it is not a JSON-RPC message"
+    if first["type"] == "json_invalid":
+        code, why = types.PARSE_ERROR, first["msg"]
+    try:
+        sent: object = json.loads(line)  # which accepts more: half of a character, deeper nesting
+    except (ValueError, RecursionError):
+        sent = None
+    number: object = None
+    if isinstance(sent, dict):
+        known = cast("dict[str, object]", sent)
+        if not {"id", "method"} <= known.keys():
+            logger.warning("The client sent something that is not valid: %s", why)
+            return None
+        number = known["id"]
+    if isinstance(number, bool) or not isinstance(number, int | str):
+        number = None
+    data = types.ErrorData(code=code, message=f"Cannot read the request: {why}.")
+    return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
+
+
+async def _write(
+    writer: asyncio.StreamWriter,
+    pipe: int,
+    from_server: MemoryObjectReceiveStream[SessionMessage],
+    slots: Slots,
+) -> None:
+    notified = False
+    async with from_server:
+        try:
+            async for message in from_server:
+                if isinstance(message.message, types.JSONRPCNotification):
+                    notified = True
+                elif notified:
+                    await _wait_until_read(writer, pipe)
+                    notified = False
+                for part in slots.send(message.message):
+                    writer.write(part)
+                    await writer.drain()
+        except (OSError, RuntimeError) as error:
+            # The client stopped reading; it also closes our stdin, which ends the server.
+            logger.debug("The client closed its end: %r", error)
+
+
+async def _wait_until_read(writer: asyncio.StreamWriter, pipe: int) -> None:
+    """Wait briefly until the client has read everything written so far.
+
+    TypeScript clients lose progress that they read together with the result. A fixed delay
+    between the two would be too short whenever the system schedules the client late.
+    """
+    with anyio.move_on_after(READ_WITHIN):
+        # The system has no notification for a pipe being read.
+        while writer.transport.get_write_buffer_size() or _count_unread(pipe):  # noqa: ASYNC110
+            await anyio.sleep(LOOK_EVERY)
+
+
+def _count_unread(pipe: int) -> int:
+    """Return how much the client has not read yet; 0 if the system cannot tell."""
+    # Clients in Node use a socket pair instead of a pipe.
+    question = termios.TIOCOUTQ if stat.S_ISSOCK(os.fstat(pipe).st_mode) else termios.FIONREAD
+    answer = array.array("i", [0])
+    try:
+        fcntl.ioctl(pipe, question, answer)
+    except OSError:
+        return 0
+    return answer[0]

@@ -1,0 +1,1 @@
+"""The tools that a server has, and their calls; nothing here knows MCP."""

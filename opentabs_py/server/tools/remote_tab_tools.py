@@ -1,0 +1,127 @@
+"""`tabs_list`, `tabs_open` and `tabs_close` in the workers of a fleet."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from opentabs_py.calling.tool import ToolCall
+from opentabs_py.core import failures
+from opentabs_py.core.fleet.failures import no_worker
+from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_LIST, TABS_OPEN
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.errors import CallError, CallRefusedError
+from opentabs_py.server.tools.tab_tools import TabsClose, TabsList, TabsOpen
+
+if TYPE_CHECKING:  # it needs nats-py
+    from opentabs_py.core.fleet.messages import Announcement
+    from opentabs_py.fleet.endpoint import Fleet
+
+LISTED_WITHIN: Final = 2.0  # s; a worker that takes longer is left out
+
+
+class RemoteTabsList(TabsList):
+    """`tabs_list`, of all workers.
+
+    Args:
+        fleet: The workers.
+    """
+
+    def __init__(self, fleet: "Fleet") -> None:
+        super().__init__()
+        self._fleet = fleet
+
+    async def list_tabs(self, call: ToolCall) -> Any:
+        """Return the tabs of all workers that the call's client may use."""
+        workers = self._fleet.directory.usable
+        tabs: dict[str, list[Any]] = {}
+
+        async def ask(worker: "Announcement") -> None:
+            try:
+                with anyio.fail_after(LISTED_WITHIN):
+                    listed = await self._fleet.call_in(worker, TABS_LIST, call)
+            except (CallError, TimeoutError):
+                return  # it has just gone, or is too slow to be of use
+            tabs[worker.instance] = [_of_worker(tab, worker) for tab in listed["tabs"]]
+
+        async with anyio.create_task_group() as tasks:
+            for worker in workers:
+                tasks.start_soon(ask, worker)
+        own = {each.instance for each in self._fleet.own_tabs.workers(call.session_key)}
+        in_order = sorted(workers, key=lambda each: each.instance not in own)
+        return {"tabs": [tab for each in in_order for tab in tabs.get(each.instance, ())]}
+
+
+class RemoteTabsOpen(TabsOpen):
+    """`tabs_open`, in one of the workers.
+
+    Args:
+        fleet: The workers.
+    """
+
+    def __init__(self, fleet: "Fleet") -> None:
+        super().__init__()
+        self._fleet = fleet
+
+    async def open_tab(self, call: ToolCall, url: str, browser: str | None) -> Any:
+        """Open a tab in a worker, and return it."""
+        client = call.session_key
+        worker = self._choose(url, browser, client)
+        arguments = {"url": url}
+        if browser is not None and len(worker.browsers) > 1:
+            arguments["browser"] = browser.partition("/")[2]
+        tab = await self._fleet.call_in(worker, TABS_OPEN, replace(call, arguments=arguments))
+        plugins = frozenset(each["name"] for each in tab["plugins"])
+        self._fleet.own(client, tab["tabId"], worker, plugins)
+        return _of_worker(tab, worker)
+
+    def _choose(self, url: str, named: str | None, client: SessionKey | None) -> "Announcement":
+        workers = self._fleet.directory.usable
+        if named is not None:
+            found = [each for each in workers if named in browser_names(each)]
+            if not found:
+                every = [name for each in workers for name in browser_names(each)]
+                raise failures.which_browser(every, named)
+            return found[0]
+        if not workers:
+            raise no_worker(TABS_OPEN)
+        own = self._fleet.own_tabs.workers(client)
+        fitting = [each for each in own or workers if self._fleet.catalog.serves(each, url)]
+        return self._fleet.least_busy(fitting or own or workers)
+
+
+class RemoteTabsClose(TabsClose):
+    """`tabs_close`, in the worker that has the tab.
+
+    Args:
+        fleet: The workers.
+    """
+
+    def __init__(self, fleet: "Fleet") -> None:
+        super().__init__()
+        self._fleet = fleet
+
+    async def close_tab(self, call: ToolCall, tab: int) -> Any:
+        """Close a tab in the worker that has it."""
+        worker = self._fleet.holder(tab)
+        if worker is None:
+            raise failures.not_own_tab(tab)
+        try:
+            closed = await self._fleet.call_in(worker, TABS_CLOSE, call)
+        except CallRefusedError:  # a person or the page may have closed it
+            self._fleet.disown(call.session_key, tab)
+            raise
+        self._fleet.disown(call.session_key, tab)
+        return closed
+
+
+def browser_names(worker: "Announcement") -> list[str]:
+    """Return the names of a worker's browsers in the whole fleet."""
+    if len(worker.browsers) == 1:
+        return [worker.name]
+    return [f"{worker.name}/{browser}" for browser in worker.browsers]
+
+
+def _of_worker(tab: dict[str, Any], worker: "Announcement") -> dict[str, Any]:
+    browser = tab.get("browser")
+    return tab | {"browser": worker.name if browser is None else f"{worker.name}/{browser}"}

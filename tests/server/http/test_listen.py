@@ -1,0 +1,16 @@
+"""The sockets that servers listen on."""
+
+import pytest
+
+from opentabs_py.errors import ConfigError
+from opentabs_py.server.http.listen import bind
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
+    taken = bind("127.0.0.1", 0)
+    port = taken.getsockname()[1]
+    try:
+        with pytest.raises(ConfigError, match=rf"Cannot listen on 127\.0\.0\.1:{port}: .*--port"):
+            bind("127.0.0.1", port)
+    finally:
+        taken.close()
