@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from opentabs_py.testing.fuzz.errors import ContractError
     from opentabs_py.testing.fuzz.expecting import expect_contract
     from opentabs_py.testing.hands import SyncHands
-    from opentabs_py.testing.page_tools import PageExpectations, SyncPageTool
+    from opentabs_py.testing.page_expectations import PageExpectations
+    from opentabs_py.testing.page_tools import SyncPageTool
+    from opentabs_py.testing.plugin_view import SyncPluginView
     from opentabs_py.testing.recordings import ReplayedSite
-    from opentabs_py.testing.tabs import SyncOpenTabs, SyncPluginView, SyncTool
+    from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
     from opentabs_py.testing.transcript import PluginLog
 
 __all__ = [
@@ -58,7 +60,7 @@ _HOMES = {
     "Call": "opentabs_py.testing.call",
     "CallExpectations": "opentabs_py.testing.expectations",
     "PluginExpectations": "opentabs_py.testing.expectations",
-    "PageExpectations": "opentabs_py.testing.page_tools",
+    "PageExpectations": "opentabs_py.testing.page_expectations",
     "SyncPageTool": "opentabs_py.testing.page_tools",
     "Clock": "opentabs_py.testing.clock",
     "ContractError": "opentabs_py.testing.fuzz.errors",
@@ -70,7 +72,7 @@ _HOMES = {
     "SyncHands": "opentabs_py.testing.hands",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
-    "SyncPluginView": "opentabs_py.testing.tabs",
+    "SyncPluginView": "opentabs_py.testing.plugin_view",
     "SyncTool": "opentabs_py.testing.tabs",
     "expect": "opentabs_py.testing.expecting",
     "expect_contract": "opentabs_py.testing.fuzz.expecting",

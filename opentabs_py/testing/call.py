@@ -1,7 +1,7 @@
 """A call made by a test."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.core.progress import ProgressReport
@@ -12,6 +12,8 @@ from opentabs_py.testing.thread import ServerThread
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from playwright.sync_api import Page
 
 
 class Call:
@@ -116,3 +118,20 @@ class Call:
         """Wait for the end of the call, at most this long."""
         if self._thread.wait(self._end, seconds):
             self._look()
+
+
+class Caller(Protocol):
+    """What the tools of a page and the hands call with: the chain."""
+
+    @property
+    def page(self) -> "Page":
+        """The page to act in by default."""
+        ...
+
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None, /) -> Any:
+        """Call a tool, wait until it has ended, and return its value."""
+        ...
+
+    def start(self, name: str, arguments: Mapping[str, Any] | None = None, /) -> Call:
+        """Start a call, and return it once it has been sent, or has ended."""
+        ...

@@ -30,7 +30,7 @@ from opentabs_py.core.text import quantity, visible
 from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.testing import verdicts
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.tabs import SyncPluginView
+from opentabs_py.testing.plugin_view import SyncPluginView
 from opentabs_py.testing.values import shortened
 from opentabs_py.testing.verdicts import CallSnapshot, Verdict
 from opentabs_py.tracing.waterfall import report

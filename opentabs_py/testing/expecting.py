@@ -24,8 +24,9 @@ from opentabs_py.testing.expectations import (
     PluginExpectations,
     Watch,
 )
-from opentabs_py.testing.page_tools import PageExpectations, chain_of
-from opentabs_py.testing.tabs import SyncPluginView
+from opentabs_py.testing.page_expectations import PageExpectations
+from opentabs_py.testing.plugin_view import SyncPluginView
+from opentabs_py.testing.tabs import chain_of
 
 if TYPE_CHECKING:
     from playwright.async_api import _generated as of_async

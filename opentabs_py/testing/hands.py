@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Page
@@ -10,11 +10,8 @@ from playwright.sync_api import Page
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.errors import ConfigError
 from opentabs_py.session.session import OpenTabs
-from opentabs_py.testing.call import Call
+from opentabs_py.testing.call import Call, Caller
 from opentabs_py.testing.thread import ServerThread
-
-if TYPE_CHECKING:
-    from opentabs_py.testing.tabs import SyncOpenTabs
 
 FOUND_WITHIN = 10.0  # s; takes some ms
 
@@ -23,13 +20,10 @@ class SyncHands:
     """The tools that look at any page and use it; see docs/hands.md.
 
     Each call takes the page in which it acts, or `opentabs.page` by default.
-
-    Attributes:
-        opentabs: The chain.
     """
 
-    def __init__(self, opentabs: "SyncOpenTabs", session: OpenTabs, thread: ServerThread) -> None:
-        self.opentabs = opentabs
+    def __init__(self, caller: Caller, session: OpenTabs, thread: ServerThread) -> None:
+        self._caller = caller
         self._session = session
         self._thread = thread
         self._targets: WeakKeyDictionary[Page, str] = WeakKeyDictionary()
@@ -82,7 +76,7 @@ class SyncHands:
             ConfigError: Hands are not turned on in the settings.
         """
         __tracebackhide__ = True
-        return self.opentabs.call(name, self._given(arguments, more, page))
+        return self._caller.call(name, self._given(arguments, more, page))
 
     def start(
         self,
@@ -94,7 +88,7 @@ class SyncHands:
         **more: Any,
     ) -> Call:
         """Start a call in a page, for `expect(call)`; see `SyncOpenTabs.start`."""
-        return self.opentabs.start(name, self._given(arguments, more, page))
+        return self._caller.start(name, self._given(arguments, more, page))
 
     def _given(
         self, arguments: Mapping[str, Any] | None, more: Mapping[str, Any], page: Page | None
@@ -104,7 +98,7 @@ class SyncHands:
                 f"The tools of {HANDS} are not served. Set hands = true under [tool.opentabs] in "
                 "pyproject.toml."
             )
-        return {"tabId": self._tab(page or self.opentabs.page), **(arguments or {}), **more}
+        return {"tabId": self._tab(page or self._caller.page), **(arguments or {}), **more}
 
     def _tab(self, page: Page) -> int:
         """Return the number of a page's tab."""

@@ -11,13 +11,9 @@ if TYPE_CHECKING:
     from opentabs_py.testing.marks import Marks, RunsOn
     from opentabs_py.testing.people import People
     from opentabs_py.testing.recordings import MarkedRecording, RecordMode
-    from opentabs_py.testing.reporting import Reporting
-    from opentabs_py.testing.watching import Watching
 
 MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
-REPORTING: "pytest.StashKey[Reporting]" = pytest.StashKey()  # in pytest's config, if there is one
-WATCHING: "pytest.StashKey[Watching]" = pytest.StashKey()  # the same, if people watch
 
 
 def marks_of(item: pytest.Item) -> "Marks":

@@ -15,7 +15,6 @@ from opentabs_py.errors import OpenTabsError
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.item_options import (
     PEOPLE,
-    REPORTING,
     clock_of,
     faults_seed_of,
     marks_of,
@@ -23,6 +22,7 @@ from opentabs_py.testing.item_options import (
 )
 from opentabs_py.testing.people import ALONE, People
 from opentabs_py.testing.recordings import MarkedRecording
+from opentabs_py.testing.run_stash import REPORTING
 from opentabs_py.testing.slots import ChainSlot, ChainSlots
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.turn import Turn

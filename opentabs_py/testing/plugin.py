@@ -8,16 +8,8 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.testing.item_options import (
-    MARK,
-    PEOPLE,
-    REPORTING,
-    WATCHING,
-    is_async,
-    is_ours,
-    marks_of,
-    option,
-)
+from opentabs_py.testing.item_options import MARK, PEOPLE, is_async, is_ours, marks_of, option
+from opentabs_py.testing.run_stash import REPORTING, WATCHING
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"

@@ -8,7 +8,7 @@ import pytest
 from _pytest.junitxml import xml_key
 from _pytest.runner import call_and_report  # pyright: ignore[reportUnknownVariableType]
 
-from opentabs_py.testing.item_options import REPORTING
+from opentabs_py.testing.run_stash import REPORTING
 
 _ATTEMPTS: Final = "opentabs_failed_attempts"  # of a report: how each earlier attempt failed
 

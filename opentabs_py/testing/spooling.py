@@ -9,9 +9,9 @@ import pytest
 
 from opentabs_py.core.runner.events import Collected, Event, ScreenshotTaken
 from opentabs_py.runner.spool import SCREENSHOTS, SpoolWriter
-from opentabs_py.testing.item_options import REPORTING
 from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reporting import Reporting, known
+from opentabs_py.testing.run_stash import REPORTING
 
 SHOWN_CALLS: Final = 10  # calls of a test that have screenshots
 MOST_SCREENSHOTS: Final = 64 * 1024 * 1024  # bytes; more than a report holds

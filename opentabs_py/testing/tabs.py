@@ -12,18 +12,17 @@ from opentabs_py.calling.tool import Listing, Tool
 from opentabs_py.core.page_tool_names import pattern_of, site_of
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.sites import match_patterns
-from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
-from opentabs_py.session.plugin_view import PluginView
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults import FaultInjector
 from opentabs_py.testing.hands import SyncHands
 from opentabs_py.testing.isolation import BLANK, pages_of
-from opentabs_py.testing.page_tools import SyncPageTool, attach_chain
+from opentabs_py.testing.page_tools import SyncPageTool
+from opentabs_py.testing.plugin_view import SyncPluginView
 from opentabs_py.testing.recordings import ReplayedSite
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
@@ -33,37 +32,8 @@ from opentabs_py.testing.transcript import PluginLog, Transcript
 Run = Callable[[str, Mapping[str, Any]], RunningCall]
 """Starts a call of a tool with arguments."""
 
+_CHAIN = "_opentabs_chain"  # an attribute of a test's browser context
 QUICK = 30.0  # s; for operations that take milliseconds, or a few seconds on a busy machine
-
-
-class SyncPluginView:
-    """A plugin and its current state; `expect(plugin)` waits until it is ready.
-
-    Attributes:
-        manifest: The plugin's manifest.
-    """
-
-    def __init__(self, view: PluginView, thread: ServerThread) -> None:
-        self.manifest = view.manifest
-        self._view = view
-        self._thread = thread
-
-    def __repr__(self) -> str:
-        return f"<SyncPluginView {self.name} {self.status}>"
-
-    @property
-    def name(self) -> str:
-        """The plugin's name."""
-        return self.manifest.name
-
-    @property
-    def status(self) -> PluginStatus:
-        """`ready` in a page, `unavailable` in all open pages, or `closed`: no page is open."""
-        return self._thread.do(lambda: self._view.status)
-
-    def sleep(self, seconds: float) -> None:
-        """Wait for this long; page routes and events keep working."""
-        self._thread.sleep(seconds)
 
 
 class SyncTool:
@@ -172,7 +142,7 @@ class SyncOpenTabs:
         self._transcript = transcript
         self._patience = patience
         self._recording: ReplayedSite | None = None
-        attach_chain(self)
+        setattr(context, _CHAIN, self)
 
     @property
     def recording(self) -> ReplayedSite:
@@ -357,3 +327,15 @@ class SyncOpenTabs:
     def start_page_url(self, plugin: str) -> str | None:
         """Return the URL that `open_start_page` opens; None if the plugin has no start page."""
         return self._thread.run(self._session.start_page_url, plugin, within=QUICK)
+
+
+def chain_of(page: Page) -> SyncOpenTabs:
+    """Return the chain of a page's browser.
+
+    Raises:
+        TypeError: It is not a browser with the extension.
+    """
+    chain: SyncOpenTabs | None = getattr(page.context, _CHAIN, None)
+    if chain is None:
+        raise TypeError("Only a page of the browser of the fixture `opentabs` has tools to expect.")
+    return chain
