@@ -168,7 +168,7 @@ class PythonTool:
         if failure is None:
             return value
         run.flush()
-        raise _with_partial(failure, yielded.partial())
+        raise _with_partial(failure, yielded.partial() or failure.partial)
 
     async def _call(self, run: ToolRun, function: Callable[[], Any], yielded: "_Yielded") -> Any:
         value = function() if self._runs_here else await run_in_thread(function)
@@ -235,10 +235,7 @@ def _with_partial(error: CallError, partial: Output | None) -> CallError:
     failure.__cause__, failure.__context__ = error.__cause__, error.__context__
     failure.__suppress_context__ = error.__suppress_context__
     failure.partial = partial
-    failure.detail = detail = _as_text(error.detail)
-    if partial is not None:
-        message = f"{detail.message} Its earlier output follows."
-        failure.detail = replace(detail, message=message)
+    failure.detail = _as_text(error.detail)
     return failure.with_traceback(error.__traceback__)
 
 

@@ -15,6 +15,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Output, ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import ToolError, ToolFailedError
+from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
@@ -165,6 +166,25 @@ async def test_a_generator_that_yields_what_json_cannot_say_is_closed_before_the
     assert "first" in str(result.content[1])
 
 
+async def test_a_tool_that_fails_with_another_passes_on_what_that_one_yielded() -> None:
+    async def export() -> AsyncGenerator[str]:
+        yield "page 1"
+        raise ToolError("the disk is full")
+
+    async def export_all(progress: Progress) -> None:
+        await progress.call("export")
+
+    result = await Server(tools=[export, export_all]).call_tool("export_all")
+
+    assert result.meta is not None
+    assert result.meta["opentabs/error"]["message"] == "the disk is full"
+    first, *others = result.content
+    assert isinstance(first, TextContent)
+    assert first.text.startswith("[ERROR code=TOOL_ERROR retryable=false] the disk is full\n")
+    assert first.text.endswith("```\nIts earlier output follows.")
+    assert others == [TextContent(text="page 1")]
+
+
 class GoneError(ToolError):
     def __init__(self, what: str, *, since: int) -> None:
         super().__init__(f"{what} is gone.", "GONE")
@@ -186,8 +206,7 @@ async def test_an_error_that_a_tool_raises_repeatedly_stays_as_it_was() -> None:
                 await server.call("export")
             failures.append(caught.value)
 
-    messages = [each.detail.message for each in failures]
-    assert messages == ["It is gone. Its earlier output follows."] * 2
+    assert [each.detail for each in failures] == [before] * 2
     assert (gone.detail, gone.partial) == (before, None)
     last = failures[-1]
     assert (str(last), last.since, repr(last.__cause__)) == (str(gone), 2020, "ValueError('why')")

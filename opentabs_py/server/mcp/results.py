@@ -118,18 +118,19 @@ def _prepare_result(value: Any, slot: Prepared) -> types.CallToolResult:
 
 def to_failed_result(error: CallError, *, with_stack: bool = False) -> types.CallToolResult:
     """Return an error result, followed by whatever the tool returned despite the error."""
-    result = to_error_result(error)
+    is_partial = error.partial is not None and not isinstance(error, BrokenResultError)
+    result = to_error_result(error, more="\nIts earlier output follows." if is_partial else "")
     if with_stack and error.detail.stack is not None:
         result.content.append(types.TextContent(text=error.detail.stack))
     if isinstance(error, BrokenResultError):
         result.content += to_result(error.value).content
-    elif error.partial is not None:
+    elif is_partial:
         result.content += to_result(error.partial).content
     return result
 
 
-def to_error_result(error: CallError) -> types.CallToolResult:
-    """Return an error as agents read it: one line, then the same fields as JSON.
+def to_error_result(error: CallError, *, more: str = "") -> types.CallToolResult:
+    """Return an error as agents read it: one line, then the same fields as JSON, and then `more`.
 
     Programs find the fields under `_meta["opentabs/error"]`, and which side failed under
     `_meta["opentabs/failed"]`: the `tool`, the `caller`, or the `chain`.
@@ -149,7 +150,7 @@ def to_error_result(error: CallError) -> types.CallToolResult:
     )
     return types.CallToolResult(
         content=[
-            types.TextContent(text=f"[ERROR {marks}] {detail.message}\n```json\n{block}\n```")
+            types.TextContent(text=f"[ERROR {marks}] {detail.message}\n```json\n{block}\n```{more}")
         ],
         is_error=True,
         _meta={ERROR_META_KEY: fields, FAILED_META_KEY: side_of(error)},
