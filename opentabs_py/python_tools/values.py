@@ -11,6 +11,7 @@ from opentabs_py.calling.tool import CallClient, Followed, Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
 from opentabs_py.core.text import well_formed
+from opentabs_py.errors import ToolError
 
 STREAMS_META_KEY: Final = "opentabs/streams"
 _BLOCKS = (
@@ -59,13 +60,15 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
     does not have (NaN, infinities) become null, and lone surrogates U+FFFD, as in a page.
 
     Raises:
-        ToolFailedError: It is not JSON-serializable, or it is too large.
+        ToolFailedError: It is not JSON-serializable, it is too large, or it is itself an error.
     """
     serializer = Serializer(tool, limit)
     if isinstance(value, Output):
         return value
     if isinstance(value, types.CallToolResult):
         serializer.serialize(value)
+        if value.is_error:
+            raise _as_error(tool, value)
         return Output(tuple(value.content), value.structured_content, value.meta)
     if isinstance(value, _BLOCKS):
         return Output((to_block(value, serializer)[0],))
@@ -74,6 +77,16 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
         if any(isinstance(each, _BLOCKS) for each in items):
             return Output(tuple(to_block(each, serializer)[0] for each in items))
     return from_json(serializer.serialize(value))
+
+
+def _as_error(tool: str, result: types.CallToolResult) -> ToolError:
+    """Return the error of a failed result, with its text as the message; the rest is kept."""
+    texts = [each.text for each in result.content if isinstance(each, types.TextContent)]
+    error = ToolError("\n".join(texts) or f"{tool} failed and did not say why.")
+    others = tuple(each for each in result.content if not isinstance(each, types.TextContent))
+    if others:
+        error.partial = Output(others)
+    return error
 
 
 def to_block(value: Any, serializer: Serializer) -> tuple[types.ContentBlock, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mcp.types import ImageContent, TextContent
+from mcp.types import CallToolResult, ImageContent, TextContent
 
 from opentabs_py import Module, Progress, ToolError, ToolStream, skill, tool
 
@@ -71,6 +71,14 @@ hello = tool(partial(_greet, greeting="Hello"), name="hello")
 def refuse() -> None:
     """Fail so that the caller knows why."""
     raise ToolError("Sign in first.", code="AUTH", category="auth", retryable=True)
+
+
+@tool
+def refuse_with_a_result() -> CallToolResult:
+    """Fail with a result of MCP."""
+    picture = ImageContent(data="AAAA", mime_type="image/png")
+    texts = [TextContent(text="The disk is full."), TextContent(text="Free 2 GB.")]
+    return CallToolResult(content=[texts[0], picture, texts[1]], is_error=True)
 
 
 NOT_UTF8 = "old\udce9.txt"  # as Python reads the name of a file that is not UTF-8

@@ -44,6 +44,14 @@ async def test_content_of_mcp_arrives_as_it_is(way: Way) -> None:
     assert (await way.call("both")).result.content == [types.TextContent(text="A picture:"), image]
 
 
+async def test_a_result_of_mcp_that_is_an_error_fails_the_call(way: Way) -> None:
+    result = (await way.call("refuse_with_a_result")).result
+    assert result.is_error
+    detail = (result.meta or {})["opentabs/error"]
+    assert (detail["code"], detail["message"]) == ("TOOL_ERROR", "The disk is full.\nFree 2 GB.")
+    assert result.content[1:] == [types.ImageContent(data="AAAA", mime_type="image/png")]
+
+
 async def test_a_partial_is_called_with_what_it_has_bound(way: Way) -> None:
     assert (await way.call("hello", {"name": "Ada"})).text == "Hello, Ada!"
     refused = await way.call("hello", {"name": "Ada", "greeting": "Bye"})
