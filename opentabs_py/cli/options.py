@@ -152,6 +152,31 @@ NamedServer = Annotated[
     typer.Option("--server", "--name", metavar="NAME", help="Name of the server."),
 ]
 
+
+def is_on_command_line(ctx: typer.Context, option: str) -> bool:
+    """Return whether an option is given, other than by its environment variable."""
+    source = ctx.get_parameter_source(option)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def refuse_server(ctx: typer.Context, others: Mapping[str, object]) -> None:
+    """Refuse `--server` beside options with which a command uses no running server.
+
+    Args:
+        ctx: The command.
+        others: The values of these options, by their names.
+
+    Raises:
+        ConfigError: One of them is given, and `--server` is on the command line.
+    """
+    other = next((option for option, value in others.items() if value), None)
+    if other is not None and is_on_command_line(ctx, "server"):
+        raise ConfigError(
+            f"--server and {other} cannot be combined: with {other}, no running server is used. "
+            "Leave one of them out."
+        )
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document to stdout.")]
 
 

@@ -139,6 +139,40 @@ def test_a_server_that_is_named_and_does_not_run_is_an_error_with_the_command_th
     assert said in run.stderr
 
 
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        (["call", "echo"], ["--fresh"]),
+        (["call", "echo"], ["--tools", "tools.py"]),
+        (["call", "echo"], ["--headless"]),
+        (["call", "echo"], ["--nats", "nats://127.0.0.1:1"]),
+        (["tools"], ["--fresh"]),
+        (["tools"], ["--tools", "tools.py"]),
+    ],
+    ids=str,
+)
+def test_a_server_that_would_not_be_used_is_a_usage_error(
+    command: list[str], option: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tools.py").write_text("def echo(): ...")
+    run = opentabs_here(*command, "--server", "home", *option, cwd=tmp_path)
+    assert run.returncode == 2
+    said = f"--server and {option[0]} cannot be combined: with {option[0]}, no running server is"
+    assert said in run.stderr
+
+    monkeypatch.setenv("OPENTABS_SERVER", "home")  # which is for the commands that use one
+    assert "cannot be combined" not in opentabs_here(*command, *option, cwd=tmp_path).stderr
+
+
+def test_in_the_directory_of_a_plugin_the_tools_of_a_named_server_are_listed(
+    tmp_path: Path,
+) -> None:
+    plugin = {"name": "opentabs-plugin-chat", "opentabs": {}}
+    (tmp_path / "package.json").write_text(json.dumps(plugin))
+    run = opentabs_here("tools", "--server", "home", cwd=tmp_path)
+    assert "No server named 'home' is running" in run.stderr
+
+
 def test_a_server_named_in_the_environment_is_required_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

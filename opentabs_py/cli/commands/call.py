@@ -21,6 +21,7 @@ from opentabs_py.cli.options import (
     ServerName,
     TimerOptions,
     gather_settings,
+    refuse_server,
 )
 from opentabs_py.core.json_numbers import refuse_constant
 from opentabs_py.core.text import json_kind, shorten
@@ -29,6 +30,7 @@ from opentabs_py.errors import ConfigError
 
 @grouped
 def call(
+    ctx: typer.Context,
     tool: Annotated[
         str,
         typer.Argument(metavar="TOOL", help="The tool's name, as listed by `opentabs tools`."),
@@ -68,16 +70,10 @@ def call(
     """
     parsed = _read_arguments(arguments)
     urls = browser.open_ or []
-    needs_own_server = bool(
-        plugins.tools_
-        or plugins.set_
-        or consent.permission
-        or consent.no_review
-        or browser.profile
-        or browser.signed_in
-        or browser.headed is not None
-    )
+    of_server = _options_of_a_server(plugins, consent, browser)
+    needs_own_server = any(of_server.values())
     nats = fleet.fleet_options()
+    refuse_server(ctx, {"--fresh": fresh, "--nats": nats, **of_server})
     if nats and (plugins.plugin or plugins.plugins or urls or needs_own_server):
         raise ConfigError(
             "With --nats, the tools and the pages are those of the workers. Leave out the "
@@ -126,6 +122,22 @@ def call(
         as_json=json_,
     )
     raise typer.Exit(code)
+
+
+def _options_of_a_server(
+    plugins: PluginOptions, consent: ConsentOptions, browser: PageOptions
+) -> dict[str, object]:
+    """Return the options that describe a server; with any of them, the call starts its own."""
+    return {
+        "--tools": plugins.tools_,
+        "--set": plugins.set_,
+        "--permission": consent.permission,
+        "--no-review": consent.no_review,
+        "--profile": browser.profile,
+        "--signed-in": browser.signed_in,
+        "--headed": browser.headed,
+        "--headless": browser.headed is False,
+    }
 
 
 def _read_arguments(given: str) -> dict[str, Any]:

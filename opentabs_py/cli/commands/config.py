@@ -21,6 +21,7 @@ from opentabs_py.cli.options import (
     ServerName,
     find_profile,
     gather_settings,
+    is_on_command_line,
 )
 from opentabs_py.errors import ConfigError
 
@@ -83,7 +84,7 @@ def config(
         if http is not None:
             raise ConfigError("--running and --http cannot be combined: --running finds the URL.")
         http, token = _running(server)
-    elif _is_on_command_line(ctx, "server"):
+    elif is_on_command_line(ctx, "server"):
         raise ConfigError("--server names a running server to connect to: add --running.")
     settings = gather_settings(plugins, ceiling=ceiling)
     target: Server
@@ -127,12 +128,6 @@ def _sources(
         yield from ("--tools", _found_from_anywhere(source))
     for assignment in assignments:
         yield from ("--set", assignment)
-
-
-def _is_on_command_line(ctx: typer.Context, option: str) -> bool:
-    """Return whether an option is given, other than by its environment variable."""
-    source = ctx.get_parameter_source(option)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def _running(name: str | None) -> tuple[str, bool]:

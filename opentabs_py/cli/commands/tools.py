@@ -16,6 +16,8 @@ from opentabs_py.cli.options import (
     PluginOptions,
     ServerName,
     gather_settings,
+    is_on_command_line,
+    refuse_server,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class _Row:
 
 @grouped
 def tools(
+    ctx: typer.Context,
     plugins: PluginOptions,
     search: Annotated[
         str | None,
@@ -66,7 +69,7 @@ def tools(
     """List the available tools as MCP clients see them. Does not start a browser.
 
     Without --plugin, --plugins, --tools and --set, lists those of the running server, if there is
-    one (`opentabs start`) and the current directory is not a plugin.
+    one (`opentabs start`) and, without --server, the current directory is not a plugin.
     """
     from opentabs_py.cli.costs import write_costs
     from opentabs_py.cli.plugin_warnings import print_skipped
@@ -74,8 +77,15 @@ def tools(
     from opentabs_py.plugins.folders import load_configured
     from opentabs_py.plugins.load import is_plugin, refuse_unknown_plugins
 
-    is_given = plugins.is_given or is_plugin(Path())
-    rows = None if fresh or is_given else _of_server(server)
+    named = {
+        "--plugin": plugins.plugin,
+        "--plugins": plugins.plugins,
+        "--tools": plugins.tools_,
+        "--set": plugins.set_,
+    }
+    refuse_server(ctx, {"--fresh": fresh, **named})
+    is_here = is_plugin(Path()) and not is_on_command_line(ctx, "server")
+    rows = None if fresh or plugins.is_given or is_here else _of_server(server)
     is_broken = False
     if rows is None:
         settings = gather_settings(plugins)
