@@ -154,6 +154,11 @@ class StreamReader(Protocol):
 class StreamSource(Protocol):
     """The streams of a server, for its clients."""
 
+    @property
+    def is_served(self) -> bool:
+        """Whether there is, or was, a module among the tools, so that there may be streams."""
+        ...
+
     def of(self, reader: StreamReader) -> Sequence[Followed]:
         """Return the streams of a client's session."""
         ...

@@ -42,6 +42,7 @@ class PythonTools:
         names: dict[str, str] = {}
         functions = list(self._functions(given))
         if self._modules:
+            host.streams.is_served = True
             functions += stream_tools(host.streams)
         for function in functions:
             served = PythonTool(function, host)
@@ -53,9 +54,9 @@ class PythonTools:
         _check_rules(self.tools)
 
     @property
-    def streams(self) -> Streams | None:
-        """The streams of the modules; None if there are no modules."""
-        return self.host.streams if self._modules else None
+    def streams(self) -> Streams:
+        """The streams of the modules, and of those that take their place."""
+        return self.host.streams
 
     def close(self) -> None:
         """End all streams, and stop the handlers."""

@@ -171,9 +171,13 @@ class Streams:
 
     Args:
         clock: The clock of their timers.
+
+    Attributes:
+        is_served: Whether there is, or was, a module among the tools.
     """
 
     def __init__(self, clock: AlarmClock) -> None:
+        self.is_served = False
         self._clock = clock
         self._by_id: dict[str, Stream] = {}
         self._ended: dict[Stream, Alarm] = {}  # which forgets it

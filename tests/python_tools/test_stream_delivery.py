@@ -273,3 +273,23 @@ async def test_without_a_module_there_are_no_resources_and_no_tools_for_streams(
     async with Server(tools=[one]) as server, Client(server.mcp_server, mode="legacy") as client:
         assert [tool.name for tool in (await client.list_tools()).tools] == ["one"]
         assert client.server_capabilities.resources is None
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_the_streams_of_a_module_that_came_later_are_resources_too(mode: str) -> None:
+    async def one() -> str:
+        return "one"
+
+    async with Server(tools=[one]) as server:
+        async with Client(server.mcp_server, mode=mode) as client:
+            assert client.server_capabilities.resources is None
+        server.replace_tools([Counter])
+        async with Client(server.mcp_server, mode=mode) as client:
+            assert client.server_capabilities.resources is not None
+            assert client.server_capabilities.resources.subscribe is True
+            meta = (await client.call_tool("count_later", {"n": 3})).meta
+            assert meta is not None
+            [stream] = meta["opentabs/streams"]
+            [content] = (await client.read_resource(stream["uri"])).contents
+            assert isinstance(content, types.TextResourceContents)
+            assert json.loads(content.text)["id"] == stream["id"]

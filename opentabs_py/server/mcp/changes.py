@@ -23,7 +23,7 @@ class ChangeNotifier:
 
     Args:
         subscribe: Subscribes to the tool list; None if it never changes.
-        streams: The streams served as resources; None if no tool has any.
+        streams: The streams served as resources; None if no tool ever has any.
         on_stop: Notified when the server stops, which ends the clients' subscriptions with their
             results.
     """
@@ -47,7 +47,7 @@ class ChangeNotifier:
         params.notifications = narrow(
             params.notifications,
             tools_change=self._subscribe is not None,
-            has_streams=self._streams is not None,
+            has_streams=self._streams is not None and self._streams.is_served,
         )
         return await self._handler(ctx, params)
 

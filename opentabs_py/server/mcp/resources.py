@@ -34,7 +34,7 @@ class Resources:
     """The handlers for resource requests.
 
     Args:
-        streams: The streams; None if no tool has any.
+        streams: The streams; None if no tool ever has any.
         results: The results that were cut; None if none ever is.
     """
 

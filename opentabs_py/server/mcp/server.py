@@ -69,7 +69,7 @@ def create_mcp_server(
         version: The server's version.
         as_gateway: Serve two tools instead: one finds the registry's tools, one calls them.
         pace: How often clients receive progress.
-        streams: The streams of Python tools; None if no tool has any.
+        streams: The streams of Python tools; None if no tool ever has any.
         late_progress: Keep sending streams to clients of the initialize era after the response.
         on_stop: Notified when the server stops, which ends the clients' subscriptions.
         output_schemas: Include the schemas of results in `tools/list`.
@@ -114,7 +114,8 @@ def create_mcp_server(
     registry.subscribe(instruct)  # the SDK reads them whenever a client connects
     handlers.retries = Retries(server)
     server.tools_change = not as_gateway
-    server.has_streams = streams is not None
+    server.streams = streams
+    server.keeps_results = long_results is not None
     server.add_notification_handler(
         "notifications/initialized", types.NotificationParams, handlers.keep_client
     )
@@ -232,15 +233,20 @@ class _Server(Server[ClientConnections]):
 
     Attributes:
         tools_change: Whether its tool list may change.
-        has_streams: Whether any tool has streams.
+        streams: The streams of tools; None if no tool ever has any.
+        keeps_results: Whether results that were cut are resources.
     """
 
     tools_change = True
-    has_streams = False
+    streams: StreamSource | None = None
+    keeps_results = False
 
     def get_capabilities(self, *args: Any, **options: Any) -> types.ServerCapabilities:
         capabilities = super().get_capabilities(*args, **options)
-        declare_changes(capabilities, tools_change=self.tools_change, has_streams=self.has_streams)
+        has_streams = self.streams is not None and self.streams.is_served
+        if not (has_streams or self.keeps_results):
+            capabilities.resources = None  # what handles requests for them waits for a module
+        declare_changes(capabilities, tools_change=self.tools_change, has_streams=has_streams)
         return capabilities
 
 
