@@ -152,13 +152,19 @@ def timed_out(timers: Timers, *, connected: bool) -> CallTimeoutError:
     reached = "the call was sent to the page" if connected else "the extension is not connected"
     stopped = "The tool was asked to stop, but may" if connected else "The tool may"
     happened = f"; {reached}. {stopped} already have finished; check before retrying."
-    return _timeout(timers, happened, "call reportProgress() more often")
+    return _timeout(timers, happened, "call reportProgress() more often", "--{}")
 
 
-def python_tool_timed_out(timers: Timers) -> CallTimeoutError:
-    """Return the same error as `timed_out`, for a tool written in Python."""
+def python_tool_timed_out(timers: Timers, *, declared: bool) -> CallTimeoutError:
+    """Return the same error as `timed_out`, for a tool written in Python.
+
+    Args:
+        timers: The call's timers.
+        declared: Whether the tool itself declares the limit, so that the server's has no effect.
+    """
     happened = ". The tool was asked to stop, but may already have finished; check before retrying."
-    return _timeout(timers, happened, "report progress more often")
+    setting = "@tool({}=...)" if declared else "--{}"
+    return _timeout(timers, happened, "report progress more often", setting)
 
 
 def _heard(timers: Timers) -> str:
@@ -168,17 +174,18 @@ def _heard(timers: Timers) -> str:
     return f"{came} arrived, the last {timers.heard - timers.started:.1f} s after the start"
 
 
-def _timeout(timers: Timers, happened: str, remedy: str) -> CallTimeoutError:
+def _timeout(timers: Timers, happened: str, remedy: str, setting: str) -> CallTimeoutError:
     idle, ceiling = timers.limits.idle, timers.limits.ceiling
     which = timers.next()[1]
+    setting = setting.format(which)
     if which == "idle":
         code = codes.TIMEOUT_IDLE
         what = f"Timed out (idle): no progress for {idle:g} s"
-        advice = f"Have the tool {remedy}, or raise the idle timeout (--idle)"
+        advice = f"Have the tool {remedy}, or raise the idle timeout ({setting})"
     else:
         code = codes.TIMEOUT_CEILING
         what = f"Timed out (ceiling): no result after {ceiling:g} s, the longest a call may take"
-        advice = "Have the tool do less per call, or raise the ceiling (--ceiling)"
+        advice = f"Have the tool do less per call, or raise the ceiling ({setting})"
     detail = ErrorDetail(code, f"{what}; {_heard(timers)}{happened} {advice}.", category="timeout")
     return CallTimeoutError(detail, timer=which)
 

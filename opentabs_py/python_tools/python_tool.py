@@ -119,7 +119,7 @@ class PythonTool:
         return partial(self._make, call, positional, named)
 
     async def _make(self, call: ToolCall, positional: list[Any], named: dict[str, Any]) -> Any:
-        run = ToolRun(self._host, self.listing.name, call)
+        run = ToolRun(self._host, self.listing.name, call, self._declaration)
         for parameter, what in self._signature.injected.items():
             named[parameter] = Progress(run) if what == "progress" else progress_callback(run)
         call.notify_sent()

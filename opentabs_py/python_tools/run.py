@@ -19,6 +19,7 @@ from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import CallError
+from opentabs_py.python_tools.declare import Declaration
 from opentabs_py.python_tools.handlers import ProgressHandlers, ToolEvent
 from opentabs_py.python_tools.mailbox import Mailbox
 from opentabs_py.python_tools.progress import CallReport
@@ -99,13 +100,14 @@ class ToolRun:
         scope: Cancelled when a timer ends the call.
     """
 
-    def __init__(self, host: ToolHost, tool: str, call: ToolCall) -> None:
+    def __init__(self, host: ToolHost, tool: str, call: ToolCall, declaration: Declaration) -> None:
         self.call_id = call.call_id
         self.tool = tool
         self.client = call.origin.client
         self.scope = anyio.CancelScope()
         self.host = host
         self._call = call
+        self._declaration = declaration
         self._mailbox: Mailbox[CallReport] = Mailbox(self._receive, size=WAITING)
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
@@ -208,8 +210,9 @@ class ToolRun:
             dropped = quantity(self._mailbox.dropped, "report")
             logger.warning("%s reported too fast: dropped %s", self.tool, dropped)
 
-    def _time_out(self, _timer: Timer) -> None:
-        self._timeout = self._timers.error()
+    def _time_out(self, timer: Timer) -> None:
+        declared = getattr(self._declaration, timer) == getattr(self._call.limits, timer)
+        self._timeout = self._timers.error(declared=declared)
         self._is_cancelled = True  # before the tool can look
         self.scope.cancel()
 

@@ -33,9 +33,13 @@ class RunningTimers:
         """Stop both timers."""
         self._alarm.cancel()
 
-    def error(self) -> CallTimeoutError:
-        """Return the error of a call that one of them has just ended."""
-        return failures.python_tool_timed_out(self._timers)
+    def error(self, *, declared: bool) -> CallTimeoutError:
+        """Return the error of a call that one of them has just ended.
+
+        Args:
+            declared: Whether the tool itself declares the limit of that one.
+        """
+        return failures.python_tool_timed_out(self._timers, declared=declared)
 
     def _ring(self) -> None:
         now = self._clock.now()

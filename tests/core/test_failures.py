@@ -63,7 +63,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "'mine' is still running", "Use another call_id"),
     (lambda: failures.no_stream("abc"), CallRefusedError, "UNKNOWN_STREAM",
      "This session has no stream 'abc'", "Pass the id from the result"),
-    (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2)),
+    (lambda: failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2), declared=False),
      CallTimeoutError, "TIMEOUT_IDLE",
      "2 progress reports arrived, the last 3.0 s", "report progress more often"),
     (lambda: timed_out("idle"), CallTimeoutError, "TIMEOUT_IDLE",
@@ -315,7 +315,7 @@ def test_the_error_of_a_timer_in_full() -> None:
         "already have finished; check before retrying. Have the tool do less per call, or raise "
         "the ceiling (--ceiling)."
     )
-    assert str(failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2))) == (
+    assert str(failures.python_tool_timed_out(Timers(Limits(), 0.0, 3.0, 2), declared=False)) == (
         "Timed out (idle): no progress for 30 s; 2 progress reports arrived, the last 3.0 s after "
         "the start. The tool was asked to stop, but may already have finished; check before "
         "retrying. Have the tool report progress more often, or raise the idle timeout (--idle)."

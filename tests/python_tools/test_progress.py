@@ -13,6 +13,7 @@ from opentabs_py.calling.observer import ProgressObserver
 from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.python_tools.declare import Declaration
 from opentabs_py.python_tools.progress import CallReport, Progress
 from opentabs_py.python_tools.run import ToolHost, ToolRun
 from tests.waiting import PATIENT
@@ -36,7 +37,7 @@ class Caller:
 def a_run(reports: list[ProgressReport] | None = None) -> ToolRun:
     host = ToolHost(AlarmClock(), caller=Caller())
     observers = () if reports is None else (ProgressObserver(reports.append),)
-    return ToolRun(host, "export", ToolCall({}, Limits(), observers=observers))
+    return ToolRun(host, "export", ToolCall({}, Limits(), observers=observers), Declaration())
 
 
 async def test_a_progress_made_by_hand_discards_reports_and_calls_no_tool() -> None:

@@ -208,6 +208,7 @@ async def test_its_own_timers_end_a_tool_and_the_error_says_which_did(
     assert f"code=TIMEOUT_{which.upper()}" in outcome.text
     assert "0.3 s" in outcome.text
     assert "page" not in outcome.text
+    assert f"(@tool({which}=...))" in outcome.text
 
 
 async def test_a_thread_that_outlives_its_call_notices_that_the_call_has_ended(way: Way) -> None:
