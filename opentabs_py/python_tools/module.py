@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 from weakref import WeakValueDictionary
 
 from opentabs_py.core import codes
@@ -13,6 +13,12 @@ from opentabs_py.python_tools.run import ToolRun, current_run
 from opentabs_py.python_tools.stream import Stream
 
 logger = logging.getLogger(__name__)
+
+_LOST: Final = "No stream %r is open, so its updates are dropped, from this one on: %s"
+_AMBIGUOUS: Final = (
+    "The stream %r is open for %d clients, so its name alone is ambiguous. Keep the return value "
+    "of start_tool(), and call its update() and stop()."
+)
 
 
 class StreamOpenError(ToolError, RuntimeError):
@@ -32,6 +38,7 @@ class ToolStream:
     def __init__(self, stream: Stream) -> None:
         self.name = stream.name
         self._stream = stream
+        self._has_lost = False
 
     @property
     def is_open(self) -> bool:
@@ -39,9 +46,10 @@ class ToolStream:
         return self._stream.is_open
 
     def update(self, text: str) -> None:
-        """Send an update; logs a warning if the stream has ended."""
-        if not self._stream.update(str(text)):
-            _log_lost(self.name, text)
+        """Send an update; the first one after the end of the stream logs a warning."""
+        if not self._stream.update(str(text)) and not self._has_lost:
+            self._has_lost = True
+            logger.warning(_LOST, self.name, shorten(str(text), 100))
 
     def stop(self) -> None:
         """End the stream; does nothing if it has already ended."""
@@ -70,6 +78,7 @@ class Module:
     stream_limits: ClassVar[Limits] = Limits(idle=300.0, ceiling=3600.0)
     _streams: WeakValueDictionary[tuple[str, str], Stream]  # by name and session
     _by_name: set[str]  # names that threads have used to update or end a stream
+    _warned: set[tuple[str, str]]  # names and what was logged of them since a stream was opened
     _streams_lock: threading.Lock
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
@@ -77,6 +86,7 @@ class Module:
         module = super().__new__(cls)
         module._streams = WeakValueDictionary()
         module._by_name = set()
+        module._warned = set()
         module._streams_lock = threading.Lock()
         return module
 
@@ -111,13 +121,17 @@ class Module:
                 )
             stream = run.open_stream(name, self.stream_limits)
             self._streams[name, session] = stream
+            self._warned = {each for each in self._warned if each[0] != name}
         return ToolStream(stream)
 
     def tool_update(self, name: str, text: str) -> None:
-        """Send an update, from any thread; logs a warning unless exactly one stream is meant."""
+        """Send an update, from any thread; logs a warning unless exactly one stream is meant.
+
+        More such updates log none, until a stream of that name is opened.
+        """
         stream = self._find(name)
         if stream is None or not stream.update(str(text)):
-            _log_lost(name, text)
+            self._warn(name, _LOST, shorten(str(text), 100))
 
     def stop_tool(self, name: str) -> None:
         """End a stream, from any thread; does nothing if it has ended or never began."""
@@ -142,13 +156,15 @@ class Module:
             if current_run.get() is None:
                 self._by_name.add(name)
         if len(found) > 1:
-            logger.warning(
-                "The stream %r is open for %d clients, so its name alone is ambiguous. Keep "
-                "the return value of start_tool(), and call its update() and stop().",
-                name,
-                len(found),
-            )
+            self._warn(name, _AMBIGUOUS, len(found))
         return found[0] if len(found) == 1 else None
+
+    def _warn(self, name: str, text: str, more: object) -> None:
+        with self._streams_lock:
+            is_known = (name, text) in self._warned
+            self._warned.add((name, text))
+        if not is_known:
+            logger.warning(text, name, more)
 
     def _meant(self, name: str) -> list[Stream]:
         """Return the open streams that a name can mean here."""
@@ -173,7 +189,3 @@ class Module:
 def _session(run: ToolRun) -> str:
     """Return the key that separates a call's streams from others: its session, or the call."""
     return run.call_id if run.session_key is None else run.session_key
-
-
-def _log_lost(name: str, text: str) -> None:
-    logger.warning("Dropped an update: no stream %r is open: %s", name, shorten(str(text), 100))

@@ -259,10 +259,32 @@ async def test_an_update_of_what_is_not_open_is_logged_and_passes(
 ) -> None:
     module = Module()
     module.tool_update("nothing", "text")
+    module.tool_update("nothing", "more")
     module.stop_tool("nothing")
     assert [record.message for record in caplog.records] == [
-        "Dropped an update: no stream 'nothing' is open: text"
+        "No stream 'nothing' is open, so its updates are dropped, from this one on: text"
     ]
+
+
+async def test_the_lost_updates_of_a_stream_are_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Ticker(Module):
+        @skill
+        def tick(self) -> None:
+            """Update a stream that has ended, by its name and by itself."""
+            stream = self.start_tool("tick")
+            stream.stop()
+            for _ in range(2):
+                stream.update("late")
+                self.tool_update("tick", "late")
+
+    server = Server(tools=[Ticker])
+    for _ in range(2):
+        await server.call_tool("tick")
+    assert [record.message for record in caplog.records] == [
+        "No stream 'tick' is open, so its updates are dropped, from this one on: late"
+    ] * 4
 
 
 class Streamers(Module):
