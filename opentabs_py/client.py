@@ -91,8 +91,16 @@ class Client:
         self._tasks: TaskGroup
 
     async def __aenter__(self) -> Self:
-        """Connect."""
-        await self._stack.enter_async_context(self._sdk)
+        """Connect.
+
+        Raises:
+            Exception: The error of the transport or of the protocol, such as `httpx2.ConnectError`
+                or `mcp.MCPError`; not in an `ExceptionGroup`, as the SDK raises it.
+        """
+        try:
+            await self._stack.enter_async_context(self._sdk)
+        except ExceptionGroup as group:
+            raise stacks.innermost(group) from group
         self._tasks = await self._stack.enter_async_context(anyio.create_task_group())
         self._stack.callback(self._tasks.cancel_scope.cancel)
         self._tasks.start_soon(self._deliver_late)

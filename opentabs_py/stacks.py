@@ -1,6 +1,7 @@
-"""Close exit stacks that contain task groups."""
+"""Close exit stacks that contain task groups, and handle what task groups raise."""
 
 from contextlib import AsyncExitStack
+from typing import cast
 
 
 async def close(stack: AsyncExitStack) -> None:
@@ -15,6 +16,13 @@ async def close(stack: AsyncExitStack) -> None:
     except BaseException as error:
         _cut_circle(error)
         raise
+
+
+def innermost(error: Exception) -> Exception:
+    """Return the first exception in a group, however nested; any other as it is."""
+    while isinstance(error, ExceptionGroup):
+        error = cast(ExceptionGroup[Exception], error).exceptions[0]
+    return error
 
 
 def _cut_circle(error: BaseException) -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from mcp import types
 from mcp.shared.exceptions import MCPError
@@ -157,6 +158,14 @@ async def test_a_callback_that_fails_does_not_end_the_call(
         result = await client.call_tool("reports", {"times": 1}, progress_callback=fails)
     assert not result.is_error
     assert "A listener of an MCP call failed" in caplog.text
+
+
+async def test_a_server_that_is_not_there_is_an_error_of_its_own_kind(mode: str) -> None:
+    async with Server(tools=[reports]) as server:
+        with pytest.raises(MCPError):
+            await Client(f"{server.mcp_url}/nothing", mode=mode).__aenter__()
+    with pytest.raises(httpx2.ConnectError):
+        await Client(server.mcp_url, mode=mode).__aenter__()
 
 
 async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
-from opentabs_py import __version__
+from opentabs_py import __version__, stacks
 from opentabs_py.core import codes
 from opentabs_py.errors import ChainError, ErrorDetail
 
@@ -52,14 +52,8 @@ async def call_over_mcp(
             result = await client.call_tool(tool, arguments, progress_callback=note)
             seconds = time.perf_counter() - began
     except Exception as error:
-        why = _innermost(error)
+        why = stacks.innermost(error)
         message = f"The MCP client gave up: {why}. The tool may have run."
         raise ChainError(ErrorDetail(codes.CLIENT_FAILED, message, category="chain")) from error
     outcome, failed = outcome_document(result, seconds)
     return {**outcome, "progress": reports}, failed
-
-
-def _innermost(error: Exception) -> Exception:
-    while isinstance(error, ExceptionGroup):
-        error = cast(ExceptionGroup[Exception], error).exceptions[0]
-    return error
