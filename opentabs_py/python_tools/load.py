@@ -1,7 +1,7 @@
 """Find the tools in a file or module named with `--tools`."""
 
-import importlib
 import inspect
+import os
 import sys
 import sysconfig
 import traceback
@@ -16,12 +16,11 @@ from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.module import Module
 
-# Frames of the import machinery and of this module, never of a tool.
-_IMPORTING: Final = ("<frozen ", str(importlib.__file__), __file__)
 # What is not the user's own, even if it is in the directory of a tool: a `.venv`, for example.
 _INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
 _LIBRARIES: Final = (
-    Path(__file__).resolve().parents[1],  # this package
+    _PACKAGE,
     *(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib")),
 )
 
@@ -132,6 +131,10 @@ def _import_file(file: Path) -> ModuleType:
 
 
 def _import_module(name: str) -> ModuleType:
+    if not all(name.split(".")) or os.sep in name:
+        raise ConfigError(
+            f"{name!r} names neither a file (FILE.py) nor a module (package.module) of tools."
+        )
     _look_in(Path.cwd())
     try:
         return import_module(name)
@@ -148,11 +151,21 @@ def _not_loaded(what: str, error: BaseException) -> BaseException:
     if not isinstance(error, Exception | SystemExit):
         return error
     frames = traceback.extract_tb(error.__traceback__)
-    places = [frame for frame in frames if not frame.filename.startswith(_IMPORTING)]
+    places = [frame for frame in frames if not _is_of_library(frame.filename)]
     where = ""
     if places and not isinstance(error, SyntaxError):  # which says itself where it is
         where = f" ({places[-1].filename}, line {places[-1].lineno})"
     return ConfigError(f"Cannot load the tools of {what}: {type(error).__name__}: {error}{where}.")
+
+
+def _is_of_library(filename: str) -> bool:
+    """Return whether code is not of a tool: of Python, of this package, or made at run time."""
+    file = Path(filename).resolve()
+    if filename.startswith("<") or file.is_relative_to(_PACKAGE):
+        return True
+    # Tools may be installed, too, in a directory within that of Python's own modules.
+    is_installed = not _INSTALLED.isdisjoint(file.parts)
+    return not is_installed and any(file.is_relative_to(each) for each in _LIBRARIES)
 
 
 def _defined_in(module: ModuleType) -> list[Any]:

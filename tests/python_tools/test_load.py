@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -96,6 +97,11 @@ def test_a_module_is_found_by_its_name() -> None:
             r"ModuleNotFoundError: No module named 'nothing_there' \(.*/broken\d+\.py, line 2\)\.$",
         ),
         ("x = 1\nimport json.nothing_there", r"\(.*/broken\d+\.py, line 2\)\.$"),
+        (
+            "from opentabs_py import tool\n@tool(idle=-1)\ndef f() -> None: ...",
+            r"ValueError: idle is -1; .* \(.*/broken\d+\.py, line 2\)\.$",
+        ),
+        ("x = 1\nimport json; json.loads('x')", r"\(.*/broken\d+\.py, line 2\)\.$"),
         ("def f(:", r"SyntaxError: invalid syntax \(broken\d+\.py, line 1\)\.$"),
         ("raise SystemExit(3)", r"SystemExit: 3 \(.*/broken\d+\.py, line 1\)\.$"),
     ],
@@ -118,6 +124,13 @@ def test_only_the_place_of_a_syntax_error_is_named_not_that_of_its_import(tmp_pa
 def test_a_module_that_does_not_exist_says_so() -> None:
     with pytest.raises(ConfigError, match=r"No module named 'nothing_there'\.$"):
         load_tools(["nothing_there"])
+
+
+@pytest.mark.parametrize("source", ["", ".", "./tools", "tools/", "a..b"])
+def test_what_is_neither_a_file_nor_a_module_says_so(source: str) -> None:
+    said = f"{source!r} names neither a file (FILE.py) nor a module (package.module) of tools."
+    with pytest.raises(ConfigError, match=f"^{re.escape(said)}$"):
+        load_tools([source])
 
 
 def test_what_is_not_there_says_so(source: str) -> None:
