@@ -89,8 +89,10 @@ def ask_text(question: Question) -> str:
     if place.title is not None:
         title = one_line(shorten(place.title, 60))
         where += f" (tab {json.dumps(title, ensure_ascii=False)})"
-    title = one_line(shorten(question.title, 60))
-    wants = f"{who} wants to use {question.tool}, “{title}”{where}"
+    tool = question.tool
+    if question.title != tool:
+        tool += f", “{one_line(shorten(question.title, 60))}”"
+    wants = f"{who} wants to use {tool}{where}"
     if question.about == "sign_in":
         return f"{wants}, but the page is not ready. Sign in there; then the call continues."
     return f"{wants}. Allow it?"

@@ -38,6 +38,11 @@ def test_a_question_names_the_caller_the_tool_the_site_and_the_account() -> None
     assert ask_text(a_question()) == "An agent wants to use chat_send, “Send”. Allow it?"
 
 
+def test_a_title_that_repeats_the_name_is_left_out() -> None:
+    question = a_question(tool="export", title="export")
+    assert ask_text(question) == "An agent wants to use export. Allow it?"
+
+
 def test_a_question_about_signing_in_says_what_to_do() -> None:
     assert ask_text(a_question(about="sign_in")) == (
         "An agent wants to use chat_send, “Send”, but the page is not ready. Sign in there; then "
