@@ -71,7 +71,8 @@ class LocalOnly:
 
 
 def _refuse(why: str) -> ASGIApp:
-    logger.warning("A request was refused: %s", why)
+    text = f"A request was refused: {why}"  # which tells the reasons apart: see `log_limits`
+    logger.warning(text)
     return JSONResponse({"error": why}, status_code=403)
 
 

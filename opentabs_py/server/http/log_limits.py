@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from opentabs_py.core.text import quantity
+
 PERIOD = 60.0  # s
 
 
@@ -48,8 +50,9 @@ class Repeats(logging.Filter):
         name, level, _ = key
         if more := self._more.pop(key, 0):
             logger = logging.getLogger(name)
-            text = "Suppressed %d more messages like this: %s"
-            logger.log(level, text, more, first, extra={"is_summary": True})
+            text = "Suppressed %s like this: %s"
+            count = quantity(more, "more message")
+            logger.log(level, text, count, first, extra={"is_summary": True})
 
 
 @contextmanager

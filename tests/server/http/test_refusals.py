@@ -86,6 +86,19 @@ async def test_requests_with_a_wrong_host_and_what_is_not_http_are_counted_too(
         assert len(caplog.messages) == 2, caplog.messages
 
 
+async def test_requests_refused_for_their_host_and_for_their_origin_are_counted_apart(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    foreign = [{"Host": "evil.example"}, {"Origin": "https://evil.example"}]
+    async with Served().over_http() as url, httpx2.AsyncClient(timeout=PATIENT) as client:
+        for headers in foreign * 2:
+            await client.get(url, headers=headers)
+    host, origin, *more = caplog.messages
+    assert "The Host header" in host
+    assert "The Origin header" in origin
+    assert more == [f"Suppressed 1 more message like this: {each}" for each in (host, origin)]
+
+
 @pytest.mark.parametrize("session", ["", "mcp-session-id: x\r\n"])
 async def test_a_body_that_is_broken_off_is_not_logged(
     caplog: pytest.LogCaptureFixture, session: str
