@@ -453,7 +453,7 @@ def no_tools(name: str, *, knows_server: bool) -> CallRefusedError:
         why, instead = "the call does not use a running server, and", "Name"
     text = (
         f"There is no tool {shorten(name)!r}: {why} no plugin is named. {instead} the directory of "
-        "the tool's plugin (--plugin DIR)."
+        "the tool's plugin (--plugin DIR), or the file of a Python tool (--tools FILE)."
     )
     return CallRefusedError(ErrorDetail(codes.UNKNOWN_TOOL, text))
 

@@ -13,6 +13,7 @@ from opentabs_py.cli.commands.serve import serve
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.option_groups import with_parameters
 from opentabs_py.cli.options import NamedServer
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -236,13 +237,14 @@ def _report_started(state: "ServerState") -> None:
     from opentabs_py.daemon.state import name_flag
 
     status = _wait_attached(state)
-    owners = ", ".join(each["name"] for each in status["plugins"]) or "no plugin"
+    plugins = ", ".join(each["name"] for each in status["plugins"])
+    served = plugins or quantity(status["tools"], "tool")
     if status["fleet"] is not None:
-        owners = fleet_text(status["fleet"])
+        served = fleet_text(status["fleet"])
     flag = name_flag(state.name)
     for reason in status["skipped"]:
         warn(f"skipped: {reason}")
-    err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {owners}", highlight=False)
+    err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {served}", highlight=False)
     err.print(f"  MCP     {state.mcp_url}", soft_wrap=True)
     err.print(f"  log     {state.log}", soft_wrap=True)
     err.print(f"  [dim]opentabs status{flag} · opentabs logs -f{flag} · opentabs stop{flag}[/]")

@@ -110,7 +110,10 @@ def tools(
     elif search is not None:
         err.print("No tool matches. Try other words, or leave out --search.")
     else:
-        err.print("No tools. Pass the directory of a built plugin: opentabs tools --plugin DIR")
+        err.print(
+            "No tools. Pass the directory of a built plugin (--plugin DIR), or the file of Python "
+            "tools (--tools FILE)."
+        )
     raise typer.Exit(CHAIN_FAILED if is_broken else 0)
 
 

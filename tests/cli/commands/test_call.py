@@ -183,6 +183,7 @@ def test_call_exits_3_when_a_timer_ends_it(directory: Path) -> None:
         ([], "no server is running, and no plugin is named. Start a server (`opentabs start`), or"),
         (["--fresh"], "the call does not use a running server, and no plugin is named. Name the"),
         (["--headed"], "does not use a running server"),
+        ([], "the directory of the tool's plugin (--plugin DIR), or the file of a Python tool"),
     ],
 )
 def test_call_says_what_to_do_where_nothing_can_have_the_tool(

@@ -225,6 +225,21 @@ def test_a_server_in_the_background_needs_a_place_for_its_log(tmp_path: Path) ->
     assert run.stderr.startswith("error: Cannot write ")
 
 
+def test_a_server_in_the_background_without_plugins_says_how_many_tools_it_has(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text("def one(): ...\ndef two(): ...\nboth = [one, two]")
+    command, options = [*SERVE[:-1]], ["--tools", "tools.py:both", "--port", "0"]
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        line = [*command, *arguments]
+        return subprocess.run(line, capture_output=True, text=True, check=True, cwd=tmp_path)
+
+    started = run("start", *options)
+    run("stop")
+    assert re.match(r"● default is running \(pid \d+\): 2 tools\n", started.stderr)
+
+
 def test_browsers_are_named_with_their_profiles(tmp_path: Path) -> None:
     assert read_browsers([]) == read_browsers(["launch"]) == ("launch", {})
     assert read_browsers(["none"]) == ("none", {})
