@@ -13,7 +13,7 @@ import pytest
 from mcp import types
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from e2e.chain import KILLS, PATIENT, Kill, Tab, another_worker, extension_worker
 from e2e.console import chromium, console_page, go
@@ -31,6 +31,7 @@ ADD, COUNT, HANG, PAY, VALUE, BOOK, CONFIRM = (
     f"page_127_0_0_1_{name}" for name in ("add", "count", "hang", "pay", "value", "book", "confirm")
 )
 ALL = {ADD, COUNT, HANG, PAY, VALUE, BOOK, CONFIRM}
+REGISTERS_PAY = 'context.registerTool({\n  name: "pay",'
 BEGINS = 1.5  # s; in which a call has begun in its page, however busy the machine is
 
 
@@ -639,6 +640,34 @@ async def test_the_user_is_asked_about_a_tool_until_its_page_is_left_or_closed(
     await wait_listed(asked.tabs, lambda names: names >= ALL)
     await asked.during(lambda _: asked.page.close())
     assert asked.outcomes == [1, "PAGE_TOOL_GONE", "PAGE_TOOL_GONE"]
+
+
+async def test_the_question_stays_while_the_page_registers_its_tools_again(
+    asked: Asked, shop: str
+) -> None:
+    partly_listed = anyio.Event()
+
+    async def serve_slowly(route: Route) -> None:
+        text = await (await route.fetch()).text()
+        late = f'</script><script src="/late.js"></script><script>{REGISTERS_PAY}'
+        await route.fulfill(body=text.replace(REGISTERS_PAY, late), content_type="text/html")
+
+    async def serve_late(route: Route) -> None:
+        await partly_listed.wait()
+        await route.fulfill(body="", content_type="text/javascript")
+
+    async def reload_slowly_and_allow(question: Question) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(asked.page.reload)
+            await wait_listed(asked.tabs, lambda names: ADD in names and PAY not in names)
+            partly_listed.set()
+        await wait_listed(asked.tabs, lambda names: names >= ALL)
+        await asked.allow(question)
+
+    await asked.page.route(shop, serve_slowly)
+    await asked.page.route("**/late.js", serve_late)
+    await asked.during(reload_slowly_and_allow)
+    assert asked.outcomes == [1]
 
 
 # --- the command ---

@@ -166,7 +166,7 @@ class PageRegistrations:
         return [*found.values()]
 
     def may_have(self, tool: ListedPageTool, tab_id: int | None) -> bool:
-        """Return whether a page has a tool now, or has not said yet whether it does.
+        """Return whether a page has a tool now, or may still register it because it loads.
 
         Args:
             tool: The tool.
@@ -175,8 +175,9 @@ class PageRegistrations:
         for document_id, document in self._documents.items():
             if tab_id not in {None, document.tab_id} or site_of(document.url) != tool.site:
                 continue
+            is_loading = document.plugins[PAGE].readiness == "pending"  # its list may still grow
             registered = self.of_document(document_id)
-            if registered is None or any(map(tool.is_same, registered)):
+            if is_loading or registered is None or any(map(tool.is_same, registered)):
                 return True
         return False
 

@@ -346,7 +346,7 @@ def test_a_list_that_takes_long_is_made_less_often() -> None:
 # --- whether a page may still have a tool ---
 
 
-def test_a_page_that_reloads_may_offer_its_tool_again_until_it_has_said_which_it_has() -> None:
+def test_a_page_that_reloads_may_offer_its_tool_again_until_it_has_loaded() -> None:
     pages = registrations_of((a_document(), a_tool()))
     [tool] = listed(pages)
     assert pages.may_have(tool, None)
@@ -354,9 +354,12 @@ def test_a_page_that_reloads_may_offer_its_tool_again_until_it_has_said_which_it
     assert not pages.may_have(tool, 2)
     pages.update([], [LoadingTab(tab_id=1, url=SHOP, plugins=["@page"])])
     assert pages.may_have(tool, 1)
-    pages.update([a_document(2, tab_id=1)], [])
+    coming = a_document(2, tab_id=1, plugins={"@page": PluginState(readiness="pending")})
+    pages.update([coming], [])
     assert pages.may_have(tool, 1)
     pages.add(a_list_of(a_tool("sub"), number=2))
+    assert pages.may_have(tool, 1)  # it registers one tool after the other
+    pages.update([a_document(2, tab_id=1)], [])
     assert not pages.may_have(tool, 1)
     assert not pages.may_have(tool, None)
 
