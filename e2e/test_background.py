@@ -388,6 +388,7 @@ async def test_status_and_doctor_say_what_the_server_does(server: OpenTabs, site
     page = await server.open(f"{site}/page")
     said = (await run("status")).stdout
     assert re.search(r"● default  up \d+ s, browser connected, 0 calls running", said)
+    assert re.search(rf"^  tools +{len(server.tools)} *$", said, re.MULTILINE)
     assert f"{site}/page" in said
     await page.close()
     doctor = await run("doctor")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -94,8 +95,8 @@ def config(
                 "--plugin, --plugins, --tools, --set, --open, --profile and --headed cannot be "
                 "combined with --http or --running. Pass them to `opentabs serve` instead."
             )
-        url = http.removesuffix("/gateway") + "/gateway" if gateway else http
-        target = RunningServer(url, token)
+        url = _endpoint(http)
+        target = RunningServer(url.removesuffix("/gateway") + "/gateway" if gateway else url, token)
     else:
         if token:
             raise ConfigError("--token requires --http; a server on stdio needs no token.")
@@ -114,6 +115,21 @@ def config(
     block = known.write(target, settings.limits.client_timeout)
     err.print(f"[dim]Paste into {escape(known.place)}:[/]", soft_wrap=True)
     write_result(block)
+
+
+def _endpoint(url: str) -> str:
+    """Return a server's URL as it is.
+
+    Raises:
+        ConfigError: It has no path, as if it were the server's and not its MCP endpoint's.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.path.strip("/"):
+        raise ConfigError(
+            f"--http needs the whole URL of the MCP endpoint, such as http://127.0.0.1:8377/mcp, "
+            f"not {url!r}. `opentabs status` prints that of a running server."
+        )
+    return url
 
 
 def _sources(

@@ -91,6 +91,7 @@ def _print(report: dict[str, Any]) -> None:
     rows.add_row("  pid", f"{report['pid']}, version {report['version']}")
     rows.add_row("  MCP", report["mcpUrl"])
     rows.add_row("  log", report["log"] or "standard error")
+    rows.add_row("  tools", str(report["tools"]))
     for index, plugin in enumerate(report["plugins"]):
         state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"

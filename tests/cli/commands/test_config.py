@@ -180,6 +180,9 @@ def test_a_token_is_named_and_never_written_down(
     [
         ["--client", "emacs"],
         ["--client", "claude-desktop", "--http", "http://127.0.0.1:8377/mcp"],
+        ["--client", "cursor", "--http", "http://127.0.0.1:8377"],
+        ["--client", "cursor", "--http", "http://127.0.0.1:8377/"],
+        ["--client", "cursor", "--http", "127.0.0.1:8377/mcp"],
         ["--client", "cursor", "--http", "http://127.0.0.1:8377/mcp", "--headed"],
         ["--client", "cursor", "--http", "http://127.0.0.1:8377/mcp", "--tools", "json.tool"],
         ["--client", "inspector", "--http", "http://127.0.0.1:8377/mcp", "--token"],
