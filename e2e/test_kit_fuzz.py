@@ -140,6 +140,20 @@ def test_that_there_are_only_a_few_inputs_is_none(tmp_path: Path) -> None:
     assert cases["test_drawn[chromium]"].outcome == "passed", cases.output
 
 
+def test_a_failure_that_comes_only_now_and_then_is_confirmed(tmp_path: Path) -> None:
+    write_sound_tool(tmp_path, type="integer")
+    adapter = tmp_path / "tried" / "dist" / "adapter.iife.js"
+    fifth = "window.calls = (window.calls ?? 0) + 1; if (window.calls % 5 === 0) undefined.field;"
+    adapter.write_text(adapter.read_text().replace(TOOLS["keeps_all"], fifth))
+    (tmp_path / "test_chance.py").write_text(DRAWN)
+
+    case = run(tmp_path)["test_drawn[chromium]"]
+
+    assert case.outcome == "failed"
+    assert "INTERNAL_ERROR" in case.text
+    assert "or on chance" not in case.text
+
+
 GIVEN = """
 from opentabs_py.testing import expect_contract
 

@@ -18,7 +18,7 @@ TOOLS = {
     "breaks_when_cancelled": """
       if (window.gone) throw new Error("the page is broken");
       signal.addEventListener("abort", () => { window.gone = broken; });
-      await pause(400, signal); // longer than a busy machine takes to cancel it
+      await pause(800, signal); // longer than a busy machine takes to cancel it
     """,
     "affects_others": """
       if (window.isBroken) throw new Error("broken by an earlier call");

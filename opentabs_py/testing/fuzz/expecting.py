@@ -35,6 +35,7 @@ STOPS_WITHIN: Final = 1.0  # s; a tool that listens to the signal stops within m
 _SHRINK_WITHIN: Final = 20.0  # s; a call that hangs takes as long as it may, at each attempt
 _QUICK: Final = 0.1  # s; each call of a quicker tool is followed by one that must still succeed
 _CALLS_A_CANCEL: Final = 10  # of 10 inputs that were called, one call is cancelled
+_CONFIRMATIONS: Final = 3  # calls with the minimal input; a busy machine may hide a failure
 _CANCELS: Final = 5  # at least; the moment matters more than the input
 _FEW: Final = 10  # inputs for each one that is different from which on they are too much alike
 _RELOAD_AFTER: Final = frozenset({"end", "page", "cancel", "other"})  # the page may be broken
@@ -260,11 +261,15 @@ class _Contract:
         *,
         arguments: Arguments | None = None,
     ) -> ContractError:
-        """Call once more with the minimal input, and return the error with what came of it."""
+        """Call again with the minimal input, and return the error with what came of it."""
         least = found.arguments if arguments is None else arguments
         made = self._probe.made
-        self._forget()
-        again = check(found.arguments)
+        again: Breach | None = None
+        for _ in range(_CONFIRMATIONS):
+            self._forget()
+            again = check(found.arguments)
+            if again is not None:
+                break
         drawn = f"Found with seed {self._seed} in {quantity(made, 'call')}."
         text = self._text(found.breach if again is None else again, least)
         url = self._probe.url
@@ -276,7 +281,7 @@ class _Contract:
         if again is None:
             test = reproduction(tool, None, self._draws() | self._options)
             return ContractError(
-                f"{text}\n{drawn} With them alone, the contract held: the failure "
+                f"{text}\n{drawn} With them alone, the contract held each time: the failure "
                 "depends on earlier calls, or on chance. The test draws them all again.",
                 test,
             )
