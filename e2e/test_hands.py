@@ -28,6 +28,7 @@ from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 from tests.server.test_own_tabs import origin
+from tests.waiting import PATIENT
 
 PASSWORD = 'correct "horse\\" battery: {staple}'
 
@@ -349,6 +350,13 @@ async def test_an_editor_without_a_role_is_a_textbox(rig: Rig, editor: str) -> N
     assert "Old" not in (await rig.call("snapshot"))["snapshot"]
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Find all editors, however busy the machine is."""
+    monkeypatch.setattr("opentabs_py.hands.editors.FOUND_WITHIN", PATIENT)
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     "editor",
     [
@@ -376,6 +384,7 @@ async def test_an_empty_editor_without_a_role_is_a_textbox(rig: Rig, editor: str
     await rig.fails("STALE_REF", "type", ref=empty, text="News")
 
 
+@pytest.mark.usefixtures("patient")
 async def test_empty_editors_are_told_apart_and_keep_their_references(rig: Rig) -> None:
     await rig.open()
     editor = "<div contenteditable style='height: 2em'></div>"
@@ -392,6 +401,26 @@ async def test_empty_editors_are_told_apart_and_keep_their_references(rig: Rig) 
     assert len({first, second, third}) == 3
     await rig.page.evaluate("document.body.firstChild.remove()")
     assert await shown() == rest
+
+
+@pytest.mark.usefixtures("patient")
+async def test_empty_editors_that_are_gone_are_forgotten_by_several_frames_at_once(
+    rig: Rig,
+) -> None:
+    await rig.open()
+    editor = "<div contenteditable style='height: 2em'></div>"
+    frames = "".join(f'<iframe srcdoc="{editor}"></iframe>' for _ in range(3))
+    await rig.page.evaluate("(page) => (document.body.innerHTML = page)", editor + frames)
+    for frame in rig.page.frames[1:]:
+        await frame.wait_for_selector("[contenteditable]")
+    before = (await rig.call("snapshot"))["snapshot"]
+    assert len({*re.findall(r"e0\d+", before)}) == 4, before
+
+    for frame in rig.page.frames:  # each has another editor now, which is looked up among the old
+        await frame.evaluate("(html) => (document.querySelector('div').outerHTML = html)", editor)
+    after = (await rig.call("snapshot"))["snapshot"]
+
+    assert len({*re.findall(r"e0\d+", after)} - {*re.findall(r"e0\d+", before)}) == 4, after
 
 
 async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:

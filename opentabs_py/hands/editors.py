@@ -29,8 +29,7 @@ _INDEX: Final = """(all, it) => {
     return -1;
 }"""
 
-
-Place = Literal["in", "before", "after"]
+Side = Literal["in", "before", "after"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,12 @@ class EmptyEditor:
     Attributes:
         ref: Its own reference. Playwright's have no leading zero.
         near: The reference of an element in the snapshot; empty if there is none.
-        place: Where it is: in that element, as the first, or before or after it.
+        side: Where it is: in that element, as the first, or before or after it.
     """
 
     ref: str
     near: str
-    place: Place
+    side: Side
 
 
 @dataclass(slots=True)
@@ -86,32 +85,28 @@ class Editors:
         """Return the editor that was empty when it got this reference; None if there is none."""
         if ref not in self._empty:
             return None
-        index = await self._index(ref)
-        return None if index < 0 else self._empty[ref][0].locator(_EDITORS).nth(index)
+        frame, handle = self._empty[ref]
+        index = await _index(frame, handle)
+        return None if index < 0 else frame.locator(_EDITORS).nth(index)
 
     async def _describe(self, frame: Frame, index: int, editor: Locator) -> EmptyEditor:
         ref = await self._ref(frame, index)
         if ref is None:
             ref = f"e0{next(self._numbers)}"
             self._empty[ref] = frame, await editor.element_handle()
-        return EmptyEditor(ref, *await _place(frame, editor))
+        return EmptyEditor(ref, *await _find_near(frame, editor))
 
     async def _ref(self, frame: Frame, index: int) -> str | None:
         """Return the reference that an editor has already; forget those that are gone."""
-        for ref, (where, _) in [*self._empty.items()]:
-            found = await self._index(ref)
+        for ref, (where, handle) in [*self._empty.items()]:
+            found = await _index(where, handle)
             if found < 0:
-                del self._empty[ref]
+                self._empty.pop(ref, None)  # the look into another frame may have done so
+                with suppress(*FAILURES):
+                    await handle.dispose()
             elif (where, found) == (frame, index):
                 return ref
         return None
-
-    async def _index(self, ref: str) -> int:
-        frame, handle = self._empty[ref]
-        found: object = None
-        with suppress(*FAILURES):  # its document is gone
-            found = await frame.locator(_EDITORS).evaluate_all(_INDEX, handle)
-        return found if isinstance(found, int) else -1  # the page may have replaced what it takes
 
 
 def insert(nodes: Sequence[Node], editors: Sequence[EmptyEditor]) -> list[Node]:
@@ -127,14 +122,22 @@ def insert(nodes: Sequence[Node], editors: Sequence[EmptyEditor]) -> list[Node]:
 def _insert(nodes: list[Node], node: Node, editor: EmptyEditor) -> bool:
     for index, each in enumerate(nodes):
         if each.ref == editor.near:
-            if editor.place == "in":
+            if editor.side == "in":
                 each.children.insert(0, node)
             else:
-                nodes.insert(index + (editor.place == "after"), node)
+                nodes.insert(index + (editor.side == "after"), node)
             return True
         if _insert(each.children, node, editor):
             return True
     return False
+
+
+async def _index(frame: Frame, handle: ElementHandle) -> int:
+    """Return which of a frame's editors an element is; -1 if it is none any more."""
+    found: object = None
+    with suppress(*FAILURES):  # its document is gone
+        found = await frame.locator(_EDITORS).evaluate_all(_INDEX, handle)
+    return found if isinstance(found, int) else -1  # the page may have replaced what it takes
 
 
 async def _first_ref(element: Locator) -> str:
@@ -142,7 +145,7 @@ async def _first_ref(element: Locator) -> str:
     return found[1] if found else ""
 
 
-async def _place(frame: Frame, editor: Locator) -> tuple[str, Place]:
+async def _find_near(frame: Frame, editor: Locator) -> tuple[str, Side]:
     """Return an element of the snapshot near an editor, and where the editor is from there.
 
     A wrapper that is not in the snapshot has at most one element that is.

@@ -188,6 +188,9 @@ class PageUser:
             raise Error(
                 f"The {described(node.role, node.name)} is {what}. Do first what the page asks for"
             ) from None
+        finally:
+            with suppress(*FAILURES):
+                await handle.dispose()
 
     async def act(
         self, page: Page, progress: Progress, action: Callable[[], Any]
