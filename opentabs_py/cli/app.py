@@ -101,14 +101,13 @@ def create_app(wanted: str | None) -> typer.Typer:
         pretty_exceptions_show_locals=False,
     )
     app.callback()(_main)
-    all_commands = [
+    commands = [
         (panel, name, command)
-        for panel, commands in _PANELS.items()
-        for name, command in commands.items()
+        for panel, in_panel in _PANELS.items()
+        for name, command in in_panel.items()
     ]
-    for panel, name, command in [
-        each for each in all_commands if each[1] == wanted
-    ] or all_commands:
+    chosen = [each for each in commands if each[1] == wanted] or commands
+    for panel, name, command in chosen:
         module = import_module(f"opentabs_py.cli.commands.{command.module}")
         entry = getattr(module, command.name)
         if isinstance(entry, typer.Typer):

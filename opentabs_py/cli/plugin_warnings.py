@@ -15,7 +15,7 @@ def warn_of_plugins(tabs: "OpenTabs") -> None:
 
 
 def print_skipped(skipped: "Sequence[SkippedPlugin]") -> None:
-    """Say why plugins were skipped."""
+    """Warn about the plugins that were skipped, once for each reason."""
     from opentabs_py.plugins.plugin import reasons
 
     for reason in reasons(skipped):

@@ -57,7 +57,7 @@ def warn(text: str) -> None:
 
 
 def print_rule(markup: str) -> None:
-    """Print a line across the terminal that says something, or only that if there is no room."""
+    """Print a title within a line across the terminal; without the line if it does not fit."""
     if Text.from_markup(markup).cell_len + _RULE > err.width:
         err.print(markup)  # which wraps; a rule would be cut
     else:

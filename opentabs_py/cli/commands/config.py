@@ -95,8 +95,9 @@ def config(
                 "--plugin, --plugins, --tools, --set, --open, --profile and --headed cannot be "
                 "combined with --http or --running. Pass them to `opentabs serve` instead."
             )
-        url = _endpoint(http)
-        target = RunningServer(url.removesuffix("/gateway") + "/gateway" if gateway else url, token)
+        _check_endpoint(http)
+        url = http.removesuffix("/gateway") + "/gateway" if gateway else http
+        target = RunningServer(url, token)
     else:
         if token:
             raise ConfigError("--token requires --http; a server on stdio needs no token.")
@@ -117,11 +118,11 @@ def config(
     write_result(block)
 
 
-def _endpoint(url: str) -> str:
-    """Return a server's URL as it is.
+def _check_endpoint(url: str) -> None:
+    """Check that a URL has a path: a server's address alone is not its MCP endpoint.
 
     Raises:
-        ConfigError: It has no path, as if it were the server's and not its MCP endpoint's.
+        ConfigError: It has none.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.path.strip("/"):
@@ -129,7 +130,6 @@ def _endpoint(url: str) -> str:
             f"--http needs the whole URL of the MCP endpoint, such as http://127.0.0.1:8377/mcp, "
             f"not {url!r}. `opentabs status` prints that of a running server."
         )
-    return url
 
 
 def _sources(

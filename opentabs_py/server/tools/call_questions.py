@@ -1,6 +1,8 @@
 """Ask the user about a call: whether it may run, and to sign in to its site."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 
 from opentabs_py.bridge.in_page_tool import InPageTool
 from opentabs_py.bridge.page_tool import PageTool
@@ -90,12 +92,7 @@ class CallQuestions:
         async def place() -> Place:
             return await tool.find_place(call) if isinstance(tool, PlacedTool) else NOWHERE
 
-        async def gone(place: Place) -> CallError:
-            while not isinstance(tool, PageTool) or tool.may_run(place.tab_id):
-                await self._pages.changed().wait()
-            return failures.asked_page_gone(tool.listing.name)
-
-        return PermissionRequest(
+        request = PermissionRequest(
             self._gated,
             tool.listing.title,
             call.arguments,
@@ -104,5 +101,13 @@ class CallQuestions:
             notify_waiting=call.notify_waiting,
             is_nested=call.origin.is_nested,
             find_place=place,
-            wait_gone=gone,
         )
+        if isinstance(tool, PageTool):
+            return replace(request, wait_gone=partial(self._wait_gone, tool))
+        return request
+
+    async def _wait_gone(self, tool: PageTool, place: Place) -> CallError:
+        """Wait until no page there offers a tool any more; return the error for its call."""
+        while tool.may_run(place.tab_id):
+            await self._pages.changed().wait()
+        return failures.asked_page_gone(tool.listing.name)

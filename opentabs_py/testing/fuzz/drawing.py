@@ -240,8 +240,9 @@ class _Drawing:
             pair = st.tuples(keys, self.values(others, depth + 1))
             extras.append(_members(pair, lacking, most))
             lacking = 0
-        if depth < DEEP or lacking:
-            pair = self._by_pattern(flat.get("patternProperties", {}), depth)
+        by_pattern: Mapping[str, Any] = flat.get("patternProperties", {})
+        if (by_pattern and depth < DEEP) or lacking:
+            pair = self._by_pattern(by_pattern, depth)
             extras.append(_members(pair, lacking, most))
         if not extras:
             return named
