@@ -14,7 +14,7 @@ from e2e.on_disk import write_plugin
 from opentabs_py.browser.endpoints import Attach
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallRefusedError, ChainError
-from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 PATIENT = 40  # s

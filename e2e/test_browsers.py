@@ -16,7 +16,7 @@ from opentabs_py.browser.launch import LaunchPlan, Planned, launch_browser
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
-from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 PATIENT = 30  # s

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.declare import skill, tool
     from opentabs_py.python_tools.module import Module, ToolStream
     from opentabs_py.python_tools.progress import Progress
-    from opentabs_py.session.browser_view import BrowserView
-    from opentabs_py.session.plugin_view import PluginView
+    from opentabs_py.session.browsers.view import BrowserView
+    from opentabs_py.session.plugins.view import PluginView
     from opentabs_py.session.session import OpenTabs, Server
 
 __version__ = "0.1.0"
@@ -95,7 +95,7 @@ _PLACES = {
     "AuditError": "opentabs_py.errors",
     "BrokenResultError": "opentabs_py.errors",
     "BrowserError": "opentabs_py.errors",
-    "BrowserView": "opentabs_py.session.browser_view",
+    "BrowserView": "opentabs_py.session.browsers.view",
     "BuildError": "opentabs_py.errors",
     "CallError": "opentabs_py.errors",
     "CallRecord": "opentabs_py.core.trace.record",
@@ -117,7 +117,7 @@ _PLACES = {
     "Output": "opentabs_py.calling.tool",
     "PluginChanges": "opentabs_py.plugins.plugin",
     "PluginError": "opentabs_py.errors",
-    "PluginView": "opentabs_py.session.plugin_view",
+    "PluginView": "opentabs_py.session.plugins.view",
     "Progress": "opentabs_py.python_tools.progress",
     "ProgressReport": "opentabs_py.core.progress",
     "RecordingError": "opentabs_py.errors",

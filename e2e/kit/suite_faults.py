@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from e2e.processes import command_line, descendants, is_alive, is_browser
 from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.testing import SyncMcpClient, SyncOpenTabs, expect
-from opentabs_py.testing.faults import Death
+from opentabs_py.testing.faults.injector import Death
 
 SEEDS = 30  # so that each of 10 boundaries is combined with each of 3 ways to die
 REPORTS = [{"progress": number, "total": 3} for number in (1, 2, 3)]

@@ -87,7 +87,7 @@ async def _prepare(
     """Warn of plugins that have problems, and open the pages that the call needs."""
     from opentabs_py.cli.open_pages import open_pages
     from opentabs_py.cli.plugin_warnings import warn_of_plugins
-    from opentabs_py.session.plugins import refuse_skipped
+    from opentabs_py.session.plugins.plugins import refuse_skipped
 
     warn_of_plugins(tabs)
     refuse_skipped(tool, tabs.registry, tabs.skipped_plugins)

@@ -16,7 +16,7 @@ from opentabs_py.errors import BrowserError
 if TYPE_CHECKING:
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.daemon.state import Claim
-    from opentabs_py.session.browser import SessionBrowser
+    from opentabs_py.session.browsers.browser import SessionBrowser
     from opentabs_py.session.session import OpenTabs
 
 logger = logging.getLogger("opentabs_py")

@@ -13,7 +13,7 @@ from opentabs_py.core.audit.retention import Retention
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.plugins.settings import possible_secrets
 from opentabs_py.server.tools.tool_calls import ToolCalls
-from opentabs_py.session.plugins import PluginSet
+from opentabs_py.session.plugins.plugins import PluginSet
 
 
 @asynccontextmanager

@@ -37,8 +37,8 @@ from opentabs_py.plugins.freshness import why_stale
 from opentabs_py.plugins.plugin import reasons
 from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.http.guards import LocalOnly, RequireToken
-from opentabs_py.session.browser import close_page
-from opentabs_py.session.plugins import refuse_skipped
+from opentabs_py.session.browsers.browser import close_page
+from opentabs_py.session.plugins.plugins import refuse_skipped
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from opentabs_py.core.tabs.selection import ready_by_plugin
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 from opentabs_py.server.metrics import Exporter, MeasuredProcess, Values
-from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:  # they need nats-py

@@ -35,14 +35,14 @@ from opentabs_py.server.tools.page_tool_list import PageToolList
 from opentabs_py.server.tools.ready_tools import ReadyTools
 from opentabs_py.server.tools.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
-from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.browser_setup import BrowserPlan, BrowserSetup
+from opentabs_py.session.browsers.browser import SessionBrowser
+from opentabs_py.session.browsers.setup import BrowserPlan, BrowserSetup
 from opentabs_py.session.playgrounds import Playgrounds
-from opentabs_py.session.plugins import PluginSet
-from opentabs_py.session.python_tool_set import PythonToolSet
+from opentabs_py.session.plugins.plugins import PluginSet
 from opentabs_py.session.seams import Seams
-from opentabs_py.session.tool_backend import BrowserBackend, ToolBackend
-from opentabs_py.session.tool_setup import create_tool_calls
+from opentabs_py.session.tools.backend import BrowserBackend, ToolBackend
+from opentabs_py.session.tools.python_tool_set import PythonToolSet
+from opentabs_py.session.tools.setup import create_tool_calls
 from opentabs_py.tracing.file import TraceWriter
 
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ class SessionServer:
         """Return what serves the tools that need a page."""
         if self._fleet_options is not None:
             # It needs packages that are installed for fleets only.
-            from opentabs_py.session.fleet_backend import FleetBackend, join_fleet
+            from opentabs_py.session.tools.fleet_backend import FleetBackend, join_fleet
 
             self._fleet = await join_fleet(stack, self._fleet_options, self._settings, self._clock)
             return FleetBackend(self._fleet, self.pages, self._settings, self._clock)

@@ -24,9 +24,9 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import absolute
 from opentabs_py.errors import BrowserError, ConfigError
-from opentabs_py.session.browser_source import BrowserSource
-from opentabs_py.session.python_tool_set import PythonToolSet
+from opentabs_py.session.browsers.source import BrowserSource
 from opentabs_py.session.seams import Seams
+from opentabs_py.session.tools.python_tool_set import PythonToolSet
 
 if TYPE_CHECKING:
     from mcp.server import Server as McpServer
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from opentabs_py.python_tools.handlers import Handler, ProgressHandlers
     from opentabs_py.server.tools.registry import ToolRegistry
     from opentabs_py.server.tools.tool_calls import ToolCalls
-    from opentabs_py.session.browser import SessionBrowser
-    from opentabs_py.session.browser_view import BrowserView
-    from opentabs_py.session.plugin_view import PluginView
+    from opentabs_py.session.browsers.browser import SessionBrowser
+    from opentabs_py.session.browsers.view import BrowserView
+    from opentabs_py.session.plugins.view import PluginView
     from opentabs_py.session.server import SessionServer
 
 logger = logging.getLogger(__name__)
@@ -506,7 +506,7 @@ class OpenTabs:
         # Not abandoned when cancelled: if the interpreter exits while a thread imports a C++
         # module, it aborts.
         await anyio.to_thread.run_sync(import_module, "opentabs_py.session.server")
-        from opentabs_py.session.browser_setup import BrowserPlan
+        from opentabs_py.session.browsers.setup import BrowserPlan
         from opentabs_py.session.server import SessionServer
 
         options = BrowserPlan(

@@ -23,8 +23,8 @@ from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.session import Caller
 from opentabs_py.fleet.worker import FleetWorker
-from opentabs_py.session.browser import SessionBrowser
-from opentabs_py.session.recycling import MEASURE_EVERY, RecycleAfter, Recycling
+from opentabs_py.session.browsers.browser import SessionBrowser
+from opentabs_py.session.browsers.recycling import MEASURE_EVERY, RecycleAfter, Recycling
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:

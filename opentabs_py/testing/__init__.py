@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from opentabs_py.testing.call import Call
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.clock import Clock
-    from opentabs_py.testing.expectations import CallExpectations, PluginExpectations
-    from opentabs_py.testing.expecting import expect
-    from opentabs_py.testing.faults import FaultInjector
+    from opentabs_py.testing.expectations.expectations import CallExpectations, PluginExpectations
+    from opentabs_py.testing.expectations.expecting import expect
+    from opentabs_py.testing.expectations.page_expectations import PageExpectations
+    from opentabs_py.testing.faults.injector import FaultInjector
     from opentabs_py.testing.fuzz.errors import ContractError
     from opentabs_py.testing.fuzz.expecting import expect_contract
     from opentabs_py.testing.hands import SyncHands
-    from opentabs_py.testing.page_expectations import PageExpectations
     from opentabs_py.testing.page_tools import SyncPageTool
     from opentabs_py.testing.plugin_view import SyncPluginView
-    from opentabs_py.testing.recordings import ReplayedSite
+    from opentabs_py.testing.recordings.recording import ReplayedSite
     from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
     from opentabs_py.testing.transcript import PluginLog
 
@@ -58,23 +58,23 @@ __all__ = [
 # on first use.
 _HOMES = {
     "Call": "opentabs_py.testing.call",
-    "CallExpectations": "opentabs_py.testing.expectations",
-    "PluginExpectations": "opentabs_py.testing.expectations",
-    "PageExpectations": "opentabs_py.testing.page_expectations",
+    "CallExpectations": "opentabs_py.testing.expectations.expectations",
+    "PluginExpectations": "opentabs_py.testing.expectations.expectations",
+    "PageExpectations": "opentabs_py.testing.expectations.page_expectations",
     "SyncPageTool": "opentabs_py.testing.page_tools",
     "Clock": "opentabs_py.testing.clock",
     "ContractError": "opentabs_py.testing.fuzz.errors",
-    "FaultInjector": "opentabs_py.testing.faults",
+    "FaultInjector": "opentabs_py.testing.faults.injector",
     "OpenTabs": "opentabs_py.session.session",
     "PluginLog": "opentabs_py.testing.transcript",
     "RecordedCall": "opentabs_py.core.recording.exchange",
-    "ReplayedSite": "opentabs_py.testing.recordings",
+    "ReplayedSite": "opentabs_py.testing.recordings.recording",
     "SyncHands": "opentabs_py.testing.hands",
     "SyncMcpClient": "opentabs_py.testing.client",
     "SyncOpenTabs": "opentabs_py.testing.tabs",
     "SyncPluginView": "opentabs_py.testing.plugin_view",
     "SyncTool": "opentabs_py.testing.tabs",
-    "expect": "opentabs_py.testing.expecting",
+    "expect": "opentabs_py.testing.expectations.expecting",
     "expect_contract": "opentabs_py.testing.fuzz.expecting",
 }
 

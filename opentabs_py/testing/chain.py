@@ -20,14 +20,14 @@ from opentabs_py.browser.process import end_browser, end_browser_blocking
 from opentabs_py.config.settings import Settings
 from opentabs_py.core import failures
 from opentabs_py.errors import BrowserError
-from opentabs_py.session.browser import CONNECT_WITHIN
+from opentabs_py.session.browsers.browser import CONNECT_WITHIN
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.clock import StoppableClock
-from opentabs_py.testing.faults import FaultInjector, relay_faults
+from opentabs_py.testing.faults.injector import FaultInjector, relay_faults
 from opentabs_py.testing.isolation import Isolation
-from opentabs_py.testing.refusing_proxy import RefusingProxy
-from opentabs_py.testing.replays import Sockets
+from opentabs_py.testing.recordings.refusing_proxy import RefusingProxy
+from opentabs_py.testing.recordings.replays import Sockets
 from opentabs_py.testing.thread import ServerThread
 
 logger = logging.getLogger(__name__)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from opentabs_py.core.fault_injection import FaultLog
 from opentabs_py.core.text import visible
 from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.testing.expectations.verdicts import CallSnapshot, ending
 from opentabs_py.testing.transcript import Transcript
-from opentabs_py.testing.verdicts import CallSnapshot, ending
 from opentabs_py.tracing.waterfall import headline, report
 
 TITLE = "OpenTabs: the calls of this test"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from opentabs_py.testing.marks import Marks, RunsOn
     from opentabs_py.testing.people import People
-    from opentabs_py.testing.recordings import MarkedRecording, RecordMode
+    from opentabs_py.testing.recordings.recording import MarkedRecording, RecordMode
 
 MARK = "opentabs"
 PEOPLE: "pytest.StashKey[People]" = pytest.StashKey()
@@ -45,7 +45,7 @@ def recording_of(request: pytest.FixtureRequest) -> "MarkedRecording | None":
     marks = marks_of(request.node)
     if marks.recording is None:
         return None
-    from opentabs_py.testing.recordings import MarkedRecording, WrittenRecordings
+    from opentabs_py.testing.recordings.recording import MarkedRecording, WrittenRecordings
 
     mode = cast("RecordMode", option(request.config, "record"))
     written = WrittenRecordings(_shared_directory(request))

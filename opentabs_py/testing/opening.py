@@ -21,8 +21,8 @@ from opentabs_py.testing.item_options import (
     recording_of,
 )
 from opentabs_py.testing.people import ALONE, People
-from opentabs_py.testing.recordings import MarkedRecording
-from opentabs_py.testing.run_stash import REPORTING
+from opentabs_py.testing.recordings.recording import MarkedRecording
+from opentabs_py.testing.reports.run_stash import REPORTING
 from opentabs_py.testing.slots import ChainSlot, ChainSlots
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.turn import Turn

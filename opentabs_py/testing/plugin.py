@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opentabs_py.testing.item_options import MARK, PEOPLE, is_async, is_ours, marks_of, option
-from opentabs_py.testing.run_stash import REPORTING, WATCHING
+from opentabs_py.testing.reports.run_stash import REPORTING, WATCHING
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
@@ -94,13 +94,13 @@ def _register_reporting(config: pytest.Config) -> None:
     register = config.pluginmanager.register
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)  # pytest-xdist's
     if _PLAN in os.environ and worker is None:
-        from opentabs_py.testing.channel import open_channel
-        from opentabs_py.testing.watching import Watching
+        from opentabs_py.testing.reports.channel import open_channel
+        from opentabs_py.testing.reports.watching import Watching
 
         watching = config.stash[REPORTING] = config.stash[WATCHING] = Watching(open_channel())
         register(watching, "opentabs-reporting")
     elif option(config, "report") and not config.getoption("collectonly"):
-        from opentabs_py.testing import report_file
+        from opentabs_py.testing.reports import report_file
 
         report_file.register(config, worker)
 
@@ -113,20 +113,20 @@ def _register_chosen(config: pytest.Config) -> None:
 
         register(collecting, "opentabs-fuzz")
     if os.environ.get(_STARTED_BY) == str(os.getppid()):  # not another pytest, started by a test
-        from opentabs_py.testing import orphan
+        from opentabs_py.testing.runs import orphan
 
         register(orphan, "opentabs-orphan")
     if config.getoption("opentabs_repeat"):
-        from opentabs_py.testing import repeats
+        from opentabs_py.testing.runs import repeats
 
         register(repeats, "opentabs-repeat")
     if config.getoption("opentabs_retries"):
-        from opentabs_py.testing import retries
+        from opentabs_py.testing.runs import retries
 
         register(retries, "opentabs-retries")
     shard: Any = config.getoption("opentabs_shard")
     if shard is not None:
-        from opentabs_py.testing import shards
+        from opentabs_py.testing.runs import shards
 
         register(shards.Sharding(*shard), "opentabs-shard")
 
@@ -251,7 +251,7 @@ def pytest_exception_interact(
     """Keep the browser of a failed test open if somebody is watching."""
     people = node.stash.get(PEOPLE, None)
     if people is not None and node.config.getoption("opentabs_ui"):
-        from opentabs_py.testing.pause import pause
+        from opentabs_py.testing.runs.pause import pause
 
         pause(node.config, people, report, node.config.stash.get(WATCHING, None))
 

@@ -1,7 +1,7 @@
 """A plugin in tests."""
 
 from opentabs_py.core.tabs.selection import PluginStatus
-from opentabs_py.session.plugin_view import PluginView
+from opentabs_py.session.plugins.view import PluginView
 from opentabs_py.testing.thread import ServerThread
 
 

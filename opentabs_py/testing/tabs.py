@@ -18,12 +18,12 @@ from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
-from opentabs_py.testing.faults import FaultInjector
+from opentabs_py.testing.faults.injector import FaultInjector
 from opentabs_py.testing.hands import SyncHands
 from opentabs_py.testing.isolation import BLANK, pages_of
 from opentabs_py.testing.page_tools import SyncPageTool
 from opentabs_py.testing.plugin_view import SyncPluginView
-from opentabs_py.testing.recordings import ReplayedSite
+from opentabs_py.testing.recordings.recording import ReplayedSite
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread

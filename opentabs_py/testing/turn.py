@@ -15,20 +15,20 @@ from opentabs_py.calling.running import keep_record, keep_start
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
-from opentabs_py.testing.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
+from opentabs_py.testing.expectations.breaches import breach_text, find_breaches, unfired_text
+from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.failure_report import failure_report
 from opentabs_py.testing.isolation import pages_of
 from opentabs_py.testing.marks import RunsOn
 from opentabs_py.testing.notes import RunListener
-from opentabs_py.testing.recordings import ActiveRecording, MarkedRecording, ReplayedSite
+from opentabs_py.testing.recordings.recording import ActiveRecording, MarkedRecording, ReplayedSite
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
-from opentabs_py.testing.verdicts import CallSnapshot
 from opentabs_py.tracing.file import TraceWriter
 
 logger = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.errors import ChainError
-from opentabs_py.session.hands import find_targets
+from opentabs_py.session.tools.hands import find_targets
 from tests.fakes import TAB, FakeSocket, Json, a_bridge, a_document, greeted, pages_of, running
 from tests.waiting import PATIENT, until_all_wait
 

@@ -10,7 +10,7 @@ from opentabs_py.core import chunks, protocol
 from opentabs_py.core.page_tools import OVER_LIMITS
 from opentabs_py.core.progress import MESSAGE_MAX
 from opentabs_py.core.protocol import PageToolsParams, RegisteredTool
-from opentabs_py.testing.breaches import LATE_REPORT
+from opentabs_py.testing.expectations.breaches import LATE_REPORT
 
 ROOT = Path(__file__).parents[2]
 CONSTANT = re.compile(r"(?:const|static) #?([A-Z_]+) = (\d[\d_]*(?: \* \d[\d_]*)*);")

@@ -210,7 +210,7 @@ async def test_stop_ends_the_run_and_the_process(suite: Suite) -> None:
 
 
 PAUSES = """
-from opentabs_py.testing.run_stash import REPORTING
+from opentabs_py.testing.reports.run_stash import REPORTING
 def test_pauses(pytestconfig):
     assert pytestconfig.stash[REPORTING].is_to_pause()
 """

@@ -20,7 +20,7 @@ from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp.server import create_mcp_server
 from opentabs_py.server.tools.tool_calls import ToolCalls
-from opentabs_py.session.tool_setup import create_tab_tools
+from opentabs_py.session.tools.setup import create_tab_tools
 from tests.fakes import (
     FakeSocket,
     Json,

@@ -17,7 +17,7 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.mcp.results import ERROR_META_KEY
-from opentabs_py.session.browser import SessionBrowser
+from opentabs_py.session.browsers.browser import SessionBrowser
 from tests.waiting import PATIENT
 
 WATCHED_LAUNCH = """

@@ -4,10 +4,10 @@ from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.testing.breaches import LATE_REPORT, breach_text, find_breaches
+from opentabs_py.testing.expectations.breaches import LATE_REPORT, breach_text, find_breaches
+from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.failure_report import annotation, failure_report
 from opentabs_py.testing.transcript import PluginLog, Transcript
-from opentabs_py.testing.verdicts import CallSnapshot
 
 PROMISE = {"type": "object", "required": ["n"]}
 

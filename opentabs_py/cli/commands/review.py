@@ -153,7 +153,7 @@ def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     from opentabs_py.consent.reviews import find_standing
     from opentabs_py.plugins.build_content import content_digest
     from opentabs_py.plugins.folders import load_configured
-    from opentabs_py.session.standings import exempting
+    from opentabs_py.session.plugins.standings import exempting
 
     loaded, skipped = load_configured(settings)
     approvals, find_exempt = reviews.approvals(), exempting(settings)

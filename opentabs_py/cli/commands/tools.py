@@ -185,7 +185,7 @@ def _of_server(name: str | None) -> list[_Row] | None:
 def _standings(plugins: Sequence["Plugin"], settings: "Settings") -> "Mapping[str, Standing]":
     from opentabs_py.config.paths import data_dir
     from opentabs_py.consent.reviews import Reviews
-    from opentabs_py.session.standings import find_standings
+    from opentabs_py.session.plugins.standings import find_standings
 
     return find_standings(plugins, settings, Reviews(data_dir() / "reviews"))
 
@@ -193,7 +193,7 @@ def _standings(plugins: Sequence["Plugin"], settings: "Settings") -> "Mapping[st
 def _warn_of_off(standings: "Mapping[str, Standing]") -> None:
     """Warn about the plugins that are off until they are reviewed."""
     from opentabs_py.cli.terminal import warn
-    from opentabs_py.session.standings import why_off
+    from opentabs_py.session.plugins.standings import why_off
 
     for name, standing in standings.items():
         if (why := why_off(name, standing)) is not None:
@@ -235,7 +235,7 @@ def _of_hands(settings: "Settings") -> list[_Row]:
         return []
     from opentabs_py.bridge.pages import Pages
     from opentabs_py.calling.clock import AlarmClock
-    from opentabs_py.session.hands import create_hands
+    from opentabs_py.session.tools.hands import create_hands
 
     clock = AlarmClock()
     _, tools = create_hands((), Pages((), clock=clock), settings, clock, None)

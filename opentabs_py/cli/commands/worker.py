@@ -93,7 +93,7 @@ def worker(
     from opentabs_py.cli.run import run
     from opentabs_py.config.fleet import read_labels
     from opentabs_py.config.names import check_name
-    from opentabs_py.session.recycling import RecycleAfter
+    from opentabs_py.session.browsers.recycling import RecycleAfter
 
     recycle = RecycleAfter.read(browsers.recycle_after or [])
     options = fleet.gather(labels=read_labels(fleet.label or []))

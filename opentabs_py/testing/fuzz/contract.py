@@ -8,9 +8,14 @@ from opentabs_py.core import codes
 from opentabs_py.core.sites.match_patterns import MatchPattern
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError, CallTimeoutError, ToolFailedError
-from opentabs_py.testing.breaches import SHOWN
-from opentabs_py.testing.values import shortened
-from opentabs_py.testing.verdicts import CallSnapshot, ending, not_increasing, schema_violations
+from opentabs_py.testing.expectations.breaches import SHOWN
+from opentabs_py.testing.expectations.values import shortened
+from opentabs_py.testing.expectations.verdicts import (
+    CallSnapshot,
+    ending,
+    not_increasing,
+    schema_violations,
+)
 
 Kind = Literal["end", "code", "schema", "progress", "fetch", "cancel", "other", "page"]
 

@@ -17,6 +17,8 @@ from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.text import quantity
+from opentabs_py.testing.expectations.values import shortened
+from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.fuzz.contract import Breach, setup_problem
 from opentabs_py.testing.fuzz.drawing import HEALTH_CHECKS, undrawn, values_of
 from opentabs_py.testing.fuzz.errors import ContractError
@@ -24,8 +26,6 @@ from opentabs_py.testing.fuzz.probing import Arguments, Probe
 from opentabs_py.testing.fuzz.reproduction import FuzzedTool, reproduction
 from opentabs_py.testing.fuzz.values import key_of
 from opentabs_py.testing.tabs import SyncTool
-from opentabs_py.testing.values import shortened
-from opentabs_py.testing.verdicts import CallSnapshot
 
 __tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 

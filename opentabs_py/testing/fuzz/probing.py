@@ -11,6 +11,7 @@ from playwright.sync_api import Error, Page
 from opentabs_py.core.sites import match_patterns
 from opentabs_py.core.sites.match_patterns import MatchPattern
 from opentabs_py.testing.call import Call
+from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.fuzz.contract import (
     Breach,
     documented_codes,
@@ -21,7 +22,6 @@ from opentabs_py.testing.fuzz.contract import (
 )
 from opentabs_py.testing.fuzz.page_watch import PageWatch
 from opentabs_py.testing.tabs import SyncTool
-from opentabs_py.testing.verdicts import CallSnapshot
 
 Arguments = Mapping[str, Any]
 

@@ -18,6 +18,7 @@ from opentabs_py.errors import (
     ErrorDetail,
     ToolFailedError,
 )
+from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.fuzz.contract import (
     TOOL_CODES,
     Breach,
@@ -28,7 +29,6 @@ from opentabs_py.testing.fuzz.contract import (
     origin_of,
     setup_problem,
 )
-from opentabs_py.testing.verdicts import CallSnapshot
 
 DOCS = Path(__file__).parents[3] / "docs"
 

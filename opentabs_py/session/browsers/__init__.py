@@ -1,0 +1,1 @@
+"""The browsers of a session: found or launched, set up, and replaced."""

@@ -1,0 +1,187 @@
+"""Set up the browsers of a session: the extension of each, the link to it, and its launch."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.launch import LaunchPlan
+from opentabs_py.browser.signed_in import read_sign_in
+from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
+from opentabs_py.browser.switches import configured_sandbox
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.config.paths import data_dir
+from opentabs_py.config.settings import Settings
+from opentabs_py.core.page_tools import PageRegistrations
+from opentabs_py.directories import create_private
+from opentabs_py.session.browsers.browser import SessionBrowser
+from opentabs_py.session.browsers.webmcp import browser_features
+from opentabs_py.session.seams import Seams
+
+
+@dataclass(frozen=True, slots=True)
+class BrowserPlan:
+    """How the browsers of a session are started, and told apart.
+
+    Attributes:
+        profiles: Their profile directories by name, if not that of the settings.
+        args: More command-line switches for Chromium.
+        ignore_default_args: Playwright switches to leave out.
+        by_hand: The user loads the extension into their own browser.
+        attached: It is loaded into a browser that is running.
+        first_number: The number of the first browser, with which those of its tabs begin.
+        interchangeable: Whether any of the browsers may take any call.
+    """
+
+    profiles: Mapping[str, Path]
+    args: Sequence[str]
+    ignore_default_args: Sequence[str]
+    by_hand: bool
+    attached: bool
+    first_number: int
+    interchangeable: bool
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the extension stays where it is, for browsers that keep it."""
+        return self.by_hand or self.attached
+
+
+class BrowserSetup:
+    """Sets up the browsers of a session.
+
+    Args:
+        settings: Where to connect to, what to launch.
+        options: How they are started.
+        version: The server's version, as the extension reports it.
+        clock: The clock of the calls' timers.
+        seams: Where tests take the place of the chain's parts.
+        sites: Match patterns of the sites that plugins need.
+        port: The server's port.
+        guide_url: The page that guides through loading the extension by hand, if that is done.
+
+    Attributes:
+        extensions: The extension of each browser that was set up.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        options: BrowserPlan,
+        *,
+        version: str,
+        clock: AlarmClock,
+        seams: Seams,
+        sites: Sequence[str],
+        port: int,
+        guide_url: str | None,
+    ) -> None:
+        self._settings = settings
+        self._options = options
+        self._version = version
+        self._clock = clock
+        self._seams = seams
+        self._sites = sites
+        self._port = port
+        self._guide_url = guide_url
+        self.extensions: list[StagedExtension] = []
+
+    def set_up(self, browsers: Sequence[SessionBrowser], directory: Path) -> None:
+        """Create the link to each browser, and let those that are to be launched start.
+
+        Args:
+            browsers: The browsers.
+            directory: For everything that is removed with the session.
+
+        Raises:
+            BrowserError: There is no Chromium.
+            ConfigError: There is no such saved sign-in, or it cannot be decrypted.
+        """
+        is_launched = any(browser.launch is not None for browser in browsers)
+        chromium = configured_chromium(self._settings) if is_launched else None
+        signed_in = self._settings.signed_in
+        sign_in = None if signed_in is None else read_sign_in(signed_in)
+        for index, browser in enumerate(browsers):
+            # None within another's: a browser's end is that of all that runs in its directory.
+            scratch = directory / str(index) if len(browsers) > 1 else directory
+            extension = self._stage_in_place() if self._options.in_place else self._stage(scratch)
+            self.extensions.append(extension)
+            browser.bridge = self._link(extension, browser.name, index)
+            if browser.launch is not None and chromium is not None:
+                browser.sign_in = sign_in
+                browser.launch.set_plan(self._plan(browser.name, extension, chromium, scratch))
+
+    def join(self, name: str, index: int) -> SessionBrowser:
+        """Return one more browser, into which the user has loaded the extension."""
+        browser = SessionBrowser(name, None, reopen=None)
+        browser.bridge = self._link(self.extensions[0], name, index)
+        return browser
+
+    def _link(self, extension: StagedExtension, name: str, index: int) -> Bridge:
+        bridge = Bridge(
+            page_tools=PageRegistrations() if self._settings.webmcp else None,
+            secret=extension.secret,
+            origin=extension.origin,
+            version=self._version,
+            message_limit=self._settings.message_limit,
+            clock=self._clock,
+            wrap_socket=self._seams.wrap_socket,
+            name=name,
+            number=self._options.first_number + index,
+        )
+        if self._guide_url is not None:
+            bridge.tabs.user_action = f"{self._guide_url} shows how to load it into your browser."
+        return bridge
+
+    def _plan(
+        self, name: str, extension: StagedExtension, chromium: Path, scratch: Path
+    ) -> LaunchPlan:
+        settings, options = self._settings, self._options
+        # Equal browsers cannot share one profile.
+        profile = options.profiles.get(name, None if options.interchangeable else settings.profile)
+        return LaunchPlan(
+            chromium=chromium,
+            extension=extension.path,
+            profile=profile or scratch / "profile",
+            scratch=scratch,
+            headed=settings.headed,
+            sandbox=configured_sandbox(settings),
+            keeps_profile=profile is not None,
+            args=options.args,
+            ignore_default_args=options.ignore_default_args,
+            features=browser_features(settings),
+        )
+
+    def _stage(self, scratch: Path) -> StagedExtension:
+        extension = stage_extension(
+            scratch / "extension",
+            port=self._port,
+            host=self._settings.url_host,
+            sites=self._sites,
+            relay_script=self._seams.relay_script,
+        )
+        return self._permitted(extension)
+
+    def _stage_in_place(self) -> StagedExtension:
+        """Stage the extension where it was the last time, with the secret that it had.
+
+        The one that is loaded by hand has to serve future plugins, so it keeps access to all sites.
+        """
+        attached = self._options.attached
+        kept = data_dir() / ("attached" if attached else "extension")
+        create_private(kept)
+        extension = stage_extension(
+            kept,
+            port=self._port,
+            host=self._settings.url_host,
+            secret=kept_secret(data_dir() / "secret"),
+            sites=self._sites if attached else None,
+            reloads=not attached,
+        )
+        return self._permitted(extension) if attached else extension
+
+    def _permitted(self, extension: StagedExtension) -> StagedExtension:
+        if self._settings.hands:
+            extension.permit("debugger")  # it says which page is which tab; nothing is debugged
+        return extension

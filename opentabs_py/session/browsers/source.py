@@ -1,0 +1,97 @@
+"""Where the browsers of a session come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import anyio
+
+from opentabs_py.browser.driver import SharedDriver
+from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
+from opentabs_py.config.paths import absolute
+from opentabs_py.session.browsers.browser import SessionBrowser
+
+if TYPE_CHECKING:
+    from opentabs_py.browser.endpoints import Attach
+
+
+class BrowserSource:
+    """Launches a session's browsers, or names the one that it attaches to.
+
+    Args:
+        browser: As for `OpenTabs`.
+        browsers: As for `OpenTabs`.
+        reopen: As for `OpenTabs`.
+        is_needed: Returns whether the session's tools need a browser. Usually the settings have to
+            be loaded to know, so it is asked only if nothing else decides.
+
+    Attributes:
+        driver: The driver of the browsers that it launches.
+        are_interchangeable: Whether any of the browsers may take any call.
+        profiles: The profile directory of each browser that has one of its own.
+    """
+
+    def __init__(
+        self,
+        browser: Literal["launch", "none"] | Attach | Launcher,
+        browsers: Mapping[str, str | Path] | int | None,
+        *,
+        reopen: Sequence[str] | None,
+        is_needed: Callable[[], bool],
+    ) -> None:
+        self._browser = browser
+        self._reopen = reopen
+        self._is_needed = is_needed
+        self.driver = SharedDriver()
+        self.are_interchangeable = isinstance(browsers, int)
+        self._names: Sequence[str] = ["default"]
+        self.profiles: Mapping[str, Path] = {}
+        if isinstance(browsers, int):
+            self._names = [f"browser-{index + 1}" for index in range(browsers)] or self._names
+        elif browsers:
+            self._names = [*browsers]
+            self.profiles = {name: absolute(Path(profile)) for name, profile in browsers.items()}
+
+    @property
+    def is_used(self) -> bool:
+        """Whether the session has a browser: one that it launches, attaches to or waits for."""
+        return callable(self._browser) or bool(self.profiles) or self._is_needed()
+
+    @property
+    def is_loaded_by_hand(self) -> bool:
+        """Whether the user loads the extension into a browser."""
+        return self._browser == "none" and self.is_used
+
+    @property
+    def attach(self) -> Attach | None:
+        """The running browser that the extension is loaded into, if it is one."""
+        browser = self._browser
+        if isinstance(browser, str) or callable(browser) or not self.is_used:
+            return None
+        return browser
+
+    async def begin(self, stack: AsyncExitStack) -> list[SessionBrowser]:
+        """Return the browsers, of which those that are launched begin to start.
+
+        Args:
+            stack: Closes the browsers.
+        """
+        if callable(self._browser):
+            launcher = self._browser
+        elif self._browser == "launch" and self.is_used:
+            launcher = partial(launch_browser, shared=self.driver)
+        else:
+            return [SessionBrowser(self._names[0], None, attach=self.attach, reopen=None)]
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        launches = [BackgroundLaunch(launcher, tasks) for _ in self._names]
+        for launch in launches:
+            stack.push_async_callback(launch.close)
+        return [
+            SessionBrowser(name, launch, reopen=self._reopen)
+            for name, launch in zip(self._names, launches, strict=True)
+        ]

@@ -1,0 +1,1 @@
+"""The plugins of a session: approved, staged, and in the pages."""

@@ -1,0 +1,64 @@
+"""Log news about a session's plugins, each item once."""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+from opentabs_py.core.consent import Standing, no_effect
+from opentabs_py.core.plugins.sdk_version import UNKNOWN
+from opentabs_py.errors import ConfigError
+from opentabs_py.plugins.plugin import Plugin, PluginChanges, reasons
+from opentabs_py.session.plugins.standings import why_off
+
+logger = logging.getLogger(__name__)
+
+
+class PluginNews:
+    """Logs what is new since it was last called."""
+
+    def __init__(self) -> None:
+        self._versionless: set[str] = set()
+        self._standings: set[tuple[str, Standing]] = set()
+        self._unknown_rules: set[str] = set()
+        self._settings_problem: str | None = None
+
+    def log_versions(self, plugins: Sequence[Plugin]) -> None:
+        """Log which plugins do not state their SDK version."""
+        names = {p.manifest.name for p in plugins if p.manifest.sdk_version is None}
+        for name in sorted(names - self._versionless):
+            logger.warning("The plugin %s is served, but %s", name, UNKNOWN)
+        self._versionless |= names
+
+    def log_standings(self, standings: Mapping[str, Standing]) -> None:
+        """Log which plugins are turned off until their user has reviewed them."""
+        for name, standing in standings.items():
+            why = why_off(name, standing)
+            if why is not None and (name, standing) not in self._standings:
+                logger.warning("%s", why)
+        self._standings = {*standings.items()}
+
+    def log_unknown_rules(self, rules: Iterable[str]) -> None:
+        """Log permissions that name nothing: perhaps they are misspelt."""
+        unknown = {*rules}
+        for rule in sorted(unknown - self._unknown_rules):
+            logger.warning("%s", no_effect(rule))
+        self._unknown_rules = unknown
+
+    def log_settings(self, problem: ConfigError | None) -> None:
+        """Log that the settings cannot be used as they are now, if they cannot."""
+        text = None if problem is None else str(problem)
+        if text not in (None, self._settings_problem):
+            logger.warning("Keeping the previous settings: %s", text)
+        self._settings_problem = text
+
+
+def log_changes(changes: PluginChanges) -> None:
+    """Log what a reload has changed."""
+    for names, what in (
+        (changes.added, "Added"),
+        (changes.removed, "Removed"),
+        (changes.changed, "Reloaded"),
+    ):
+        if names:
+            logger.info("%s %s", what, ", ".join(names))
+    for reason in reasons(changes.skipped):
+        logger.warning("The new version is not served: %s", reason)

@@ -1,0 +1,1 @@
+"""The tools of a session, and where each runs."""

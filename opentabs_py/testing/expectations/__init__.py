@@ -1,0 +1,1 @@
+"""Expectations: `expect`, what each means, and how a difference is shown."""

@@ -1,0 +1,59 @@
+"""Checks that run after every test: broken tool contracts, and faults that had no effect.
+
+Pure functions of what was recorded.
+"""
+
+from collections.abc import Sequence
+
+from opentabs_py.core.fault_injection import Rule
+from opentabs_py.core.text import visible
+from opentabs_py.testing.expectations.verdicts import (
+    CallSnapshot,
+    not_increasing,
+    schema_violations,
+)
+
+LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
+SHOWN = 3  # schema violations shown per value; the rest are most likely similar
+
+
+def find_breaches(calls: Sequence[CallSnapshot], page_warnings: Sequence[str]) -> list[str]:
+    """Return the ways in which a test's calls broke their tools' contracts.
+
+    A value must match the output schema; each progress value must be above the previous one, so
+    that progress bars never move backwards; and nothing may be reported after the end.
+    """
+    breaches: list[str] = []
+    for seen in calls:
+        if seen.outcome == "succeeded" and seen.output_schema is not None:
+            breaches += [
+                f"{seen.name} returned a value that violates its output schema: {violation}"
+                for violation in schema_violations(seen.output_schema, seen.value)[:SHOWN]
+            ]
+        if (step := not_increasing(seen.reports)) is not None:
+            breaches.append(f"{seen.name} reported progress that did not increase: {step}")
+    breaches += [
+        f"{text.removeprefix(LATE_REPORT).strip().replace(' ', '_')} reported after its end"
+        for text in page_warnings
+        if text.startswith(LATE_REPORT)
+    ]
+    return breaches
+
+
+def breach_text(breaches: Sequence[str]) -> str:
+    """Return the error message for a test whose tools broke their contracts."""
+    lines = visible("\n".join(f"  {breach}" for breach in breaches))
+    return (
+        f"The test passed, but tools broke their contracts:\n{lines}\n"
+        "Fix the tool, or mark the test: @pytest.mark.opentabs(allow_breaches=True)."
+    )
+
+
+def unfired_text(rules: Sequence[Rule]) -> str:
+    """Return the error message for a test whose faults had no effect."""
+    lines = "\n".join(f"  {rule}" for rule in rules)
+    return (
+        f"The test passed, but faults that it injected had no effect:\n{lines}\n"
+        "No message matched them. Correct hop, kind=, direction= or nth=, or pass optional=True "
+        "for a fault that may match nothing."
+    )

@@ -1,0 +1,1 @@
+"""Recordings in tests: replayed instead of the site, or made."""

@@ -1,0 +1,67 @@
+"""Reports a run to `opentabs test --ui`, and runs the tests that were chosen there."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from opentabs_py.core.runner.choice import is_chosen
+from opentabs_py.core.runner.events import Collected, Paused, Resumed
+from opentabs_py.testing.notes import ScreenshotStore
+from opentabs_py.testing.reports.channel import RunnerChannel
+from opentabs_py.testing.reports.reporting import Reporting, known
+
+SHOWN_CALLS: Final = 40  # calls of a test
+
+
+class Watching(Reporting):
+    """The part of pytest that reports to the runner.
+
+    Args:
+        channel: The way there.
+    """
+
+    def __init__(self, channel: RunnerChannel) -> None:
+        names = (f"{number}.jpg" for number in count(1))
+        super().__init__(
+            channel.send, ScreenshotStore(Path(channel.plan.screenshots), names, SHOWN_CALLS)
+        )
+        self.channel = channel
+        self._pauses = count(1)
+
+    def is_to_pause(self) -> bool:
+        """Return whether the browser is kept open at a failure."""
+        return self.channel.is_to_pause()
+
+    @contextmanager
+    def pause(self, test: str) -> Generator[Callable[[], bool]]:
+        """Report that a test's browser is kept open as long as the context.
+
+        Yields:
+            A function that returns whether the user continues, in the page.
+        """
+        number = next(self._pauses)
+        self.channel.send(Paused(test=test, pause=number))
+        try:
+            yield lambda: self.channel.is_to_resume(number)
+        finally:
+            self.channel.send(Resumed(test=test))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Report all tests, and leave out those that were not chosen."""
+        self.channel.send(Collected(tests=tuple(map(known, items))))
+        chosen = self.channel.plan.chosen
+        others = [item for item in items if not is_chosen(item.nodeid, chosen)]
+        if others:
+            items[:] = [item for item in items if is_chosen(item.nodeid, chosen)]
+            config.hook.pytest_deselected(items=others)
+
+    def pytest_unconfigure(self) -> None:
+        """Send the rest."""
+        self.channel.close()

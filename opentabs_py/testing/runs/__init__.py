@@ -1,0 +1,1 @@
+"""How a run treats its tests: repeated, retried, in shards, paused at failures."""

@@ -1,0 +1,97 @@
+"""What a replay does with a page's request."""
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+from playwright.sync_api import Route
+
+from opentabs_py.core.recording.exchange import (
+    UNFINISHED,
+    Exchange,
+    Recording,
+    Request,
+    Response,
+)
+from opentabs_py.core.recording.replay import Index, Replay
+from opentabs_py.testing.recordings.replays import SiteReplay
+
+URL = "https://site.test/"
+REDIRECT = Exchange(Request("GET", f"{URL}old"), Response(302, "", [("location", "/new")]))
+
+
+@dataclass(eq=False)
+class FakeRequest:
+    """A request of a page's script."""
+
+    url: str
+    method: str = "GET"
+    headers: dict[str, str] = field(default_factory=dict[str, str])
+    post_data_buffer: None = None
+    resource_type: str = "fetch"
+
+    def is_navigation_request(self) -> bool:
+        return False
+
+
+@dataclass
+class FakeRoute:
+    """A request that waits for its answer."""
+
+    request: FakeRequest
+    done: list[str] = field(default_factory=list[str])
+
+    def continue_(self) -> None:
+        self.done.append("sent to the site")
+
+    def abort(self, code: str) -> None:
+        self.done.append(f"aborted: {code}")
+
+    def fulfill(self, *, status: int, body: bytes, **_: Any) -> None:
+        self.done.append(f"answered: {status} {body.decode()}")
+
+
+def a_replay(replay: Replay, *, open_for_new: bool = False) -> SiteReplay:
+    return SiteReplay(
+        replay, is_ours=lambda _: False, sleep=lambda _: None, timed=False,
+        open_for_new=open_for_new,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("open_for_new", "done"), [(True, "sent to the site"), (False, "aborted: blockedbyclient")]
+)
+def test_the_target_of_a_redirect_is_recorded_on_request(open_for_new: bool, done: str) -> None:
+    replay = Replay(Index(Recording(URL, [REDIRECT])))
+    site = a_replay(replay, open_for_new=open_for_new)
+    route = FakeRoute(FakeRequest(f"{URL}old"))
+    site._answer(cast("Route", route))
+    assert route.done == [done]
+    assert (route.request in site.answered) is not open_for_new
+    assert [each.request.url for each in replay.unrecorded] == (
+        [] if open_for_new else [f"{URL}new"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("response", "error", "done", "broken"),
+    [
+        (None, "net::ERR_CONNECTION_RESET", ["aborted: connectionreset"], []),
+        (None, "net::ERR_NAME_NOT_RESOLVED", ["aborted: namenotresolved"], []),
+        (None, "net::ERR_HTTP2_PROTOCOL_ERROR", ["aborted: failed"], []),
+        (None, None, ["aborted: failed"], []),
+        (None, UNFINISHED, [], []),
+        (Response(204, body=None), UNFINISHED, ["answered: 204 "], []),
+        (Response(500, body=b"no"), None, ["answered: 500 no"], []),
+        (Response(200, body=None), None, ["aborted: failed"],
+         [f"The recording lacks the body of {URL}."]),
+    ],
+)  # fmt: skip
+def test_a_request_ends_as_it_was_recorded_or_waits_as_it_did(
+    response: Response | None, error: str | None, done: list[str], broken: list[str]
+) -> None:
+    exchange = Exchange(Request("GET", URL), response, error)
+    site = a_replay(Replay(Index(Recording(URL, [exchange]))))
+    route = FakeRoute(FakeRequest(URL))
+    site._answer(cast("Route", route))
+    assert (route.done, site.broken) == (done, broken)
