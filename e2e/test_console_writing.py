@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from e2e.console import PATIENT, chromium, console_page
 from e2e.on_disk import write_plugin
-from opentabs_py.calling.tool import CallOrigin
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.config.paths import data_dir, user_file
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.session.session import OpenTabs

@@ -18,7 +18,7 @@ from playwright.async_api import Page, Route, expect
 from e2e.chain import KILLS, PATIENT, Kill, Tab, another_worker, extension_worker
 from e2e.console import chromium, console_page, go
 from e2e.webmcp_site import serving_page
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.browser.launch import Launcher
+    from opentabs_py.calling.listing import Listing
     from opentabs_py.calling.running import RunningCall
-    from opentabs_py.calling.tool import Listing, Output
+    from opentabs_py.calling.tool import Output
     from opentabs_py.client import Client
     from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings, load_settings
@@ -109,7 +110,7 @@ _PLACES = {
     "FleetOptions": "opentabs_py.config.fleet",
     "Launcher": "opentabs_py.browser.launch",
     "Limits": "opentabs_py.core.limits",
-    "Listing": "opentabs_py.calling.tool",
+    "Listing": "opentabs_py.calling.listing",
     "LogEntry": "opentabs_py.core.protocol",
     "Module": "opentabs_py.python_tools.module",
     "OpenTabs": "opentabs_py.session.session",

@@ -12,7 +12,8 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.connection import SocketClosedError
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import Tool, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.tool import Tool
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits

@@ -14,8 +14,10 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from opentabs_py import __version__
+from opentabs_py.calling.call import THIS_PROCESS, CallOrigin, Cancellation, ToolCall
+from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, Cancellation, Listing, Tool, ToolCall
+from opentabs_py.calling.tool import Tool
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport

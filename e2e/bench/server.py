@@ -18,8 +18,8 @@ from starlette.types import ASGIApp
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import SystemClock
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.progress import ProgressReport

@@ -13,10 +13,10 @@ from opentabs_py.bridge.connection import Connection, Incoming, Socket
 from opentabs_py.bridge.plugin_sync import PluginSync
 from opentabs_py.bridge.reception import offers_secret, secrets_match, serve_connection
 from opentabs_py.bridge.tab_requests import TabRequests
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
 from opentabs_py.calling.plugin_log import plugin_logger
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.page_tools import PageRegistrations

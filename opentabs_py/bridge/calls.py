@@ -15,9 +15,9 @@ import anyio
 from anyio.abc import TaskStatus
 
 from opentabs_py.bridge.connection import Connection
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import MS, Clock, wall_clock
 from opentabs_py.calling.observer import instant
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import dispatch, protocol
 from opentabs_py.core.trace.recorder import CallRecorder
 

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import Listing, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_arguments import TAB_ID, read_tab_id

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.page_arguments import listed_schema, split_tab_id
 from opentabs_py.core.page_tools import ListedPageTool, wire_name

@@ -11,9 +11,9 @@ import anyio
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.bridge.reception import serve_connection
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import protocol
 from opentabs_py.core.tabs.browsers import Browser, JoinedTabs, choose
 from opentabs_py.core.tabs.numbers import browser_of

@@ -4,7 +4,8 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from opentabs_py.calling.tool import Listing, Output
+from opentabs_py.calling.listing import Listing
+from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import MAX_VIOLATIONS
 from opentabs_py.core.schemas.checker import Checker

@@ -1,6 +1,6 @@
 """The entry of a plugin's tool in the tool list."""
 
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core.page_arguments import listed_schema
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from opentabs_py.calling.tool import Listing
+    from opentabs_py.calling.listing import Listing
     from opentabs_py.core.tool_tokens import ToolTokens
 
 

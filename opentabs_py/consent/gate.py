@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 
 import anyio
 
+from opentabs_py.calling.client import Asker, CallClient
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import Asker, CallClient
 from opentabs_py.consent.questions import Questions
 from opentabs_py.core import consent, failures
 from opentabs_py.core.consent import Decision, GatedTool, GivenRules, Permission

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from opentabs_py.calling.tool import CallOrigin, new_call_id
+from opentabs_py.calling.call import CallOrigin, new_call_id
 from opentabs_py.console.requests import BadRequestError, Body, read, refuse
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.call_stream import CallStream

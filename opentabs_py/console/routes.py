@@ -15,7 +15,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
-from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.calling.listing import Listing
+from opentabs_py.calling.tool import Tool
 from opentabs_py.console.access import Access
 from opentabs_py.console.calls import CallBody, CallEndpoint
 from opentabs_py.console.decisions import Decisions

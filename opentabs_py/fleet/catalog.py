@@ -9,7 +9,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core.fleet.messages import (
     Announcement,
     ToEndpoint,

@@ -13,10 +13,10 @@ from typing import Any, Final
 import anyio
 from anyio.abc import TaskGroup
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,

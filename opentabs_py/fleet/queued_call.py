@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.fleet.messages import Logs, Progress, Sent, ToEndpoint
 from opentabs_py.core.progress import WaitReport
 from opentabs_py.core.text import quantity

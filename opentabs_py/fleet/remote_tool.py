@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.arguments import check_size
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.page_arguments import read_tab_id

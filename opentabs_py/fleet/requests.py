@@ -10,7 +10,7 @@ from typing import Final
 
 import anyio
 
-from opentabs_py.calling.tool import Cancellation
+from opentabs_py.calling.call import Cancellation
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow

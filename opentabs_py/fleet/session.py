@@ -5,8 +5,9 @@ from typing import Any, Protocol
 
 import anyio
 
+from opentabs_py.calling.call import THIS_PROCESS, CallOrigin, Cancellation
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, Cancellation, ListedTools
+from opentabs_py.calling.tool import ListedTools
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.trace.record import CallRecord

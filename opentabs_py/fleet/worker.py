@@ -14,8 +14,9 @@ import anyio
 from anyio.abc import TaskGroup
 from pydantic_core import PydanticSerializationError
 
+from opentabs_py.calling.call import CallOrigin, Cancellation
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallOrigin, Cancellation, Followed
+from opentabs_py.calling.streams import Followed
 from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet

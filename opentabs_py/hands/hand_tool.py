@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.questions import Place

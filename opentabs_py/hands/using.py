@@ -12,7 +12,7 @@ from playwright.async_api import Dialog, Error, Locator, Page, Request
 from playwright.async_api import TimeoutError as LateError
 
 from opentabs_py.browser.driver import FAILURES
-from opentabs_py.calling.tool import CallClient
+from opentabs_py.calling.client import CallClient
 from opentabs_py.core import codes
 from opentabs_py.core.questions import NOWHERE, Place, host_of
 from opentabs_py.core.tabs.owners import SessionKey, TabOwners

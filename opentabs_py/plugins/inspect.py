@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.plugin_listing import plugin_tool_listing
-from opentabs_py.calling.tool import Listing
 from opentabs_py.core.plugins.file_names import ADAPTER, DIST
 from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.plugins.sdk_version import UNKNOWN

@@ -15,7 +15,9 @@ from typing import Any, cast
 import anyio
 from mcp import types
 
-from opentabs_py.calling.tool import Listing, Output, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.listing import Listing
+from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.consent import rule_name

@@ -11,9 +11,10 @@ from typing import Any, Final, Protocol
 
 import anyio
 
+from opentabs_py.calling.call import THIS_PROCESS, CallOrigin, ToolCall
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import THIS_PROCESS, CallOrigin, StreamUpdate, ToolCall
+from opentabs_py.calling.streams import StreamUpdate
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
 from opentabs_py.core.tabs.owners import SessionKey

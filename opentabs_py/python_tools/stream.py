@@ -11,9 +11,10 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from opentabs_py.calling.changes import Changes
+from opentabs_py.calling.client import CallClient
 from opentabs_py.calling.clock import Alarm, AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import CallClient, StreamReader, StreamUpdate
+from opentabs_py.calling.streams import StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.owners import SessionKey

@@ -7,7 +7,9 @@ from typing import Any, Final, cast
 from mcp import types
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from opentabs_py.calling.tool import CallClient, Followed, Output
+from opentabs_py.calling.client import CallClient
+from opentabs_py.calling.streams import Followed
+from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
 from opentabs_py.core.text import well_formed

@@ -12,8 +12,8 @@ from typing import Any
 import anyio
 from starlette.types import Receive, Send
 
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace, ProgressFilter, ProgressReport
 from opentabs_py.core.protocol import LogEntry

@@ -24,7 +24,9 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py import __version__
-from opentabs_py.calling.tool import Asker, CallOrigin, Followed
+from opentabs_py.calling.call import CallOrigin
+from opentabs_py.calling.client import Asker
+from opentabs_py.calling.streams import Followed
 from opentabs_py.console.decisions import AnswerBody
 from opentabs_py.console.requests import BadRequestError, Body, answering, read, refuse
 from opentabs_py.core.limits import Limits

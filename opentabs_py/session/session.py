@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from opentabs_py.browser.endpoints import Attach
     from opentabs_py.browser.launch import Launcher
+    from opentabs_py.calling.listing import Listing
     from opentabs_py.calling.running import RunningCall
-    from opentabs_py.calling.tool import Listing
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport

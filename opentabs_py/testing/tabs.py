@@ -7,8 +7,9 @@ from typing import Any
 from playwright.sync_api import BrowserContext, Page
 
 from opentabs_py.bridge.page_tool import PageTool
+from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.running import RunningCall
-from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.calling.tool import Tool
 from opentabs_py.core.page_tool_names import pattern_of, site_of
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.sites import match_patterns

@@ -3,7 +3,7 @@
 import anyio
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.selection import Target

@@ -6,7 +6,7 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.selection import Target
 from tests.fakes import FakeSocket, Json, a_bridge, a_document, about_call, greeted, running

@@ -7,8 +7,8 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.observer import CallObserver, ProgressObserver
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.chunks import WHOLE
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport

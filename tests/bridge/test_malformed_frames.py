@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.chunks import Assembler
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.selection import Target

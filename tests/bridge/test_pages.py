@@ -11,8 +11,8 @@ import pytest
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import SystemClock
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec

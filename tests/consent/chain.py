@@ -8,9 +8,10 @@ from typing import Any
 import anyio
 import pytest
 
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallOrigin, Followed
+from opentabs_py.calling.streams import Followed
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission, Standing
 from opentabs_py.core.protocol import DocumentState

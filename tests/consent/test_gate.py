@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from opentabs_py import tool
-from opentabs_py.calling.tool import CallOrigin
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core.consent import Permission
 from opentabs_py.core.limits import Limits

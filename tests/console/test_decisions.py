@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from e2e.on_disk import write_plugin
-from opentabs_py.calling.tool import CallOrigin
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.plugins.load import load_plugin

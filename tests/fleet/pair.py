@@ -9,7 +9,7 @@ from typing import Any, cast
 import anyio
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.channel import PIECE
 from opentabs_py.core.fleet.messages import Announcement, CallRequest, ToEndpoint, ToWorker

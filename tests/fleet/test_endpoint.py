@@ -7,10 +7,10 @@ from typing import Any, cast
 import anyio
 import pytest
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, instant, progress_observers
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.fleet.failures import worker_lost
 from opentabs_py.core.fleet.messages import (
     Announcement,

@@ -1,7 +1,7 @@
 """What a client reads while its call waits in an endpoint's queue."""
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.observer import progress_observers
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport, WaitReport
 from opentabs_py.fleet.queued_call import QueuedCall

@@ -4,7 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from opentabs_py.calling.tool import Listing, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallRefusedError

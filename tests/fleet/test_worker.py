@@ -9,7 +9,7 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from opentabs_py.calling.tool import Cancellation
+from opentabs_py.calling.call import Cancellation
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.fleet.channel import PIECE, Packet
 from opentabs_py.core.fleet.messages import (

@@ -14,7 +14,7 @@ import opentabs_py
 from opentabs_py import Module, Progress, skill, tool
 from opentabs_py.browser.launch import Launcher
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.collection import PythonTools

@@ -11,8 +11,9 @@ import anyio.lowlevel
 import pytest
 from mcp.types import ImageContent, TextContent
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.tool import Output, ToolCall
+from opentabs_py.calling.tool import Output
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import ToolError, ToolFailedError
 from opentabs_py.python_tools.progress import Progress

@@ -11,7 +11,7 @@ import pytest
 
 from opentabs_py import Module, ToolStream, skill
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.tool import StreamUpdate
+from opentabs_py.calling.streams import StreamUpdate
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.python_tools.stream import MOST_ENDED, Stream, Streams

@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 import pytest
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import ProgressObserver
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.python_tools.declare import Declaration

@@ -11,8 +11,8 @@ import anyio
 import pytest
 from mcp import types
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost

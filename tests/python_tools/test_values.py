@@ -6,7 +6,9 @@ from typing import Any, cast
 import pytest
 from mcp import types
 
-from opentabs_py.calling.tool import CallClient, Followed, Output
+from opentabs_py.calling.client import CallClient
+from opentabs_py.calling.streams import Followed
+from opentabs_py.calling.tool import Output
 from opentabs_py.errors import ToolFailedError
 from opentabs_py.python_tools.values import name_streams, to_output
 

@@ -11,8 +11,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.running import RunningCall
-from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core import failures
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits

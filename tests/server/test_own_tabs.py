@@ -14,7 +14,8 @@ from mcp.client import Client
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.browser.urls import web_address
-from opentabs_py.calling.tool import CallClient, CallOrigin
+from opentabs_py.calling.call import CallOrigin
+from opentabs_py.calling.client import CallClient
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.errors import CallError

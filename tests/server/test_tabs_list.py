@@ -5,8 +5,8 @@ import pytest
 from mcp.client import Client
 
 from opentabs_py.bridge.bridge import Bridge
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallRefusedError, ChainError, ConfigError
 from opentabs_py.python_tools.collection import PythonTools

@@ -21,7 +21,7 @@ from opentabs_py.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from opentabs_py.calling.tool import Listing
+    from opentabs_py.calling.listing import Listing
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.consent import Standing
     from opentabs_py.plugins.plugin import Plugin
@@ -165,7 +165,7 @@ def _of_server(name: str | None) -> list[_Row] | None:
     Returns:
         None if no server is named and the default one is not running.
     """
-    from opentabs_py.calling.tool import Listing
+    from opentabs_py.calling.listing import Listing
     from opentabs_py.cli.terminal import warn
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import find_state

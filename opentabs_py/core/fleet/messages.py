@@ -140,7 +140,7 @@ class Cancel(Model):
 
 
 class ToolJson(Model):
-    """One tool, as clients see it; see `calling.tool.Listing`."""
+    """One tool, as clients see it; see `calling.listing.Listing`."""
 
     name: Name
     title: str

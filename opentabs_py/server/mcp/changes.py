@@ -11,7 +11,7 @@ from mcp.server.session import ServerSession
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent, ToolsListChanged
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import StreamSource
+from opentabs_py.calling.streams import StreamSource
 from opentabs_py.server.mcp.workarounds import narrow
 
 Subscribe = Callable[[Callable[[], None]], Callable[[], None]]

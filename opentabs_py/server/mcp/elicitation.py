@@ -18,7 +18,7 @@ from mcp.server.lowlevel import Server
 from mcp.types.methods import is_input_required
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
-from opentabs_py.calling.tool import Asker
+from opentabs_py.calling.client import Asker
 from opentabs_py.core import codes
 from opentabs_py.core.questions import ASK_FOR, About, Answer, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail

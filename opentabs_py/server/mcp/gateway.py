@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 from mcp import types
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import MAX_VIOLATIONS
 from opentabs_py.core.page_arguments import TAB_ID

@@ -13,8 +13,9 @@ from mcp.server.connection import allowed_log_levels
 from mcp.server.context import ServerRequestContext
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
+from opentabs_py.calling.client import Asker
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import Asker, Followed
+from opentabs_py.calling.streams import Followed
 from opentabs_py.core.progress import (
     Pace,
     ProgressFilter,

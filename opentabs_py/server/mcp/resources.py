@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
-from opentabs_py.calling.tool import StreamSource
+from opentabs_py.calling.streams import StreamSource
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError

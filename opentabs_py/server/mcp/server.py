@@ -10,8 +10,10 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import CallOrigin, ListedTools, StreamSource
+from opentabs_py.calling.streams import StreamSource
+from opentabs_py.calling.tool import ListedTools
 from opentabs_py.core.plugin_names import HANDS, OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.tabs.owners import SessionKey

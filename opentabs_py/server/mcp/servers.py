@@ -8,7 +8,8 @@ import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import ListedTools, StreamSource
+from opentabs_py.calling.streams import StreamSource
+from opentabs_py.calling.tool import ListedTools
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.tabs.owners import SessionKey

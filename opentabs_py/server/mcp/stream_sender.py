@@ -9,7 +9,7 @@ import anyio
 from mcp import types
 from mcp.server.session import ServerSession
 
-from opentabs_py.calling.tool import Followed, StreamUpdate
+from opentabs_py.calling.streams import Followed, StreamUpdate
 from opentabs_py.server.mcp.client_limits import HUNG_CLIENT
 
 logger = logging.getLogger(__name__)

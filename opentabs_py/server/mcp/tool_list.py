@@ -10,7 +10,8 @@ from mcp import types
 from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json, to_json
 
-from opentabs_py.calling.tool import ListedTools, Listing, Tool
+from opentabs_py.calling.listing import Listing
+from opentabs_py.calling.tool import ListedTools, Tool
 from opentabs_py.core.text import shorten
 
 PAGE_META_KEY: Final = "opentabs/pageSize"

@@ -7,7 +7,8 @@ from functools import partial
 from opentabs_py.bridge.in_page_tool import InPageTool
 from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import PlacedTool, Tool, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.tool import PlacedTool, Tool
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision, GatedTool

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import RecorderObserver, instant
-from opentabs_py.calling.tool import ToolCall
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecorder

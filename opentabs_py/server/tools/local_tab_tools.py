@@ -7,7 +7,7 @@ import anyio
 
 from opentabs_py.bridge.own_tabs import OwnTabs
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.tabs.listing import describe_opened, has_reported, list_tabs
 from opentabs_py.server.tools.tab_tools import TabsClose, TabsList, TabsOpen
 

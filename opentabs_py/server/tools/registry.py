@@ -10,7 +10,8 @@ from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.plugin_tool import PluginTool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.tool import Listing, Tool
+from opentabs_py.calling.listing import Listing
+from opentabs_py.calling.tool import Tool
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core import consent, failures
 from opentabs_py.core.consent import Decision, GatedTool, Standing

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.fleet.failures import no_worker
 from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_LIST, TABS_OPEN

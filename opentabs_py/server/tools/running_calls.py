@@ -5,7 +5,7 @@ from typing import Any
 
 import anyio
 
-from opentabs_py.calling.tool import Cancellation, ToolCall
+from opentabs_py.calling.call import Cancellation, ToolCall
 from opentabs_py.core import failures
 from opentabs_py.errors import CallError
 

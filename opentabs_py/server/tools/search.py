@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 from weakref import finalize
 
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 
 # A word in a tool's name says more about it than one in its description.
 _WEIGHTS: Final = {"name": 6.0, "title": 4.0, "owner": 3.0, "about": 2.0, "arguments": 1.0}

@@ -9,7 +9,8 @@ from functools import partial
 from typing import Any, Final
 
 from opentabs_py.browser.urls import web_address
-from opentabs_py.calling.tool import Listing, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.limits import Limits

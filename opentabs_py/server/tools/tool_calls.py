@@ -7,18 +7,12 @@ from functools import partial
 from typing import Any
 
 from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.call import THIS_PROCESS, CallOrigin, Cancellation, ToolCall, new_call_id
 from opentabs_py.calling.check import OutputCheck
+from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.observer import CallObserver, ProgressObserver
 from opentabs_py.calling.plugin_log import plugin_logger
-from opentabs_py.calling.tool import (
-    THIS_PROCESS,
-    CallOrigin,
-    Cancellation,
-    Listing,
-    Tool,
-    ToolCall,
-    new_call_id,
-)
+from opentabs_py.calling.tool import Tool
 from opentabs_py.core import codes, failures
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.limits import Limits

@@ -9,8 +9,8 @@ from typing import Any, Final
 import anyio
 import pytest
 
+from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.plugin_listing import plugin_tool_listing
-from opentabs_py.calling.tool import Listing
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import OpenTabsError
 from opentabs_py.plugins.load import load_plugin

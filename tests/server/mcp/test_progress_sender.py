@@ -7,7 +7,8 @@ from typing import Any, Literal
 import anyio
 import pytest
 
-from opentabs_py.calling.tool import StreamUpdate, ToolCall
+from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.streams import StreamUpdate
 from opentabs_py.core.progress import Pace, ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.tabs.selection import Target

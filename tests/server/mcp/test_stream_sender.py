@@ -8,7 +8,7 @@ import pytest
 from mcp import types
 from mcp.server.session import ServerSession
 
-from opentabs_py.calling.tool import Followed, StreamUpdate
+from opentabs_py.calling.streams import Followed, StreamUpdate
 from opentabs_py.server.mcp.stream_sender import Feed, LateUpdates, UpdateSender
 from tests.waiting import PATIENT, until_all_wait
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.calling.tool import Listing
+from opentabs_py.calling.listing import Listing
 from opentabs_py.server.tools.search import LONGEST_QUERY, MOST_WORDS, ToolSearch
 
 SET = Path(__file__).with_name("search_set.txt").read_text(encoding="utf-8")

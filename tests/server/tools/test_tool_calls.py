@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from opentabs_py import tool
+from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.tool import CallOrigin
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.plugins.manifest import PluginManifest, configure
 from opentabs_py.core.tabs.selection import Target

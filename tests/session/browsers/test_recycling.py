@@ -8,7 +8,7 @@ import pytest
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.selection import Target
 from opentabs_py.errors import ConfigError

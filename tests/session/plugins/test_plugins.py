@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import stage_extension
-from opentabs_py.calling.tool import ToolCall
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits

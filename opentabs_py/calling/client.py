@@ -1,0 +1,55 @@
+"""What a call needs of the MCP client that made it."""
+
+from typing import Protocol
+
+from opentabs_py.calling.streams import Followed, StreamReader
+from opentabs_py.core.questions import Answer, Question
+
+
+class Asker(Protocol):
+    """Asks the user of an MCP client, through that client."""
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether `ask` returns or raises at once, because the client repeats the call."""
+        ...
+
+    @property
+    def asked_tab(self) -> int | None:
+        """If `ask` is immediate: the tab that the answered question named."""
+        ...
+
+    async def ask(self, question: Question, /) -> Answer | None:
+        """Return their answer; None if they cannot be asked after all.
+
+        Raises:
+            CallError: The client has to repeat the call with the answer.
+        """
+        ...
+
+
+class CallClient(StreamReader, Protocol):
+    """The MCP client that made a call: where its logs, questions and progress go."""
+
+    @property
+    def name(self) -> str | None:
+        """The name and version that it reports; None if it does not."""
+        ...
+
+    @property
+    def takes_links(self) -> bool:
+        """Whether it reads resource links in a result."""
+        ...
+
+    @property
+    def asker(self) -> Asker | None:
+        """Asks its user; None if it cannot."""
+        ...
+
+    def follow(self, stream: Followed) -> None:
+        """Send all the stream's updates, from first to last. Must not block or raise."""
+        ...
+
+    def wake(self) -> None:
+        """Handle a change in a followed stream. Must not block or raise."""
+        ...

@@ -1,0 +1,77 @@
+"""The stream of a tool, and its readers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from opentabs_py.core.tabs.owners import SessionKey
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUpdate:
+    """One update of a tool's stream.
+
+    Attributes:
+        number: Its position in the stream, from 1.
+        text: The text of the update.
+    """
+
+    number: int
+    text: str
+
+
+class Followed(Protocol):
+    """A tool's stream, as seen by the code that delivers it."""
+
+    @property
+    def id(self) -> str:
+        """Its unguessable id."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name that its tool gave it."""
+        ...
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may get more updates."""
+        ...
+
+    def since(self, number: int) -> Sequence[StreamUpdate]:
+        """Return the retained updates after that number, in order."""
+        ...
+
+
+class StreamReader(Protocol):
+    """An MCP client that requests a stream."""
+
+    @property
+    def session_key(self) -> SessionKey | None:
+        """The key of its session; None if it has none, when knowing a stream's id grants access."""
+        ...
+
+
+class StreamSource(Protocol):
+    """The streams of a server, for its clients."""
+
+    @property
+    def is_served(self) -> bool:
+        """Whether there is, or was, a module among the tools, so that there may be streams."""
+        ...
+
+    def of(self, reader: StreamReader) -> Sequence[Followed]:
+        """Return the streams of a client's session."""
+        ...
+
+    def read(self, stream_id: str, after: int, reader: StreamReader) -> dict[str, Any]:
+        """Return the retained part of a stream after a number, and the stream's state.
+
+        Raises:
+            CallRefusedError: There is no such stream, or not for that client.
+        """
+        ...
+
+    def subscribe(self, listener: Callable[[str], None]) -> Callable[[], None]:
+        """Call a function with the URI of each changed stream; return the unsubscriber."""
+        ...
