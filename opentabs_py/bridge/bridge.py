@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from math import inf
 from typing import Any
 
@@ -23,7 +24,7 @@ from opentabs_py.core.page_tools import PageRegistrations
 from opentabs_py.core.tabs.browsers import renumbered
 from opentabs_py.core.tabs.numbers import numbers_of
 from opentabs_py.core.tabs.placement import Placement, QueryTabs
-from opentabs_py.core.tabs.selection import Tabs, Target, Wait
+from opentabs_py.core.tabs.selection import Tabs, Target
 from opentabs_py.core.text import one_line
 from opentabs_py.core.wire import OtherHello
 from opentabs_py.errors import ChainError
@@ -158,11 +159,8 @@ class Bridge:
         Raises:
             ChainError: It is not connected.
         """
-        while (gap := self.tabs.why_disconnected(anyio.current_time())) is not None:
-            if not isinstance(gap, Wait):
-                raise gap
-            with anyio.CancelScope(deadline=gap.until):
-                await self._changes.next().wait()
+        if (error := await self._changes.decide(self.tabs.why_disconnected)) is not None:
+            raise error
 
     async def wait_ready(self, plugin: str) -> protocol.DocumentState:
         """Wait for a document in which the plugin is ready, and return its state."""
@@ -358,16 +356,12 @@ class Bridge:
     # --- where a call runs ---
 
     async def _place(self, placement: Placement) -> protocol.DocumentState:
+        step = partial(placement.step, self.tabs)
         while True:
-            changed = self._changes.next()
-            match placement.step(self.tabs, anyio.current_time()):
-                case protocol.DocumentState() as document:
-                    return document
-                case QueryTabs(plugin=plugin):
-                    await self.tab_requests.query(plugin)
-                case Wait(until=until):
-                    with anyio.CancelScope(deadline=until):
-                        await changed.wait()
+            found: protocol.DocumentState | QueryTabs = await self._changes.decide(step)
+            if isinstance(found, protocol.DocumentState):
+                return found
+            await self.tab_requests.query(found.plugin)
 
 
 def _log_plugin(params: protocol.LogParams) -> None:

@@ -3,6 +3,7 @@
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from math import inf
 from typing import Any, Final
 
@@ -150,7 +151,8 @@ class Pages:
         if len(self.bridges) == 1:
             return self.bridges[0].find_document(target)
         user = self._user(target)
-        choice = self._choice(target, None if user is None else self._last.get(user))
+        last = None if user is None else self._last.get(user)
+        choice = self._choice(target, last, anyio.current_time())
         return self.bridges[choice].find_document(target) if isinstance(choice, int) else None
 
     def _user(self, target: Target) -> tuple[str, str] | None:
@@ -163,12 +165,8 @@ class Pages:
         Raises:
             ChainError: None is connected.
         """
-        while (gap := self.tabs.why_disconnected(anyio.current_time())) is not None:
-            if not isinstance(gap, Wait):
-                raise gap
-            changed = self._changes.next()
-            with anyio.CancelScope(deadline=gap.until):
-                await changed.wait()
+        if (error := await self._changes.decide(self.tabs.why_disconnected)) is not None:
+            raise error
 
     def changed(self) -> anyio.Event:
         """Return an event that is set at the next change of connection, tabs or plugins."""
@@ -222,30 +220,24 @@ class Pages:
         if last is not None and target.tab_id is None:
             # Another's pages may be those of another person.
             await self.bridges[last].ensure_browser()
-        has_asked = False
-        while True:
-            changed = self._changes.next()
-            choice = self._choice(target, last)
-            if isinstance(choice, int):
-                if has_asked or self._views[choice].tabs.status(target.plugin) == "ready":
-                    return choice
-                # A page that was just opened, or a user who just signed in, may be unknown; and a
-                # browser that was closed opens its pages again.
-                has_asked = True
-                if target.tab_id is None and not (self._interchangeable and self.connected):
-                    await ensure_any_browser(self.bridges)
-                async with anyio.create_task_group() as tasks:
-                    for bridge in self.bridges:
-                        tasks.start_soon(bridge.tab_requests.query, target.plugin)
-            elif isinstance(choice, Wait):
-                with anyio.CancelScope(deadline=choice.until):
-                    await changed.wait()
-            else:
-                raise choice
+        choose_now = partial(self._choice, target, last)
+        choice: int | ChainError = await self._changes.decide(choose_now)
+        if isinstance(choice, int) and self._views[choice].tabs.status(target.plugin) != "ready":
+            # A page that was just opened, or a user who just signed in, may be unknown; and a
+            # browser that was closed opens its pages again.
+            if target.tab_id is None and not (self._interchangeable and self.connected):
+                await ensure_any_browser(self.bridges)
+            async with anyio.create_task_group() as tasks:
+                for bridge in self.bridges:
+                    tasks.start_soon(bridge.tab_requests.query, target.plugin)
+            choice = await self._changes.decide(choose_now)
+        if isinstance(choice, int):
+            return choice
+        raise choice
 
-    def _choice(self, target: Target, last: int | None) -> int | Wait | ChainError:
+    def _choice(self, target: Target, last: int | None, now: float) -> int | Wait | ChainError:
         ranks = [*map(self._rank, range(len(self.bridges)))] if self._interchangeable else None
-        return choose(self._views, target, last, anyio.current_time(), ranks)
+        return choose(self._views, target, last, now, ranks)
 
     def _rank(self, index: int) -> tuple[float, int]:
         return inf if index in self.avoided else self.running_calls[index], self.ended_calls[index]

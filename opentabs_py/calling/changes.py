@@ -1,6 +1,13 @@
 """Wait for the next change of something."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 import anyio
+
+from opentabs_py.core.tabs.selection import Wait
+
+_Decided = TypeVar("_Decided")
 
 
 class Changes:
@@ -20,3 +27,18 @@ class Changes:
         """Wake everyone who waits."""
         changed, self._next = self._next, anyio.Event()
         changed.set()
+
+    async def decide(self, look: Callable[[float], _Decided | Wait]) -> _Decided:
+        """Return what a function decides; while it says to wait, ask it again at each change.
+
+        Args:
+            look: Decides at a time, in seconds of the event loop's clock. It is asked again at the
+                end of its `Wait` at the latest.
+        """
+        while True:
+            changed = self.next()
+            decided = look(anyio.current_time())
+            if not isinstance(decided, Wait):
+                return decided
+            with anyio.CancelScope(deadline=decided.until):
+                await changed.wait()
