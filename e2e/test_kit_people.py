@@ -36,6 +36,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
         "test_the_usual_fixtures_are_those_of_the_first",
         "test_calls_of_both_run_at_once_and_a_fault_hits_one",
         "test_each_has_a_clock",
+        "test_a_failure_shows_which_server_each_uses",
         "test_one_begins_with_a_sign_in",
         "test_both_have_browsers_of_their_own",
     ],

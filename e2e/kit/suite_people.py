@@ -115,6 +115,15 @@ def test_each_has_a_clock(opentabs: SyncOpenTabs) -> None:
     expect(calls[1]).to_time_out("idle")
 
 
+@two
+def test_a_failure_shows_which_server_each_uses(opentabs: SyncOpenTabs, mcp: SyncMcpClient) -> None:
+    ann, ben = people_of(opentabs)
+
+    assert repr(ann) == f"<SyncOpenTabs {ann.mcp_url}>"
+    assert repr(ann) != repr(ben)
+    assert repr(mcp) == f"<SyncMcpClient {ann.mcp_url}>"
+
+
 @pytest.mark.opentabs(browsers=["ann", "ben"], signed_in={"ben": "bens"})
 def test_one_begins_with_a_sign_in(opentabs: SyncOpenTabs) -> None:
     ann, ben = people_of(opentabs)

@@ -34,6 +34,9 @@ class SyncMcpClient:
         self._tabs = tabs
         self._running: list[RunningCall] = []
 
+    def __repr__(self) -> str:
+        return f"<SyncMcpClient {self._tabs.mcp_url}>"
+
     def list_tools(self) -> list[types.Tool]:
         """Return the tools as clients see them."""
         return self._thread.run(self._client.list_tools, within=QUICK).tools

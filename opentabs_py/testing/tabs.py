@@ -145,6 +145,9 @@ class SyncOpenTabs:
         self._recording: ReplayedSite | None = None
         setattr(context, _CHAIN, self)
 
+    def __repr__(self) -> str:
+        return f"<SyncOpenTabs {self.mcp_url}>"
+
     @property
     def recording(self) -> ReplayedSite:
         """The recording that the test's mark names: its URL, and the recorded calls.
