@@ -26,7 +26,7 @@ class LogTail(logging.Handler):
         """Keep a record."""
         try:
             text = self.format(record)
-        except Exception:  # noqa: BLE001 (as all handlers do: a bad format string is no failure)
+        except Exception:  # noqa: BLE001 (as all handlers do: a bad format string fails nothing)
             self.handleError(record)
             return
         name = record.name

@@ -17,7 +17,7 @@ _ENDS: Final[Mapping[str, Sequence[str]]] = {
 _BARRIERS: Final = frozenset(
     {"ul", "ol", "dl", "table", "select", "form", "section", "article", "div"}
 )
-_HIDDEN: Final = "template"  # its content is no part of the page
+_HIDDEN: Final = "template"  # its content is not part of the page
 _DEEPEST: Final = 512  # elements in each other; what is deeper is put beside them, as by Chromium
 
 

@@ -112,7 +112,7 @@ export function approvalsView({ store, link }) {
         h("code", { class: "quiet" }, tool),
         h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(plugin)}` }, plugin),
         tabTitle !== null && h("span", { class: "badge" }, tabTitle),
-        // A timer is no part of the live region around it: its seconds would be read, one after the other.
+        // A timer is not part of the live region around it: its seconds would be read, one after the other.
         h("span", { class: "quiet left", role: "timer", "aria-live": "off" }),
       ),
       h("pre", { tabindex: "0", "aria-label": "The arguments" }, question.arguments),

@@ -102,7 +102,7 @@ export function numberField(schema, context) {
     element: input,
     get: () => readNumber(input.value, context.label),
     set(value) {
-      input.value = JSON.stringify(value); // String(value) may call a member of an object that is no number
+      input.value = JSON.stringify(value); // String(value) may call a member of an object that is not a number
     },
   };
 }

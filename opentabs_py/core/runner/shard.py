@@ -4,7 +4,7 @@
 def parse_shard(text: str) -> tuple[int, int] | None:
     """Return the part and the number of parts that a string such as `1/4` names.
 
-    None if it is no such string.
+    None if it is not such a string.
     """
     part, _, count = text.partition("/")
     if not (part.isdecimal() and count.isdecimal() and 1 <= int(part) <= int(count)):

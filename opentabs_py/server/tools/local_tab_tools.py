@@ -33,7 +33,7 @@ class LocalTabsList(TabsList):
     async def list_tabs(self, call: ToolCall) -> Any:
         """Return the tabs that the call's client may use."""
         tabs = self._pages.tabs
-        if tabs.has_browser:  # without one there are no tabs, which is no error
+        if tabs.has_browser:  # without one there are no tabs, which is not an error
             await self._pages.wait_reconnected()
         listed: Any = list_tabs(
             tabs.documents,

@@ -33,7 +33,7 @@ TOOL_CODES: Final = frozenset(
         codes.VALIDATION_ERROR,
     }
 )
-# What the chain answers for arguments or a result that are too large: that is no fault of the tool.
+# What the chain answers for arguments or a result that are too large: that is not the tool's fault.
 _LIMITS: Final = frozenset({codes.INPUT_TOO_LARGE, codes.RESULT_TOO_LARGE})
 # Without a page that can take calls there is nothing to check.
 _SETUP: Final = frozenset(

@@ -83,7 +83,7 @@ def test_an_alternative_within_an_alternative_is_explained_too() -> None:
     [
         # Either may be meant.
         ([{"required": ["id"]}, {"required": ["name"]}], {}),
-        # The second one has no such member, so its name is no reason to choose it.
+        # The second one has no such member, so its name does not speak for it.
         ([closed(TITLE), closed({"properties": {"x": STRING}, "required": ["x"]})], {"kind": "y"}),
         ([False, False], {}),
     ],
