@@ -25,6 +25,7 @@ from opentabs_py.core.runner.events import (
     Retried,
     ScreenshotTaken,
     Started,
+    TestEvent,
     Unanswered,
 )
 from opentabs_py.core.runner.one_test import OneTest
@@ -101,20 +102,7 @@ class RunBoard:
                 test.break_off(why)
                 self._show(test)
 
-    def _handle_of(
-        self,
-        test: OneTest,
-        event: Started
-        | CallSeen
-        | ScreenshotTaken
-        | FaultsSeen
-        | Unanswered
-        | Phase
-        | Retried
-        | Paused
-        | Resumed
-        | Ended,
-    ) -> None:
+    def _handle_of(self, test: OneTest, event: TestEvent) -> None:
         match event:
             case Started():
                 test.forget()

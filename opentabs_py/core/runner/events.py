@@ -243,10 +243,8 @@ class Lost(_Message):
     count: int
 
 
-Event = (
-    Collected
-    | NotCollected
-    | Started
+TestEvent = (
+    Started
     | CallSeen
     | ScreenshotTaken
     | FaultsSeen
@@ -256,9 +254,10 @@ Event = (
     | Paused
     | Resumed
     | Ended
-    | BrowserStarted
-    | Lost
 )
+"""What happened to one test."""
+
+Event = Collected | NotCollected | TestEvent | BrowserStarted | Lost
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="event")])
 _COMMAND: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discriminator="do")])
