@@ -32,6 +32,9 @@ TabId = Annotated[
     Field(description="The tab, from tabs_list. Default: your own tab, or the active one."),
 ]
 Ref = Annotated[str, Field(description="The element's reference in the last snapshot, as in e12.")]
+Everything = Annotated[
+    bool, Field(description="Return everything that is kept, not only what is new to you.")
+]
 
 
 class Secret(BaseModel, extra="forbid"):
@@ -301,10 +304,7 @@ class Hands(PageUser):
     async def page_console(
         self,
         progress: Progress,
-        all: Annotated[  # noqa: A002
-            bool,
-            Field(description="Return everything that is kept, not only what is new to you."),
-        ] = False,
+        all: Everything = False,  # noqa: A002
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Return what a page wrote to its console, and its uncaught errors."""
@@ -327,10 +327,7 @@ class Hands(PageUser):
         request: Annotated[
             int | None, Field(description="Return the bodies of the request of this number.")
         ] = None,
-        all: Annotated[  # noqa: A002
-            bool,
-            Field(description="Return everything that is kept, not only what is new to you."),
-        ] = False,
+        all: Everything = False,  # noqa: A002
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Return the requests of a page, or the bodies of one of them."""
