@@ -60,3 +60,21 @@ def test_tests_that_belong_to_no_plugin_say_how_to_name_one(tmp_path: Path) -> N
 
     assert "No plugin to test" in done["test_it"].text
     assert "[tool.opentabs]" in done["test_it"].text
+
+
+def test_a_fixture_that_returns_one_directory_instead_of_a_list_is_explained(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "import pytest\n"
+        "@pytest.fixture(scope='session')\n"
+        "def opentabs_plugins(): return 'chat'\n"
+        "def test_it(opentabs): ...\n"
+    )
+
+    done = run(tmp_path)
+
+    assert (
+        "The value of the fixture opentabs_plugins must be a list: ['chat']."
+        in done["test_it"].text
+    )

@@ -24,6 +24,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import absolute
 from opentabs_py.errors import BrowserError, ConfigError
+from opentabs_py.session.arguments import check_list
 from opentabs_py.session.browsers.source import BrowserSource
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.tools.python_tool_set import PythonToolSet
@@ -116,6 +117,11 @@ class OpenTabs:
         _first_number: int = 0,
         _seams: Seams | None = None,
     ) -> None:
+        check_list("tools", tools)
+        check_list("plugins", plugins)
+        check_list("args", args)
+        check_list("ignore_default_args", ignore_default_args)
+        check_list("reopen", reopen)
         if nats is not None and (plugins or browsers):
             raise ConfigError(
                 "An endpoint of a fleet has no plugins and no browsers; its workers have them. "

@@ -12,6 +12,7 @@ from opentabs_py.browser.signed_in import read_sign_in
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import OpenTabsError
+from opentabs_py.session.arguments import check_list
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.item_options import (
     PEOPLE,
@@ -89,6 +90,8 @@ def _start_servers(
     stack: ExitStack,
 ) -> Sequence[Chain]:
     """Start a server for each person; only the first may have the port of the settings."""
+    check_list("The value of the fixture opentabs_plugins", served.plugins)
+    check_list("The value of the fixture opentabs_tools", served.tools)
     launch_args = request.getfixturevalue("browser_type_launch_args")
     is_headed = served.settings.headed or launch_args.get("headless") is False
     settings = served.settings.model_copy(update={"headed": is_headed})

@@ -14,7 +14,7 @@ import pytest
 from opentabs_py import OpenTabs
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
-from opentabs_py.errors import BrowserError
+from opentabs_py.errors import BrowserError, ConfigError
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.mcp.results import ERROR_META_KEY
 from opentabs_py.session.browsers.browser import SessionBrowser
@@ -177,6 +177,22 @@ def test_the_places_that_a_program_names_are_absolute() -> None:
     here = Path.cwd()
     assert session._directories == [here / "chat", here.parent / "mail"]
     assert session._source.profiles == {"work": here / "profile"}
+
+
+@pytest.mark.parametrize("name", ["tools", "plugins", "args", "ignore_default_args", "reopen"])
+def test_a_text_is_not_taken_for_a_list_of_characters(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"{name} must be a list: \['chat'\]"):
+        OpenTabs(**{name: "chat"})  # type: ignore[arg-type]
+
+
+def test_an_unknown_kind_of_browser_is_refused() -> None:
+    with pytest.raises(ConfigError, match="browser is 'chrome', but must be"):
+        OpenTabs(browser="chrome")  # type: ignore[arg-type]
+
+
+def test_a_session_of_no_browsers_is_refused() -> None:
+    with pytest.raises(ConfigError, match="browsers is 0, but must be at least 1"):
+        OpenTabs(browsers=0)
 
 
 async def test_a_tool_called_after_the_session_still_times_out() -> None:

@@ -13,6 +13,7 @@ import anyio
 from opentabs_py.browser.driver import SharedDriver
 from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
 from opentabs_py.config.paths import absolute
+from opentabs_py.errors import ConfigError
 from opentabs_py.session.browsers.browser import SessionBrowser
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ class BrowserSource:
         is_needed: Returns whether the session's tools need a browser. Usually the settings have to
             be loaded to know, so it is asked only if nothing else decides.
 
+    Raises:
+        ConfigError: `browser` is another text, or `browsers` is not a positive number.
+
     Attributes:
         driver: The driver of the browsers that it launches.
         are_interchangeable: Whether any of the browsers may take any call.
@@ -43,6 +47,13 @@ class BrowserSource:
         reopen: Sequence[str] | None,
         is_needed: Callable[[], bool],
     ) -> None:
+        if isinstance(browser, str) and browser not in ("launch", "none"):
+            raise ConfigError(
+                f'browser is {browser!r}, but must be "launch", "none", Attach() for a running '
+                "browser, or a function that launches one."
+            )
+        if isinstance(browsers, int) and browsers < 1:
+            raise ConfigError(f"browsers is {browsers}, but must be at least 1.")
         self._browser = browser
         self._reopen = reopen
         self._is_needed = is_needed
@@ -51,7 +62,7 @@ class BrowserSource:
         self._names: Sequence[str] = ["default"]
         self.profiles: Mapping[str, Path] = {}
         if isinstance(browsers, int):
-            self._names = [f"browser-{index + 1}" for index in range(browsers)] or self._names
+            self._names = [f"browser-{index + 1}" for index in range(browsers)]
         elif browsers:
             self._names = [*browsers]
             self.profiles = {name: absolute(Path(profile)) for name, profile in browsers.items()}
