@@ -27,6 +27,7 @@ from opentabs_py.errors import (
 )
 
 TITLE_MAX = 60  # characters of a tab's title
+REASONS_MAX = 1_000  # characters; many plugins may be skipped
 MAY_HAVE_RUN = "The tool may have run; check before you call again."
 
 _LOST = {
@@ -433,10 +434,23 @@ def asked_page_gone(name: str) -> ChainError:
     return ChainError(replace(page_tool_gone().detail, message=message))
 
 
-def unknown_tool(name: str, near: Sequence[str]) -> CallRefusedError:
-    """Return the error for a tool name that does not exist."""
-    hint = did_you_mean(near) or "list the tools to see their names."
-    text = f"There is no tool {shorten(name)!r}; {hint}"
+def unknown_tool(name: str, near: Sequence[str], skipped: Sequence[str] = ()) -> CallRefusedError:
+    """Return the error for a tool name that does not exist.
+
+    Args:
+        name: The name.
+        near: Similar names that exist.
+        skipped: Why plugins are skipped, of which one may have the tool.
+    """
+    meant = did_you_mean(near)
+    if skipped:
+        why = shorten(" ".join(skipped), REASONS_MAX)
+        text = f"There is no tool {shorten(name)!r}, and a plugin was skipped: {why}"
+        if meant:
+            text += f" Or {meant}"
+    else:
+        hint = meant or "list the tools to see their names."
+        text = f"There is no tool {shorten(name)!r}; {hint}"
     return CallRefusedError(ErrorDetail(codes.UNKNOWN_TOOL, text))
 
 

@@ -75,6 +75,7 @@ class ToolRegistry:
         self._by_other_names: dict[str, Tool] = {}
         self._listed: tuple[Tool, ...] = ()
         self._standings: Mapping[str, Standing] = {}
+        self._skipped: Sequence[str] = ()
         self._decisions: dict[str, Decision] = {}
         self._search: ToolSearch | None = None  # built when first asked
         self._listeners: Listeners[[]] = Listeners("changes of the tool list")
@@ -84,14 +85,17 @@ class ToolRegistry:
         self,
         manifests: Iterable[PluginManifest],
         standings: Mapping[str, Standing] = MappingProxyType({}),
+        skipped: Sequence[str] = (),
     ) -> None:
         """Serve the tools of these plugins, instead of any other plugin tools.
 
         Args:
             manifests: The plugins.
             standings: What the user has said of them, by name; by default, that they named them.
+            skipped: Why others are not served, for those who look for their tools.
         """
         self._standings = standings
+        self._skipped = skipped
         self._of_pages = [
             PluginTool(self._pages, manifest, tool, message_limit=self._message_limit)
             for manifest in manifests
@@ -249,7 +253,8 @@ class ToolRegistry:
 
     def unknown(self, name: str) -> CallError:
         """Return the error for a name that no tool has, with similar names."""
-        return self._why_empty() or failures.unknown_tool(name, nearest(name, self._tools))
+        near = nearest(name, self._tools)
+        return self._why_empty() or failures.unknown_tool(name, near, self._skipped)
 
     def _standing(self, listing: Listing) -> Standing:
         if listing.is_of_page:

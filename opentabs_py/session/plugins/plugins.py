@@ -196,7 +196,7 @@ class PluginSet:
                     await self._sync(new.specs, reloads=reloads)
             self.plugins, self.skipped = new.plugins, skipped
             self.standings = standings
-            if is_changed:
+            if is_changed or skipped != before[1]:
                 self._list()
             log_changes(changes)
             self._log.log_versions(self.plugins)
@@ -214,7 +214,8 @@ class PluginSet:
             self._list()
 
     def _list(self) -> None:
-        self._registry.set_plugins((each.manifest for each in self.plugins), self.standings)
+        manifests = [each.manifest for each in self.plugins]
+        self._registry.set_plugins(manifests, self.standings, reasons(self.skipped))
 
     async def watch(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
@@ -302,5 +303,4 @@ def refuse_skipped(tool: str, registry: ToolRegistry, skipped: Sequence[SkippedP
         PluginError: The text says why they are skipped.
     """
     if skipped and registry.get(tool) is None:
-        why = " ".join(reasons(skipped))
-        raise PluginError(f"There is no tool {tool!r}, and a plugin was skipped: {why}")
+        raise PluginError(registry.unknown(tool).detail.message)

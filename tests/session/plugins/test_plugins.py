@@ -125,6 +125,20 @@ async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
     assert registry.tools == ()
 
 
+async def test_whoever_calls_a_tool_of_a_plugin_that_is_skipped_reads_why(tmp_path: Path) -> None:
+    chat = tmp_path / "chat"
+    plugins = PluginSet([chat], load_settings(), reviews=Reviews(tmp_path / "reviews"))
+    registry = await serve(plugins, tmp_path)
+    assert f"{chat} is not a directory" in registry.unknown("chat_send").detail.message
+
+    build(chat, tools="[")
+    await plugins.reload()
+    assert "tools.json" in registry.unknown("chat_send").detail.message
+    build(chat)
+    await plugins.reload()
+    assert "skipped" not in registry.unknown("chat_sent").detail.message
+
+
 async def test_a_plugin_is_served_once_it_is_reviewed_and_until_that_is_withdrawn(
     tmp_path: Path, write_settings: Callable[[str], object]
 ) -> None:
