@@ -22,7 +22,7 @@ async def test_a_page_opens_after_one_that_could_not_be_opened(
     session: OpenTabs, site: str
 ) -> None:
     for attempt in range(5):
-        with pytest.raises(BrowserError, match=r"Cannot open http://127\.0\.0\.1:9/"):
+        with pytest.raises(BrowserError, match=r"Cannot open http://127\.0\.0\.1:9/: net::ERR"):
             await session.open("http://127.0.0.1:9/")
         page = await session.open(f"{site}/{attempt}")
         assert page.url == f"{site}/{attempt}"

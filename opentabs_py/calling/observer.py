@@ -31,10 +31,14 @@ class CallObserver:
 
 
 class ProgressObserver(CallObserver):
-    """Passes each report to a function; the call goes on if that fails."""
+    """Passes each report to a function; the call goes on if that fails.
+
+    Only its first error is logged: a call may report ten thousand times.
+    """
 
     def __init__(self, handle: Callable[[ProgressReport], object]) -> None:
         self._handle = handle
+        self._has_failed = False
 
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         """Pass them on, one by one."""
@@ -42,7 +46,9 @@ class ProgressObserver(CallObserver):
             try:
                 self._handle(report)
             except Exception:  # a program's own function
-                logger.exception("The function that receives a call's progress failed")
+                if not self._has_failed:
+                    logger.exception("The function that receives a call's progress failed")
+                self._has_failed = True
 
 
 def progress_observers(

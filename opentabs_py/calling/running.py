@@ -10,6 +10,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import CallError
 
@@ -69,6 +70,10 @@ class RunningCall:
         self._sent = anyio.Event()
         self._ended = anyio.Event()
         self._scope = anyio.CancelScope()
+
+    def __repr__(self) -> str:
+        state = "ended" if self.ended else "running"
+        return f"<RunningCall {self.name} {state}, {quantity(len(self.progress), 'report')}>"
 
     @property
     def ended(self) -> bool:

@@ -39,10 +39,17 @@ class Limits:
     Attributes:
         idle: Silence that ends a call; every progress report restarts it.
         ceiling: The longest a call may take, whatever it reports.
+
+    Raises:
+        ValueError: One is negative, or not a number.
     """
 
     idle: float = IDLE
     ceiling: float = CEILING
+
+    def __post_init__(self) -> None:
+        if not (self.idle >= 0 and self.ceiling >= 0):
+            raise ValueError(f"Limits are in seconds, and not negative: {self}")
 
     @property
     def client_timeout(self) -> float:

@@ -108,6 +108,7 @@ class _HandlerQueue:
         self._extras = _extras(handler)
         self._queue: deque[ToolEvent] = deque(maxlen=WAITING)
         self._dropped = 0
+        self._is_failing = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -142,7 +143,11 @@ class _HandlerQueue:
                 try:
                     await self._call(event)
                 except Exception:
-                    logger.exception("%s failed", self._name)
+                    if not self._is_failing:  # until it succeeds again
+                        logger.exception("%s failed", self._name)
+                    self._is_failing = True
+                else:
+                    self._is_failing = False
             if scope.cancelled_caught:
                 logger.error("%s was cancelled after %g s", self._name, HANG)
 

@@ -388,7 +388,8 @@ class OpenTabs:
             name: The tool's MCP name, as in `tools/list`.
             arguments: They must match the tool's input schema; `tabId` chooses a tab.
             limits: Time limits to use instead of the tool's, in seconds.
-            on_progress: Called with each report, in order; must not block. Its errors are logged.
+            on_progress: Called with each report, in order; must not block. Its first error is
+                logged.
 
         Returns:
             A JSON value; of a tool written in Python, perhaps an `Output` with other content.
@@ -423,7 +424,8 @@ class OpenTabs:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
             limits: Time limits to use instead of the tool's, in seconds.
-            on_progress: Called with each report, in order; must not block. Its errors are logged.
+            on_progress: Called with each report, in order; must not block. Its first error is
+                logged.
             call_id: The call's id, as progress handlers receive it; a new one by default.
 
         Raises:

@@ -27,6 +27,21 @@ def test_a_function_that_fails_for_one_report_is_logged_and_gets_the_next(
     assert "no such bar" in caplog.text
 
 
+def test_of_a_function_that_fails_for_every_report_the_first_error_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def handle(report: ProgressReport) -> None:
+        raise KeyError(f"no bar {report.progress}")
+
+    observer = ProgressObserver(handle)
+    observer.on_reports([ProgressReport(1, 1.0), ProgressReport(2, 2.0)])
+    observer.on_reports([ProgressReport(3, 3.0)])
+
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert "no bar 1.0" in str(record.exc_info[1])
+
+
 class Observer(CallObserver):
     """Notes what it is notified of, and then fails if it is broken."""
 

@@ -67,12 +67,14 @@ async def test_a_running_call_shows_what_came_of_it_so_far() -> None:
             assert not call.ended
             assert [report.progress for report in call.progress] == [1]
             assert call.logs == [LOG]
+            assert repr(call) == "<RunningCall chat_read running, 1 report>"
             with pytest.raises(RuntimeError, match="has not ended yet"):
                 _ = call.value
 
             caller.end({"ok": True})
             assert await call.result() == {"ok": True}
     assert call.ended
+    assert repr(call) == "<RunningCall chat_read ended, 1 report>"
     assert (call.error, call.cancelled) == (None, False)
     assert caller.calls == [("chat_read", {"n": 1}, Limits(idle=2))]
 

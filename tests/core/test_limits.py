@@ -1,6 +1,7 @@
 """The limits of a call: its two timers, with time passed in, and the length of its messages."""
 
 import json
+from math import nan
 
 import pytest
 
@@ -9,6 +10,12 @@ from opentabs_py.core.limits import CATCH_UP, LATE, Limits, Timers, longest_body
 
 def started(idle: float = 30.0, ceiling: float = 300.0) -> Timers:
     return Timers.start(Limits(idle, ceiling), 100.0)
+
+
+@pytest.mark.parametrize("limits", [{"idle": -1}, {"ceiling": -0.1}, {"idle": nan}])
+def test_limits_are_not_negative(limits: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="Limits are in seconds, and not negative"):
+        Limits(**limits)
 
 
 def test_silence_ends_a_call_before_its_ceiling() -> None:

@@ -170,8 +170,24 @@ async def test_a_handler_that_raises_or_hangs_delays_neither_the_tool_nor_other_
     assert seen == ["page 1", "page 2", "page 3"]
     assert [record.message for record in caplog.records].count(
         f"The progress handler {raising.__qualname__!r} failed"
-    ) == 3
+    ) == 1
     hangs.set()
+
+
+async def test_a_handler_that_fails_again_after_it_succeeded_is_logged_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server = a_server(samples.export)
+
+    @server.on_tool_progress
+    def handler(_tool: str, _call: str, data: Any) -> None:
+        if data["message"] != "page 2":
+            raise ValueError(data["message"])
+
+    await server.call_tool("export", {"query": "x"})
+
+    errors = [record.exc_info[1] for record in caplog.records if record.exc_info is not None]
+    assert [str(error) for error in errors] == ["page 1", "page 3"]
 
 
 async def test_an_assigned_handler_replaces_the_previous_one() -> None:
