@@ -362,6 +362,7 @@ class Helpdesk:
     async def form(self, _request: Request) -> Response:
         return self._page(
             "New ticket",
+            '<form action="http://["><button>Broken</button></form>'
             f'<form action="/tickets" method="post">{self._token()}'
             '<label>Subject <input name="subject" required></label>'
             '<label for="p">Priority</label><select id="p" name="priority">'

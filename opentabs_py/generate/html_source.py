@@ -179,9 +179,7 @@ export async function sendForm(
 )⟦: Promise<Document>⟧ {
   const page = await openPage(path, { signal });
   const base = new URL(path, location.href);
-  const forms = [...page.forms].filter(
-    (each) => new URL(each.getAttribute("action") ?? "", base).pathname === action,
-  );
+  const forms = [...page.forms].filter((each) => pathOf(each, base) === action);
   const form = forms.find((each) => isMeant(each, values)) ?? forms[0];
   if (form === undefined) {
     throw ToolError.notFound(`The page ${path} no longer has a form for ${action}.`);
@@ -192,6 +190,12 @@ export async function sendForm(
     if (value !== undefined) sent.set(name, String(value));
   }
   return load("POST", action, sent, signal);
+}
+
+/** The path that a form is sent to; none if its address is not valid. */
+function pathOf(form⟦: HTMLFormElement⟧, base⟦: URL⟧)⟦: string | null⟧ {
+  const address = form.getAttribute("action") ?? "";
+  return URL.canParse(address, base) ? new URL(address, base).pathname : null;
 }
 
 /** Whether a form is the one of the entry that is meant: each entry of a list may have one. */
