@@ -885,6 +885,31 @@ async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Bro
     await stack.__aexit__(None, None, None)
 
 
+async def test_the_running_calls_of_a_server_that_is_gone_are_shown_as_lost(
+    browser: Browser,
+) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def call(tabs: OpenTabs) -> None:
+        with pytest.raises(CallError):
+            await tabs.call("wait")
+
+    settings = load_settings(port=0, profile=None)
+    async with anyio.create_task_group() as tasks:
+        async with OpenTabs(browser="none", settings=settings, tools=[wait]) as tabs:
+            stack = console_page(browser, tabs)
+            page = await stack.__aenter__()
+            await go(page, "calls")
+            tasks.start_soon(call, tabs)
+            await expect(page.get_by_role("option", name="wait, running")).to_be_visible()
+        await expect(page.get_by_role("option", name="wait, lost")).to_be_visible(timeout=PATIENT)
+    await stack.__aexit__(None, None, None)
+
+
 @pytest.mark.usefixtures("tab")
 async def test_a_page_that_does_not_read_holds_up_nothing(served: OpenTabs) -> None:
     base = served.mcp_url.removesuffix("/mcp")

@@ -102,3 +102,27 @@ test("questions are shown only while the server that asks them is connected", ()
   store.apply(update(2));
   assert.deepEqual(shown, [1, 0, 1]);
 });
+
+test("a call that runs is shown as lost while its server is gone", (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 60_000 });
+  const store = new Store();
+  /** @type {any[][]} */
+  const shown = [];
+  store.subscribe((/** @type {ReadonlySet<string>} */ changed) => {
+    if (changed.has("calls")) shown.push([...store.rows("calls").values()]);
+  });
+  const running = { id: "r", state: "running", started: 50, seconds: 0, error: null };
+  const ended = { id: "e", state: "succeeded", started: 50, seconds: 1, error: null };
+  const calls = { reset: true, changed: [running, ended], gone: [] };
+  store.apply({ ...update(1), now: 60, calls });
+  store.disconnect();
+  t.mock.timers.tick(5000);
+  store.apply({ ...update(2), now: 65 }); // the same server, with nothing new
+  const error = { code: "SERVER_STOPPED", message: "The server stopped during this call." };
+  const lost = { ...running, state: "lost", seconds: 10, error };
+  assert.deepEqual(shown, [
+    [running, ended],
+    [lost, ended],
+    [running, ended],
+  ]);
+});

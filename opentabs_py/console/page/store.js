@@ -93,8 +93,8 @@
  */
 
 const LOGS = 1000; // as many as the server keeps
-/** @type {ReadonlyMap<string, any>} */
-const NONE = new Map();
+/** @type {Section[]} */
+const AFFECTED = ["questions", "calls"]; // by the server's going and coming
 
 /** A plugin's readiness in one tab, in words. */
 export const READINESS = {
@@ -138,16 +138,20 @@ export class Store {
   #listeners = new Set();
   #ahead = 0; // s; how far the server's clock is ahead of the page's
   #isConnected = false;
+  /** @type {Partial<{[S in Section]: Map<string, Sections[S]>}>} */
+  #whileGone = {}; // what is shown instead of a section's rows while the server is not connected
   isFilled = false; // whether anything has arrived
 
   /**
-   * The rows of a section. Nobody can answer questions while their server is not connected, so there are none then.
+   * The rows of a section. While the server is not connected, nobody can answer a question, so there are none, and
+   * the calls that ran are shown as lost.
    * @template {Section} S
    * @param {S} section
    * @returns {ReadonlyMap<string, Sections[S]>}
    */
   rows(section) {
-    return section === "questions" && !this.#isConnected ? NONE : this.#rows[section];
+    const whileGone = this.#isConnected ? undefined : this.#whileGone[section];
+    return whileGone ?? this.#rows[section];
   }
 
   /** Changes whenever tools do, so that they are read again. */
@@ -171,7 +175,22 @@ export class Store {
   disconnect() {
     if (!this.#isConnected) return;
     this.#isConnected = false;
-    this.#notify(new Set(["questions"]));
+    const calls = [...this.#rows.calls].map(
+      ([id, call]) => /** @type {const} */ ([id, this.#ended(call)]),
+    );
+    this.#whileGone = { questions: new Map(), calls: new Map(calls) };
+    this.#notify(new Set(AFFECTED));
+  }
+
+  /**
+   * A call as it is once its server has gone.
+   * @param {CallRow} call
+   * @returns {CallRow}
+   */
+  #ended(call) {
+    if (call.state !== "running") return call;
+    const error = { code: "SERVER_STOPPED", message: "The server stopped during this call." };
+    return { ...call, state: "lost", seconds: Math.max(0, this.now() - call.started), error };
   }
 
   /** @param {Update} update */
@@ -179,7 +198,7 @@ export class Store {
     this.#ahead = update.now - Date.now() / 1000;
     this.isFilled = true;
     /** @type {Set<Section>} */
-    const changed = new Set(this.#isConnected ? [] : ["questions"]);
+    const changed = new Set(this.#isConnected ? [] : AFFECTED);
     this.#isConnected = true;
     for (const section of /** @type {Section[]} */ (Object.keys(this.#rows))) {
       const changes = update[section];
