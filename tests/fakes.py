@@ -266,6 +266,10 @@ class FakeBridge(Bridge):
             raise self._error
         return self.value
 
+    def notify_changed(self) -> None:
+        """Notify all that wait for a change of tabs."""
+        self._notify()
+
 
 class SignedOut(FakeBridge):
     """A page in which the plugin is not ready until a user signs in."""

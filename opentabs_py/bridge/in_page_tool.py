@@ -1,7 +1,7 @@
 """Tools that run in a page: send a call over the bridge."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -12,7 +12,7 @@ from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
-from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.core.questions import Place, find_place
 from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.core.tabs.owners import SessionKey
@@ -72,8 +72,22 @@ class InPageTool(ABC):
     def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
         """Return a call that runs in this tab, or not at all; see `PlacedTool`."""
         if find_place(self._pages.tabs.documents, self.plugin, tab_id).tab_id is None:
-            raise failures.allowed_tab_gone(self.listing.name)
+            raise failures.asked_tab_gone(self.listing.name)
         return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
+
+    def may_run(self, tab_id: int | None) -> bool:
+        """Return whether a call may still run in the tab that its user is asked about.
+
+        Args:
+            tab_id: The tab; None for any.
+        """
+        if tab_id is None:
+            return True
+        tabs = self._pages.bridges[self._pages.index_of(tab_id)].tabs
+        shown: Sequence[DocumentState | LoadingTab] = (*tabs.documents, *tabs.loading)
+        return not tabs.connected or any(
+            each.tab_id == tab_id and self.plugin in each.plugins for each in shown
+        )
 
     def find_document(self, call: ToolCall) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""

@@ -70,11 +70,7 @@ class PageTool(InPageTool):
         return target, wire_name(registered), read
 
     def may_run(self, tab_id: int | None) -> bool:
-        """Return whether a page offers the tool now, or may still register it because it loads.
-
-        Args:
-            tab_id: The page's tab; None for any.
-        """
+        """Return whether a page offers the tool now, or may still register it because it loads."""
         return any(
             bridge.page_tools.may_have(self.tool, tab_id)
             for bridge in self._pages.bridges

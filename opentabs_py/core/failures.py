@@ -127,11 +127,11 @@ def not_allowed(name: str) -> CallRefusedError:
     return CallRefusedError(ErrorDetail(codes.CONSENT_REFUSED, message, category="permission"))
 
 
-def allowed_tab_gone(name: str) -> ChainError:
-    """Return the error for a call that the user allowed in a tab that was closed since."""
+def asked_tab_gone(name: str) -> ChainError:
+    """Return the error for a call whose tab was closed since the user was asked about it."""
     message = (
-        f"The tab in which the user allowed {name} was closed, so the tool did not run. Call "
-        "again: they will be asked about the tab that is open now."
+        f"The tab for which the user was asked to allow {name} was closed or has left the site, so "
+        "the tool did not run. Call again: they will be asked about the tab that is open then."
     )
     return ChainError(ErrorDetail(codes.NOT_DELIVERED, message, category="lost", retryable=True))
 

@@ -1,6 +1,6 @@
 """A registry with a gate in front of it, and clients whose users answer."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.streams import Followed
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission, Standing
-from opentabs_py.core.protocol import DocumentState
+from opentabs_py.core.protocol import DocumentState, LoadingTab
 from opentabs_py.core.questions import Answer, Question
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, CallRefusedError
@@ -111,12 +111,16 @@ class Chain:
             tasks.cancel_scope.cancel()
 
 
-def show(bridge: FakeBridge, front: int, *tabs: int) -> None:
-    """Report tabs with the plugin, one of them active."""
+def show(bridge: FakeBridge, front: int, *tabs: int, loading: Sequence[int] = ()) -> None:
+    """Report tabs with the plugin, one of them active; nobody is notified."""
     given = [
         a_document(documentId=f"{tab:032x}", tabId=tab, title=f"Account {tab}", active=tab == front)
         for tab in tabs
     ]
     now = anyio.current_time()
     bridge.tabs.connection_changed(connected=True, now=now)
-    bridge.tabs.update([DocumentState.model_validate(each) for each in given], now)
+    documents = [DocumentState.model_validate(each) for each in given]
+    tabs_loading = [
+        LoadingTab(tab_id=tab, url="https://chat.example/", plugins=["chat"]) for tab in loading
+    ]
+    bridge.tabs.update(documents, now, loading=tabs_loading)

@@ -281,6 +281,36 @@ async def test_a_call_does_not_run_once_the_tab_that_the_question_named_has_gone
     assert (error.detail.code, error.detail.retryable) == ("NOT_DELIVERED", True)
 
 
+async def test_a_question_ends_when_the_tab_that_it_names_is_closed_not_while_it_reloads() -> None:
+    chain, client = Chain(), Client()
+    show(chain.bridge, 1, 1, 2)
+    failures: list[ChainError] = []
+
+    async def call() -> None:
+        with pytest.raises(ChainError) as caught:
+            await chain.call("chat_send", client)
+        failures.append(caught.value)
+
+    async with chain.running() as tasks:
+        tasks.start_soon(call)
+        await until_all_wait()
+        show(chain.bridge, 2, 2, loading=[1])
+        chain.bridge.notify_changed()
+        await until_all_wait()
+        chain.bridge.tabs.connection_changed(connected=False, now=anyio.current_time())
+        chain.bridge.notify_changed()
+        await until_all_wait()
+        assert len(chain.gate.questions.waiting) == 1
+        show(chain.bridge, 2, 2)
+        chain.bridge.notify_changed()
+        await until_all_wait()
+        assert chain.gate.questions.waiting == []
+
+    assert chain.bridge.received == []
+    [error] = failures
+    assert (error.detail.code, error.detail.retryable) == ("NOT_DELIVERED", True)
+
+
 @pytest.mark.parametrize("tab_id", [99, 99.0])
 async def test_a_tab_that_the_caller_names_is_not_replaced_by_the_one_that_is_open(
     tab_id: float,

@@ -51,7 +51,7 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "extension reloaded", "check before you call again"),
     (lambda: failures.lost("not_delivered"), ChainError, "NOT_DELIVERED",
      "did not run", "Call again"),
-    (lambda: failures.allowed_tab_gone("chat_send"), ChainError, "NOT_DELIVERED",
+    (lambda: failures.asked_tab_gone("chat_send"), ChainError, "NOT_DELIVERED",
      "so the tool did not run", "Call again"),
     (lambda: failures.tool_raised("export", "ValueError", "…"), ToolFailedError,
      "INTERNAL_ERROR", "export failed: ValueError", "See the server's log"),

@@ -103,12 +103,13 @@ class CallQuestions:
             is_nested=call.origin.is_nested,
             find_place=place,
         )
-        if isinstance(tool, PageTool):
+        if isinstance(tool, InPageTool):
             return replace(request, wait_gone=partial(self._wait_gone, tool))
         return request
 
-    async def _wait_gone(self, tool: PageTool, place: Place) -> CallError:
-        """Wait until no page there offers a tool any more; return the error for its call."""
+    async def _wait_gone(self, tool: InPageTool, place: Place) -> CallError:
+        """Wait until no page there has a tool any more; return the error for its call."""
         while tool.may_run(place.tab_id):
             await self._pages.changed().wait()
-        return failures.asked_page_gone(tool.listing.name)
+        gone = failures.asked_page_gone if isinstance(tool, PageTool) else failures.asked_tab_gone
+        return gone(tool.listing.name)
