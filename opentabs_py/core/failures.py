@@ -414,7 +414,7 @@ def page_tool_gone() -> ChainError:
     """Return the error for a call of a page's own tool that its page does not have now.
 
     Retryable: after a reload, the page offers it again. If it does not, it leaves the list within a
-    second, and the next call fails with `UNKNOWN_TOOL`.
+    second, and once the page has loaded, the next call fails with `UNKNOWN_TOOL`.
     """
     message = (
         "The page was left or reloaded, or no longer offers this tool, so it did not run. "

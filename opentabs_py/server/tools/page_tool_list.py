@@ -11,6 +11,7 @@ from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.core.page_tool_names import site_of
 from opentabs_py.core.page_tools import (
+    MOST,
     Cadence,
     ListedPageTool,
     PageRegistrations,
@@ -53,6 +54,7 @@ class PageToolList:
         self._cadence = cadence or Cadence()
         self._schemas = SchemaCache()
         self._tools: dict[str, PageTool] = {}
+        self._left: dict[str, PageTool] = {}  # the list, while a page loads that may have them
         self._listed: object = None
         self._refused: set[str] = set()
         self._warnings = 0  # in this period
@@ -78,11 +80,17 @@ class PageToolList:
         self._listed = self._versions()
         registrations = self._registrations() if self._is_there(began) else []
         tools, refused = list_tools(registrations, self._registry.own_names, self._schemas)
+        before = self._left | self._tools
         self._tools = {tool.name: self._create(tool) for tool in tools}
-        self._registry.set_registered([*self._tools.values()])
+        left = [name for name in before if name not in self._tools and before[name].may_run(None)]
+        self._left = {name: before[name] for name in left[-MOST:]}
+        self._registry.set_registered([*self._tools.values()], self._may_return)
         self._warn(refused, began)
         now = anyio.current_time()
         self._cadence.handle_listed(now, took=now - began)
+
+    def _may_return(self, name: str) -> bool:
+        return name in self._left and self._left[name].may_run(None)
 
     def _warn(self, refused: Mapping[str, str], now: float) -> None:
         if now - self._period_began >= PERIOD:

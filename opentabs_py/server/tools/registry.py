@@ -71,6 +71,7 @@ class ToolRegistry:
         self._others: dict[str, Tool] = {}
         self._of_pages: list[OtherwiseNamed] = []
         self._registered: Sequence[OtherwiseNamed] | None = None
+        self._may_return: Callable[[str], bool] = lambda _name: False
         self._tools: dict[str, Tool] = {}
         self._by_other_names: dict[str, Tool] = {}
         self._listed: tuple[Tool, ...] = ()
@@ -132,12 +133,21 @@ class ToolRegistry:
         self._others = others
         self._list()
 
-    def set_registered(self, tools: Sequence[OtherwiseNamed]) -> None:
+    def set_registered(
+        self,
+        tools: Sequence[OtherwiseNamed],
+        may_return: Callable[[str], bool] = lambda _name: False,
+    ) -> None:
         """Serve these tools that pages have registered themselves, instead of any earlier ones.
 
         A name that another tool has stays that tool's.
+
+        Args:
+            tools: The tools.
+            may_return: Returns whether a page that loads may register a tool of this name again.
         """
         self._registered = tools
+        self._may_return = may_return
         self._list()
 
     @property
@@ -253,6 +263,8 @@ class ToolRegistry:
 
     def unknown(self, name: str) -> CallError:
         """Return the error for a name that no tool has, with similar names."""
+        if self._may_return(name):
+            return failures.page_tool_gone()
         near = nearest(name, self._tools)
         return self._why_empty() or failures.unknown_tool(name, near, self._skipped)
 

@@ -266,6 +266,33 @@ async def test_a_question_about_a_tool_ends_when_its_page_is_left() -> None:
     assert "while the user was asked" in error.detail.message
 
 
+async def test_a_tool_is_unknown_only_once_its_page_has_loaded_again_without_it() -> None:
+    listed = ListedTools(Cadence(rest=0.0, apart=0.0))
+
+    async def failure(name: str = "page_chat_example_add") -> tuple[str, bool]:
+        with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
+            await listed.tool_calls.call(name, {})
+        return caught.value.detail.code, caught.value.detail.retryable
+
+    async with running(listed.bridge) as connect:
+        socket = await greeted(connect, a_document(plugin="@page"))
+        socket.say(page_tools("add"))
+        await until_read(socket)
+        listed.tools.refresh()
+        loads = a_document(documentId=OTHER_PAGE, plugin="@page", readiness="pending")
+        for _ in range(2):
+            socket.say(tabs_changed(loads))
+            await until_read(socket)
+            listed.tools.refresh()
+            assert listed.names == []
+            assert await failure() == ("PAGE_TOOL_GONE", True)
+            assert await failure("page_chat_example_ad") == ("UNKNOWN_TOOL", False)
+        socket.say({"method": "page.tools", "params": {"documentId": OTHER_PAGE, "tools": []}})
+        socket.say(tabs_changed(loads | {"plugins": {"@page": {"readiness": "ready"}}}))
+        await until_read(socket)
+        assert await failure() == ("UNKNOWN_TOOL", False)
+
+
 async def test_why_a_tool_is_not_listed_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     listed = ListedTools(Cadence(rest=0.0, apart=0.0))
     async with running(listed.bridge) as connect:
