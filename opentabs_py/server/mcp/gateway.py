@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import islice
+from sys import maxsize
 from typing import Any, Final, Literal, cast
 
 from mcp import types
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
-from opentabs_py.core.arguments import MAX_VIOLATIONS
+from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.page_arguments import TAB_ID
-from opentabs_py.core.text import path_text, shorten
+from opentabs_py.core.text import shorten
 from opentabs_py.server.tools.registry import ToolRegistry
 
 LIST: Final = "opentabs_list_tools"
@@ -20,7 +20,6 @@ CALL: Final = "opentabs_call"
 # Claude Code defers tools until a search finds them, but these are the search.
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 MOST_FOUND = 50  # tools per answer; the best matches come first
-_MOST_ARGUMENTS: Final = 20  # more than either tool has, so one over them is an error in any case
 INSTRUCTIONS = f"""\
 Find a tool with {LIST} by what it should do, ask the same tool for its schema by name, then \
 run it with {CALL}."""
@@ -76,6 +75,11 @@ TOOLS: Final = [
     ),
 ]
 
+# The tool that is called limits the size of its arguments.
+_READERS: Final = {
+    tool.name: ArgumentReader(tool.name, tool.input_schema, limit=maxsize) for tool in TOOLS
+}
+
 
 def input_schema(name: str) -> dict[str, Any] | None:
     """Return the input schema of one of the two tools; None for any other name."""
@@ -105,21 +109,11 @@ def resolve(
     Raises:
         CallRefusedError: It is neither, its arguments are wrong, or a name is unknown.
     """
-    first = {
-        argument: value
-        for argument, value in islice(arguments.items(), _MOST_ARGUMENTS)  # an error for each
-        if value is not None  # some clients send every argument
-    }
-    try:
-        if name == CALL:
-            call = _Call.model_validate(first)
-            return Forwarded(call.name, call.arguments)
-        if name == LIST:
-            return FoundTools(_find(registry, _Find.model_validate(first)))
-    except ValidationError as error:
-        wrong = error.errors()[:MAX_VIOLATIONS]
-        violations = [(path_text(each["loc"]), each["msg"]) for each in wrong]
-        raise failures.invalid_arguments(name, violations) from None
+    if name == CALL:
+        call = _Call.model_validate(_READERS[CALL].read(arguments))
+        return Forwarded(call.name, call.arguments)
+    if name == LIST:
+        return FoundTools(_find(registry, _Find.model_validate(_READERS[LIST].read(arguments))))
     # The tool was called directly, perhaps by a client that remembers it from a full list.
     if registry.get(name) is not None:
         raise failures.only_by_gateway(name, CALL)
