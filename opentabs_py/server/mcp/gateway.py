@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
-from opentabs_py.core.arguments import ArgumentReader
+from opentabs_py.core.arguments import MAX_NAMES, ArgumentReader
 from opentabs_py.core.page_arguments import TAB_ID
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import did_you_mean, nearest, shorten
 from opentabs_py.server.tools.registry import ToolRegistry
 
 LIST: Final = "opentabs_list_tools"
@@ -128,6 +128,7 @@ def _find(registry: ToolRegistry, wanted: _Find) -> dict[str, Any]:
     else:
         found = registry.search(wanted.query)
     if wanted.plugin is not None:
+        _check_plugin(registry, wanted.plugin)
         found = [each for each in found if each.owner == wanted.plugin]
     if wanted.ready:
         found = [each for each in found if registry.status(each.owner) in ("ready", None)]
@@ -139,6 +140,17 @@ def _find(registry: ToolRegistry, wanted: _Find) -> dict[str, Any]:
             + ", ".join(sorted({each.owner for each in found}))
         )
     return answer
+
+
+def _check_plugin(registry: ToolRegistry, name: str) -> None:
+    names = sorted({tool.listing.owner for tool in registry.all_tools})
+    if name in names:
+        return
+    more = ", …" if len(names) > MAX_NAMES else ""
+    listed = ", ".join(names[:MAX_NAMES]) + more or "none"
+    hint = did_you_mean(nearest(name, names)) or f"there are: {listed}"
+    text = f"there is no plugin {shorten(name)!r}; {hint}"
+    raise failures.invalid_arguments(LIST, [("plugin", text)])
 
 
 def _in_a_line(tool: Listing) -> dict[str, Any]:

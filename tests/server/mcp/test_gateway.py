@@ -255,6 +255,8 @@ async def test_cancellation_passes_through(mode: str) -> None:
         ),
         ("opentabs_list_tools", {"names": ["chat_sent"]}, "did you mean 'chat_send'?"),
         ("opentabs_list_tools", {"query": 7}, "at query: a string or null was expected"),
+        ("opentabs_list_tools", {"plugin": "chatt"}, "no plugin 'chatt'; did you mean 'chat'?"),
+        ("opentabs_list_tools", {"plugin": "x"}, "no plugin 'x'; there are: chat."),
         ("chat_send", {}, "Call 'chat_send' through opentabs_call"),
         ("opentabs_cal", {}, "did you mean 'opentabs_list_tools' or 'opentabs_call'?"),
     ],
