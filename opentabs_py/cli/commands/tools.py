@@ -94,8 +94,10 @@ def tools(
         print_skipped(skipped)
         standings = _standings(loaded, settings)
         _warn_of_off(standings)
-        rows = [*_of_pages(loaded, settings), *_of_python(plugins.load_tools())]
-        _refuse_namesakes(rows)
+        of_pages, of_python = _of_pages(loaded, settings), _of_python(plugins.load_tools())
+        about_tabs = _about_tabs()
+        _refuse_namesakes([*of_pages, *about_tabs, *of_python])
+        rows = [*of_pages, *(about_tabs if of_pages else ()), *of_python]
         rows = _turned_on(rows, settings, standings)
         is_broken = bool(skipped and not loaded)
     rows.sort(key=lambda row: row.listing.name)
@@ -219,15 +221,19 @@ def _turned_on(
 
 def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:
     from opentabs_py.calling.plugin_listing import plugin_tool_listing
-    from opentabs_py.server.tools.tab_tools import CLOSE, LIST, OPEN
 
     rows = [
         _Row(plugin_tool_listing(plugin.manifest, tool), "plugin")
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]
-    rows += _of_hands(settings)
-    return [*rows, *(_Row(each, "module") for each in (LIST, OPEN, CLOSE))] if rows else []
+    return [*rows, *_of_hands(settings)]
+
+
+def _about_tabs() -> list[_Row]:
+    from opentabs_py.server.tools.tab_tools import CLOSE, LIST, OPEN
+
+    return [_Row(each, "module") for each in (LIST, OPEN, CLOSE)]
 
 
 def _of_hands(settings: "Settings") -> list[_Row]:

@@ -52,6 +52,18 @@ def test_tools_that_cannot_be_served_together_are_not_listed_together(tmp_path: 
     assert "Two tools are named demo_send_message: one from demo, one from mine." in said
 
 
+def test_a_python_tool_cannot_have_the_name_of_one_of_ours_even_without_a_plugin(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from opentabs_py import tool\n@tool\ndef tabs_list() -> None:\n    'Mine.'\n"
+    )
+    listed = opentabs_here("tools", "--tools", "mine.py", cwd=tmp_path)
+    assert listed.returncode == 2
+    said = " ".join(listed.stderr.split())
+    assert "Two tools are named tabs_list: one from opentabs, one from mine." in said
+
+
 def test_tools_that_are_turned_off_are_not_listed(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         '[tool.opentabs.permissions]\ndefault = "off"\ndemo = "auto"\n"demo.send_message" = "off"\n'
