@@ -19,7 +19,13 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, in `ctx.meta`, and parse them."""
         ctx.meta["arguments"] = [*args]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            from opentabs_py.core.text import rule_text
+
+            error.message = rule_text(error.message)  # Typer validates with pydantic
+            raise
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its arguments and options."""

@@ -33,7 +33,7 @@ from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
 from opentabs_py.core.progress import BURST, RATE, Pace
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
-from opentabs_py.core.text import did_you_mean, nearest
+from opentabs_py.core.text import did_you_mean, nearest, rule_text
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
@@ -388,7 +388,7 @@ def _problem_text(problem: ErrorDetails) -> str:
     path = ".".join(map(str, problem["loc"]))
     plain = _PLAIN.get(problem["type"])
     if plain is None:
-        text = problem["msg"].removeprefix("Value error, ")
+        text = rule_text(problem["msg"])
     elif problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
         hint = did_you_mean(nearest(path, Settings.model_fields))
         text = f"{plain} ({hint})" if hint else plain

@@ -66,6 +66,11 @@ def did_you_mean(near: Iterable[str]) -> str:
     return f"did you mean {either}?" if either else ""
 
 
+def rule_text(message: str) -> str:
+    """Return a message of pydantic's; what a validator raised, as the validator worded it."""
+    return message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
+
+
 def visible(text: str) -> str:
     r"""Return an untrusted text made safe for a terminal, escaping characters as `\u001b`.
 

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 
 from opentabs_py.core import failures
-from opentabs_py.core.text import path_text
+from opentabs_py.core.text import path_text, rule_text
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import within_partial
 from opentabs_py.python_tools.docstrings import Docstring
@@ -67,7 +67,9 @@ class Signature:
         try:
             model = self._model.model_validate(arguments)
         except ValidationError as error:
-            violations = [(path_text(each["loc"]), each["msg"]) for each in error.errors()]
+            violations = [
+                (path_text(each["loc"]), rule_text(each["msg"])) for each in error.errors()
+            ]
             raise failures.invalid_arguments(tool, violations) from None
         given = {self._names[field]: getattr(model, field) for field in self._names
                  if field in model.model_fields_set}  # fmt: skip

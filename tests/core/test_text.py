@@ -15,6 +15,7 @@ from opentabs_py.core.text import (
     one_line,
     path_text,
     quantity,
+    rule_text,
     shorten,
     show_value,
     visible,
@@ -113,6 +114,20 @@ def test_a_very_long_name_is_not_compared() -> None:
 )
 def test_a_suggestion_names_what_is_near(near: list[str], text: str) -> None:
     assert did_you_mean(near) == text
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        ("Input should be a valid string", "Input should be a valid string"),
+        ("Value error, it must be even", "it must be even"),
+        ("Assertion failed, it must be even", "it must be even"),
+    ],
+)
+def test_what_a_validator_says_is_passed_on_without_pydantics_words_before_it(
+    message: str, text: str
+) -> None:
+    assert rule_text(message) == text
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic_core import ErrorDetails
 
-from opentabs_py.core.text import path_text, show_value
+from opentabs_py.core.text import path_text, rule_text, show_value
 
 WHAT_TO_WRITE: Final[Mapping[str, str]] = {
     "": "build the plugin again",
@@ -74,7 +74,7 @@ def problem_of(details: ErrorDetails) -> Problem:
     path = details["loc"]
     kind = details["type"]
     if kind == "value_error":
-        return Problem(path, details["msg"].removeprefix("Value error, "))
+        return Problem(path, rule_text(details["msg"]))
     if kind == "missing":
         why = "is missing"
     elif kind == "string_too_short":

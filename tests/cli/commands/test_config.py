@@ -44,6 +44,13 @@ def entry(client: str, *options: str, cwd: Path) -> dict[str, Any]:
     return found
 
 
+def test_an_unknown_client_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    refused = opentabs_here("config", "--client", "bogus", cwd=tmp_path)
+    assert refused.returncode == 2
+    said = " ".join(refused.stderr.replace("│", " ").split())
+    assert "Invalid value for '--client': 'bogus' is not one of 'claude-code'," in said
+
+
 @pytest.mark.parametrize("client", KEYS)
 def test_every_block_has_the_absolute_path_of_the_command_and_of_the_plugin(
     tmp_path: Path, client: str
