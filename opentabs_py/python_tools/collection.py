@@ -78,7 +78,12 @@ class PythonTools:
                 yield from self._skills(_make(each))
             elif isinstance(each, Module):
                 yield from self._skills(each)
-            elif isinstance(each, type) or not callable(each):
+            elif isinstance(each, type):
+                raise ConfigError(
+                    f"The class {each.__name__} cannot be served. Derive it from "
+                    "opentabs_py.Module, or pass methods of an object of it."
+                )
+            elif not callable(each):
                 raise ConfigError(
                     f"{each!r} cannot be served as a tool. Pass functions, methods of objects, or "
                     "modules (subclasses of opentabs_py.Module)."

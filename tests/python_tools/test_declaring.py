@@ -277,8 +277,10 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         listing(Thing.method)
     with pytest.raises(ConfigError, match="is not a valid tool name"):
         listing(lambda: None)
-    with pytest.raises(ConfigError, match="cannot be served as a tool"):
+    with pytest.raises(ConfigError, match=r"The class Thing .* Derive it from opentabs_py\.Module"):
         Server(tools=[Thing])
+    with pytest.raises(ConfigError, match=r"^7 cannot be served as a tool"):
+        Server(tools=[7])
     with pytest.raises(ConfigError, match="has no tools: mark its methods"):
         Server(tools=[Module])
     with pytest.raises(ConfigError, match=r"Cannot create Lamp without arguments: .*'bulb'"):
