@@ -174,6 +174,14 @@ def test_serving_a_tool_logs_no_warning(tmp_path: Path) -> None:
     assert "Nothing to serve" not in start("--tools", "tools.py", cwd=tmp_path)
 
 
+def test_the_log_names_the_modules_of_the_user_and_none_of_ours(tmp_path: Path) -> None:
+    (tmp_path / "lamps.py").write_text(
+        "from opentabs_py import Module, tool\nclass Lamp(Module):\n"
+        "    @tool\n    def switch(self) -> None:\n        'Switch it.'\n"
+    )
+    assert "Serving 1 tool from lamps\n" in start("--tools", "lamps.py", cwd=tmp_path)
+
+
 def test_on_stdio_too_an_input_may_be_as_long_when_its_characters_are_escaped(
     tmp_path: Path,
 ) -> None:
