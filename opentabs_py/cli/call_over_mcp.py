@@ -30,6 +30,8 @@ async def call_over_mcp(
     from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation
 
+    from opentabs_py.cli.terminal import warn
+    from opentabs_py.python_tools.values import STREAMS_META_KEY
     from opentabs_py.server.mcp.results import outcome_document
 
     reports: list[dict[str, Any]] = []
@@ -55,5 +57,11 @@ async def call_over_mcp(
         why = stacks.innermost(error)
         message = f"The MCP client gave up: {why}. The tool may have run."
         raise ChainError(ErrorDetail(codes.CLIENT_FAILED, message, category="chain")) from error
+    for stream in (result.meta or {}).get(STREAMS_META_KEY, ()):
+        result.content.pop()  # how to read it
+        warn(
+            f"The stream {stream['name']} ends with this command. To follow it, call the tool of a "
+            "server that keeps running: opentabs start."
+        )
     outcome, failed = outcome_document(result, seconds)
     return {**outcome, "progress": reports}, failed

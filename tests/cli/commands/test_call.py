@@ -11,7 +11,7 @@ from tests.cli.test_authoring import ENVIRONMENT, opentabs
 
 TOOLS = '''
 import anyio
-from opentabs_py import Progress, ToolError, tool
+from opentabs_py import Module, Progress, ToolError, tool
 
 
 @tool
@@ -50,6 +50,14 @@ def chat() -> dict[str, int]:
 
 
 print("from the module")
+
+
+class Counter(Module):
+    @tool
+    def count(self) -> str:
+        """Count later."""
+        self.start_tool("counting")
+        return "started"
 
 
 @tool
@@ -115,6 +123,21 @@ def test_what_tools_print_is_not_on_stdout(directory: Path, as_json: bool) -> No
     assert (document["structuredContent"] if as_json else document) == {"said": 1}
     assert "from the tool" in run.stderr
     assert "from the module" in run.stderr
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_call_says_that_a_stream_ends_with_it_instead_of_how_to_read_it(
+    directory: Path, as_json: bool
+) -> None:
+    run = call(directory, "count", *["--json"] * as_json)
+
+    if as_json:
+        assert json.loads(run.stdout)["content"] == [{"type": "text", "text": "started"}]
+    else:
+        assert run.stdout == "started\n"
+    said = " ".join(run.stderr.split())
+    assert "warning: The stream counting ends with this command." in said
+    assert "opentabs start" in said
 
 
 def test_call_exits_1_when_the_tool_fails(directory: Path) -> None:
