@@ -53,9 +53,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _SET_IN_CONTEXT: Final = ("mcp_url", "extension_dir", "_server")
-_NOT_RUNNING: Final = (
-    "The server is not running. Use it within its context: async with OpenTabs(...) as tabs."
-)
+_WITHIN: Final = "Use it within its context: async with OpenTabs(...) as tabs."
+_NOT_RUNNING: Final = f"The server is not running. {_WITHIN}"
 
 
 class OpenTabs:
@@ -147,6 +146,7 @@ class OpenTabs:
         self._browsers: list[SessionBrowser] = []
         self._keeps_records = False
         self._is_open = False
+        self._has_ended = False
         self._server: SessionServer  # set in the context
 
     if not TYPE_CHECKING:  # to a type checker, any name would be valid
@@ -184,6 +184,7 @@ class OpenTabs:
             self._stack.push_async_callback(browser.detach)
         # Arguments not passed on: our task groups would wrap the caller's error in a group.
         await stacks.close(self._stack)
+        self._has_ended = True
 
     @cached_property
     def settings(self) -> Settings:
@@ -401,9 +402,12 @@ class OpenTabs:
                 `limits.ceiling`.
             ChainError: There is no browser or no tab, or the page went away.
             ToolFailedError: The tool threw; its error's fields are in `detail`.
+            RuntimeError: The server is not running.
         """
         from opentabs_py.calling.observer import progress_observers
 
+        if self._has_ended:
+            raise RuntimeError(f"The session has ended. {_WITHIN}")
         observers = progress_observers(on_progress)
         return await self.tool_calls.call(name, arguments or {}, limits=limits, observers=observers)
 
@@ -543,7 +547,7 @@ class OpenTabs:
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         for browser in self._browsers:
             await browser.start(server.tasks, self.extension_dir)
-        self._is_open = True
+        self._is_open, self._has_ended = True, False
 
 
 Server = OpenTabs

@@ -213,6 +213,18 @@ async def test_a_call_without_a_running_server_says_how_to_run_one(method: str) 
         await getattr(OpenTabs(plugins=["chat"]), method)("chat_send")
 
 
+async def test_a_call_after_the_session_says_that_it_has_ended() -> None:
+    def greet() -> str:
+        return "hello"
+
+    tabs = OpenTabs(tools=[greet], browser="none", settings=load_settings(port=0))
+    for _ in range(2):  # it can be entered again
+        async with tabs:
+            assert await tabs.call("greet") == "hello"
+        with pytest.raises(RuntimeError, match="The session has ended"):
+            await tabs.call("greet")
+
+
 async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() -> None:
     with pytest.raises(RuntimeError, match="async with OpenTabs"):
         await OpenTabs(nats="nats://127.0.0.1:1").call_tool("any")
