@@ -162,7 +162,9 @@ class Client:
                             name, dict(arguments or {}), meta=cast(Any, {"progressToken": token})
                         )
                     except Exception as error:  # noqa: BLE001
-                        failure = error  # raised below, because the task group would wrap it
+                        # Raised below, because the task group would wrap it. The SDK wraps what its
+                        # callbacks raise.
+                        failure = stacks.innermost(error)
                     call.has_result = True
                     call.changed.set()
         finally:

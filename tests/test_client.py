@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 import opentabs_py.client
 from opentabs_py import Progress
 from opentabs_py.client import Client
+from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.session.session import Server
 from tests.waiting import PATIENT, until_all_wait
@@ -58,6 +59,21 @@ async def test_callbacks_run_one_after_the_other_and_all_before_the_call_returns
     async with a_client(reports, mode=mode) as client:
         await client.call_tool("reports", {"times": 20}, progress_callback=slowly)
     assert seen == [str(number) for number in range(20)]
+
+
+async def test_an_error_of_an_elicitation_callback_reaches_the_caller_as_it_is() -> None:
+    def greet() -> None: ...
+
+    async def fail(*_: Any) -> Any:
+        raise KeyError("mine")
+
+    settings = load_settings(port=0, permissions={"default": "ask"})
+    async with (
+        Server(tools=[greet], browser="none", settings=settings) as server,
+        Client(server.mcp_server, elicitation_callback=fail) as client,
+    ):
+        with pytest.raises(KeyError, match="mine"):
+            await client.call_tool("greet")
 
 
 async def test_progress_moves_the_idle_deadline(
