@@ -24,6 +24,7 @@ from mcp.shared.memory import create_client_server_memory_streams
 
 from opentabs_py import stacks
 from opentabs_py.core import codes
+from opentabs_py.core.plugin_names import GATEWAY_CALL
 from opentabs_py.errors import CallTimeoutError, ErrorDetail
 
 logger = logging.getLogger(__name__)
@@ -177,7 +178,7 @@ class Client:
             if idle_scope.cancelled_caught:
                 raise _timed_out(name, "idle", idle)
             raise _timed_out(name, "ceiling", total)
-        self._follow_streams(call, result)
+        self._follow_streams(call, result, through_gateway=name == GATEWAY_CALL)
         return result
 
     def _forget_an_ended_call(self) -> None:
@@ -186,7 +187,9 @@ class Client:
             if over is not None:
                 del self._calls[over]
 
-    def _follow_streams(self, call: _Call, result: types.CallToolResult) -> None:
+    def _follow_streams(
+        self, call: _Call, result: types.CallToolResult, *, through_gateway: bool
+    ) -> None:
         named: Any = (result.meta or {}).get("opentabs/streams")
         if self._on_message is None or not isinstance(named, list):
             return
@@ -194,23 +197,29 @@ class Client:
             match each:
                 case {"id": str(stream_id), "name": str(name)}:
                     call.followed.add(name)
-                    self._tasks.start_soon(self._follow, call, stream_id, name)
+                    self._tasks.start_soon(self._follow, call, stream_id, name, through_gateway)
                 case _:
                     pass
 
-    async def _follow(self, call: _Call, stream_id: str, name: str) -> None:
+    async def _follow(self, call: _Call, stream_id: str, name: str, through_gateway: bool) -> None:
         try:
-            await self._read_stream(call, stream_id, name)
+            await self._read_stream(call, stream_id, name, through_gateway)
         except Exception:
             # A bad message or a broken connection must not affect other calls.
             logger.exception("Stopped following the stream %s", name)
 
-    async def _read_stream(self, call: _Call, stream_id: str, name: str) -> None:
+    async def _read_stream(
+        self, call: _Call, stream_id: str, name: str, through_gateway: bool
+    ) -> None:
         """Read a stream to its end, skipping updates that were already pushed."""
         while True:
             after = call.seen.get(name, 0)
             asked = {"id": stream_id, "after": after, "wait_seconds": READ_AGAIN}
-            answer = await self._sdk.call_tool("stream_read", asked)
+            if through_gateway:
+                given = {"name": "stream_read", "arguments": asked}
+                answer = await self._sdk.call_tool(GATEWAY_CALL, given)
+            else:
+                answer = await self._sdk.call_tool("stream_read", asked)
             match answer.structured_content:
                 case {"updates": updates, "open": is_open, "more": more}:
                     for update in updates:

@@ -20,6 +20,7 @@ PAGE: Final = "@page"  # stands for a page's own tools, where plugins have a nam
 TABS_LIST: Final = "tabs_list"
 TABS_OPEN: Final = "tabs_open"
 TABS_CLOSE: Final = "tabs_close"
+GATEWAY_CALL: Final = "opentabs_call"
 RESERVED_TOOLS: Final = (TABS_LIST, TABS_OPEN, TABS_CLOSE)  # MCP names of tools of our own
 
 _PACKAGE: Final = re.compile(r"(?:@(?P<scope>[^/]+)/)?opentabs-plugin-(?P<name>[^/]+)")

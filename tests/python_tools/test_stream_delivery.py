@@ -12,6 +12,7 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 
+from opentabs_py.client import Client as OwnClient
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import Server
 from tests.python_tools.samples import Counter
@@ -109,6 +110,29 @@ async def test_in_2026_a_subscription_notifies_of_a_changed_stream() -> None:
                 change = await anext(aiter(changes))
         assert change == ResourceUpdated(uri)
         await wait_for_the_end(ear, uri)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_a_client_of_ours_follows_a_stream_through_a_gateway_too(mode: str) -> None:
+    heard: list[str] = []
+    all_heard = anyio.Event()
+
+    def hear(text: str) -> None:
+        heard.append(text)
+        if len(heard) == 4:
+            all_heard.set()
+
+    settings = load_settings(port=0, gateway=True, late_progress=False)
+    async with (
+        Server(tools=[Counter], settings=settings) as server,
+        OwnClient(server.mcp_url, mode=mode, on_message=hear) as client,
+    ):
+        await client.call_tool("opentabs_call", {"name": "count_later", "arguments": {"n": 3}})
+        await client.call_tool("opentabs_call", {"name": "release"})
+        with anyio.fail_after(PATIENT):
+            await all_heard.wait()
+    updates = ["Begun", "Update 1 of 3", "Update 2 of 3", "Update 3 of 3"]
+    assert heard == [f"[tool:count_later] {each}" for each in updates]
 
 
 async def subscribe(client: Client, uri: str) -> None:

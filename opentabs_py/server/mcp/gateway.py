@@ -12,11 +12,12 @@ from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import MAX_NAMES, ArgumentReader
 from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.core.plugin_names import GATEWAY_CALL
 from opentabs_py.core.text import did_you_mean, nearest, shorten
 from opentabs_py.server.tools.registry import ToolRegistry
 
 LIST: Final = "opentabs_list_tools"
-CALL: Final = "opentabs_call"
+CALL: Final = GATEWAY_CALL
 # Claude Code defers tools until a search finds them, but these are the search.
 ALWAYS_LOADED: Final = {"anthropic/alwaysLoad": True}
 MOST_FOUND = 50  # tools per answer; the best matches come first
