@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENT
+
 INTERRUPTED = """
 import sys
 
@@ -137,7 +139,7 @@ def test_a_command_that_may_not_open_its_files_says_so(command: str, tmp_path: P
     assert re.match(said, run.stderr)
 
 
-@pytest.mark.parametrize("command", [["serve", "--name", "work"], ["start"]])
+@pytest.mark.parametrize("command", [["serve", "--name", "work"], ["serve"], ["start"]])
 def test_a_lock_file_that_is_a_link_is_an_error_that_names_it(
     command: list[str], tmp_path: Path
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_lock_file_that_is_a_link_is_an_error_that_names_it(
         capture_output=True,
         text=True,
         check=False,
+        timeout=PATIENT,
         cwd=tmp_path,
         env={**os.environ, "XDG_STATE_HOME": str(tmp_path), "COLUMNS": "400"},
     )

@@ -1,5 +1,6 @@
 """`opentabs serve`: run the MCP server with its own Chromium."""
 
+import errno
 import os
 import stat
 import sys
@@ -156,9 +157,14 @@ def _claimed(
         if name is not None:
             claimed = stack.enter_context(claim(check_name(name, "server name"), command))
         elif not stdio:
-            # Nor is a home that cannot be written to a reason not to serve.
-            with suppress(AlreadyRunningError, OSError):
-                claimed = stack.enter_context(claim(DEFAULT_NAME, command))
+            # Nor is a home that cannot be written to a reason not to serve, but a link in the place
+            # of the lock file may be somebody's trap.
+            try:
+                with suppress(AlreadyRunningError):
+                    claimed = stack.enter_context(claim(DEFAULT_NAME, command))
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise
         yield claimed
 
 
