@@ -662,6 +662,29 @@ async def test_an_action_on_a_disabled_element_says_so(
     assert why in await rig.fails("ACTION_FAILED", name, ref=used, **arguments)
 
 
+async def test_an_option_that_is_not_there_fails_with_those_that_are(rig: Rig) -> None:
+    await rig.open()
+    await rig.page.set_content(
+        "<select aria-label=Color><option>Red<optgroup label=Cold><option value=b>Blue</select>"
+    )
+    color = ref((await rig.call("snapshot"))["snapshot"], "combobox")
+    said = await rig.fails("ACTION_FAILED", "select", ref=color, values=["Green"])
+    assert 'combobox "Color" has no such option. It has: Red, Blue' in said
+
+
+async def test_an_option_that_is_added_soon_is_waited_for(rig: Rig) -> None:
+    await rig.open()
+    await rig.page.set_content("<select><option>Red</select>")
+    color = ref((await rig.call("snapshot"))["snapshot"], "combobox")
+    await rig.page.evaluate(
+        """() => {
+          const select = document.querySelector("select");
+          setTimeout(() => select.add(new Option("Green")), 500);
+        }"""
+    )
+    assert "Green" in (await rig.call("select", ref=color, values=["Green"]))["changed"]
+
+
 async def test_an_element_that_gets_enabled_is_waited_for(rig: Rig) -> None:
     await rig.open()
     await rig.page.set_content("<button disabled onclick='this.textContent = 1'>Buy</button>")

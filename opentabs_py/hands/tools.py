@@ -212,7 +212,7 @@ class Hands(PageUser):
 
         async def select() -> None:
             await self.wait_usable(page, ref, element, "enabled")
-            await element.select_option([*values], timeout=ACT_WITHIN * 1000)
+            await self.select(page, ref, element, values)
 
         return await self.act(page, progress, select)
 

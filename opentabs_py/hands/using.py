@@ -34,6 +34,7 @@ SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is 
 CHANGED_TOKENS: Final = 1_500
 PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
 HIDDEN: Final = "(a password, hidden)"
+MOST_OPTIONS: Final = 20  # named in an error
 BODY_TOKENS: Final = 5_000
 _FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
 
@@ -191,6 +192,25 @@ class PageUser:
         finally:
             with suppress(*FAILURES):
                 await handle.dispose()
+
+    async def select(self, page: Page, ref: str, element: Locator, values: Sequence[str]) -> None:
+        """Choose options of a list, by their labels or values.
+
+        Raises:
+            Error: It does not have them, and gets them only later than in a moment.
+        """
+        try:
+            await element.select_option(values, timeout=USABLE_WITHIN * 1000)
+        except LateError as error:
+            if "did not find some options" not in str(error):
+                await element.select_option(values, timeout=ACT_WITHIN * 1000)
+                return
+            node = self._nodes(parse(await self._raw(page))).get(ref, Node("element"))
+            names = [self.masked(each.name) for each in node.walk() if each.role == "option"]
+            listed = ", ".join(shorten(one_line(each), 60) for each in names[:MOST_OPTIONS])
+            more = ", …" if len(names) > MOST_OPTIONS else ""
+            what = described(node.role, self.masked(node.name))
+            raise Error(f"The {what} has no such option. It has: {listed}{more}") from None
 
     async def act(
         self, page: Page, progress: Progress, action: Callable[[], Any]
