@@ -1,21 +1,24 @@
 """The command line within a test's process, where starting Python costs nothing."""
 
 import io
+import logging
 import os
 import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Generator
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 
 from opentabs_py import cli
+from opentabs_py.calling.plugin_log import PLUGINS
 
 
 def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
     """Run a command that starts nothing, and return what it would have printed as a program."""
     out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, chdir(cwd):
+    with pytest.MonkeyPatch.context() as patch, chdir(cwd), _log_levels_kept():
         patch.setattr("sys.argv", ["opentabs", *arguments])
         patch.setattr("sys.path", [*sys.path])
         patch.setenv("PWD", os.fspath(cwd))
@@ -27,3 +30,12 @@ def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
     code = ended.value.code
     assert isinstance(code, int | None)
     return CompletedProcess(arguments, code or 0, out.getvalue(), err.getvalue())
+
+
+@contextmanager
+def _log_levels_kept() -> Generator[None]:
+    loggers = [logging.getLogger(name) for name in ("opentabs_py", PLUGINS)]
+    levels = [each.level for each in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
