@@ -107,6 +107,16 @@ def test_a_second_start_says_that_one_runs(home: dict[str, str]) -> None:
     assert status(home)["pid"] == server["pid"]
 
 
+def test_a_start_warns_of_a_permission_that_names_nothing(home: dict[str, str]) -> None:
+    rule = ("--permission", "probe.eco=off")
+    run = opentabs(
+        "start", "--port", "0", "--browser", "none", "--plugin", str(PROBE), *rule, env=home
+    )
+    assert run.returncode == 0
+    assert 'warning: permissions."probe.eco" has no effect' in run.stderr
+    assert 'permissions."probe.eco" has no effect' in opentabs("status", env=home).stdout
+
+
 def test_a_killed_server_is_noticed_and_its_name_is_free(home: dict[str, str]) -> None:
     server = start(home, "--browser", "none", "--plugin", str(PROBE))
     os.kill(server["pid"], signal.SIGKILL)

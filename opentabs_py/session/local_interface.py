@@ -170,6 +170,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
         ],
         "fleet": None if fleet is None else _fleet_status(fleet),
         "calls": running if fleet is None else fleet.running,
+        "warnings": server.plugin_set.warnings if fleet is None else [],
     }
 
 

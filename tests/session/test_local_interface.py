@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -137,10 +137,23 @@ async def test_the_status_says_what_is_served_and_what_is_skipped(tmp_path: Path
             "tabs": [],
             "fleet": None,
             "calls": 0,
+            "warnings": [],
         }
         listed = {each["listing"]["name"]: each["isOfPlugin"] for each in await server.ask("tools")}
         assert listed.pop("chat_send") is True
         assert not any(listed.values())
+
+
+async def test_the_status_warns_of_missing_reviews_and_of_settings_without_effect(
+    tmp_path: Path, write_settings: Callable[[str], object]
+) -> None:
+    chat = build(tmp_path / "chat")
+    settings = f'port = 0\nplugins = ["{chat}"]\n[permissions]\n"chat.sned" = "off"\n'
+    write_settings(settings)
+    async with serving(settings=load_settings(), plugins=[]) as server:
+        review, rule = (await server.ask("status"))["warnings"]
+        assert review.startswith("The plugin chat has not been reviewed, so its tools are off.")
+        assert rule.startswith('permissions."chat.sned" has no effect')
 
 
 async def test_a_call_is_answered_with_what_it_does_and_then_its_outcome() -> None:

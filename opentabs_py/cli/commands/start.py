@@ -242,8 +242,8 @@ def _report_started(state: "ServerState") -> None:
     if status["fleet"] is not None:
         served = fleet_text(status["fleet"])
     flag = name_flag(state.name)
-    for reason in status["skipped"]:
-        warn(f"skipped: {reason}")
+    for text in (*(f"skipped: {reason}" for reason in status["skipped"]), *status["warnings"]):
+        warn(text)
     err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {served}", highlight=False)
     err.print(f"  MCP     {state.mcp_url}", soft_wrap=True)
     err.print(f"  log     {state.log}", soft_wrap=True)

@@ -109,6 +109,8 @@ def _print(report: dict[str, Any]) -> None:
         rows.add_row("  [yellow]waits[/]", escape(action))
     for reason in report["skipped"]:
         rows.add_row("  [yellow]skipped[/]", escape(reason))
+    for warning in report["warnings"]:
+        rows.add_row("  [yellow]warning[/]", escape(warning))
     out.print(rows)
 
 

@@ -176,8 +176,9 @@ def _of_server(name: str | None) -> list[_Row] | None:
     if state is None:
         return None
     client = LocalClient(state)
-    for reason in client.status()["skipped"]:
-        warn(f"skipped: {reason}")
+    status = client.status()
+    for text in (*(f"skipped: {reason}" for reason in status["skipped"]), *status["warnings"]):
+        warn(text)
     return [
         _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
         for each in client.tools()

@@ -13,13 +13,17 @@ logger = logging.getLogger(__name__)
 
 
 class PluginNews:
-    """Logs what is new since it was last called."""
+    """Logs what is new since it was last called.
+
+    Attributes:
+        settings_problem: Why the previous settings are kept; None if they are not.
+    """
 
     def __init__(self) -> None:
         self._versionless: set[str] = set()
         self._standings: set[tuple[str, Standing]] = set()
         self._unknown_rules: set[str] = set()
-        self._settings_problem: str | None = None
+        self.settings_problem: str | None = None
 
     def log_versions(self, plugins: Sequence[Plugin]) -> None:
         """Log which plugins do not state their SDK version."""
@@ -45,10 +49,10 @@ class PluginNews:
 
     def log_settings(self, problem: ConfigError | None) -> None:
         """Log that the settings cannot be used as they are now, if they cannot."""
-        text = None if problem is None else str(problem)
-        if text not in (None, self._settings_problem):
-            logger.warning("Keeping the previous settings: %s", text)
-        self._settings_problem = text
+        text = None if problem is None else f"Keeping the previous settings: {problem}"
+        if text not in (None, self.settings_problem):
+            logger.warning("%s", text)
+        self.settings_problem = text
 
 
 def log_changes(changes: PluginChanges) -> None:

@@ -15,7 +15,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
 from opentabs_py.consent.reviews import Reviews
-from opentabs_py.core.consent import Standing, why_unreviewed
+from opentabs_py.core.consent import Standing, no_effect, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.browsers import JoinedTabs
 from opentabs_py.errors import ConfigError, PluginError
@@ -35,7 +35,7 @@ from opentabs_py.session.browsers.webmcp import page_spec
 from opentabs_py.session.plugins.news import PluginNews, log_changes
 from opentabs_py.session.plugins.site_access import grant_access
 from opentabs_py.session.plugins.staging import StagedPlugins, Stager
-from opentabs_py.session.plugins.standings import find_standings
+from opentabs_py.session.plugins.standings import find_standings, why_off
 from opentabs_py.session.plugins.view import PluginView
 
 logger = logging.getLogger(__name__)
@@ -104,6 +104,13 @@ class PluginSet:
     def _sites(self, plugins: Sequence[Plugin], skipped: Sequence[SkippedPlugin]) -> list[str]:
         served = [pattern for each in plugins for pattern in each.manifest.url_patterns]
         return [*served, *future_sites(skipped, self._given), *self._settings.webmcp]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What keeps the user's plugins or settings from having an effect, and what to do."""
+        off = (why_off(name, standing) for name, standing in self.standings.items())
+        unknown = map(no_effect, self._registry.unknown_rules())
+        return [each for each in (*off, *unknown, self._log.settings_problem) if each is not None]
 
     async def serve(
         self,

@@ -198,6 +198,7 @@ async def test_an_unreadable_settings_file_leaves_the_plugins_unchanged_and_is_r
     assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
     [warning] = texts(caplog)
     assert warning.startswith("Keeping the previous settings: Cannot read the settings in ")
+    assert plugins.warnings == [warning]
 
 
 def test_a_folder_that_is_not_there_is_warned_of(
