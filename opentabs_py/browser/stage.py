@@ -11,7 +11,6 @@ import contextlib
 import hashlib
 import json
 import secrets
-import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,18 +125,15 @@ def stage_extension(
         sites: Match patterns it may access; None keeps the manifest's `<all_urls>`.
         relay_script: Runs in the relay's world behind its channel, where tests plant faults.
         reloads: Whether it may reload itself for access to more sites.
+
+    Raises:
+        OSError: It cannot be written; the error names the file.
     """
     secret = secret or secrets.token_hex(32)
-    shutil.copytree(extension_dir(), into, dirs_exist_ok=True, copy_function=_copy_whole)
+    _copy_all(extension_dir(), into)
     _copy_whole(runtime_file(), into / "content" / "runtime.js")
     for place, directory in console_page_dirs().items():
-        shutil.copytree(
-            directory,
-            into / "panel" / "console" / place,
-            ignore=shutil.ignore_patterns("*.html"),
-            dirs_exist_ok=True,
-            copy_function=_copy_whole,
-        )
+        _copy_all(directory, into / "panel" / "console" / place, but="*.html")
     if relay_script:
         channel = into / "content" / "channel.js"
         write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
@@ -175,8 +171,18 @@ def kept_secret(file: Path) -> str:
     return secret
 
 
-def _copy_whole(source: str | Path, target: str | Path) -> None:
-    write_whole(Path(target), Path(source).read_bytes())
+def _copy_all(source: Path, into: Path, *, but: str = "") -> None:
+    """Copy a directory until a file cannot be written; `shutil.copytree` would try all others."""
+    into.mkdir(parents=True, exist_ok=True)
+    for each in sorted(source.iterdir()):
+        if each.is_dir():
+            _copy_all(each, into / each.name, but=but)
+        elif not (but and each.match(but)):
+            _copy_whole(each, into / each.name)
+
+
+def _copy_whole(source: Path, target: Path) -> None:
+    write_whole(target, source.read_bytes())
 
 
 def _extension_id(key: str) -> str:

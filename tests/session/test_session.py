@@ -253,3 +253,16 @@ def test_what_a_server_has_says_without_one_how_to_run_it(name: str) -> None:
 
 def test_a_server_has_no_other_names() -> None:
     assert not hasattr(OpenTabs(plugins=["chat"]), "tool_names")
+
+
+async def test_an_extension_that_cannot_be_written_is_an_error_that_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "opentabs" / "extension").mkdir(parents=True)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    in_the_way = tmp_path / "opentabs" / "extension" / "content"
+    in_the_way.touch()
+    why = f"^Cannot write {in_the_way}[^:]*: [A-Z][a-z ]+. The extension"
+    with pytest.raises(BrowserError, match=why):
+        async with OpenTabs(browser="none", settings=load_settings(port=0)):
+            pytest.fail("it started")

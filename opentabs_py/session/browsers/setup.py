@@ -15,6 +15,7 @@ from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.page_tools import PageRegistrations
 from opentabs_py.directories import create_private
+from opentabs_py.errors import BrowserError
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.browsers.webmcp import browser_features
 from opentabs_py.session.seams import Seams
@@ -95,9 +96,10 @@ class BrowserSetup:
             directory: For everything that is removed with the session.
 
         Raises:
-            BrowserError: There is no Chromium.
+            BrowserError: There is no Chromium, or the extension cannot be written.
             ConfigError: There is no such saved sign-in, or it cannot be decrypted.
         """
+        in_place = self._options.in_place
         is_launched = any(browser.launch is not None for browser in browsers)
         chromium = configured_chromium(self._settings) if is_launched else None
         signed_in = self._settings.signed_in
@@ -105,7 +107,13 @@ class BrowserSetup:
         for index, browser in enumerate(browsers):
             # None within another's: a browser's end is that of all that runs in its directory.
             scratch = directory / str(index) if len(browsers) > 1 else directory
-            extension = self._stage_in_place() if self._options.in_place else self._stage(scratch)
+            try:
+                extension = self._stage_in_place() if in_place else self._stage(scratch)
+            except OSError as error:
+                raise BrowserError(
+                    f"Cannot write {error.filename}: {error.strerror}. The extension is "
+                    "copied there, so the directory must be yours and have some space left."
+                ) from error
             self.extensions.append(extension)
             browser.bridge = self._link(extension, browser.name, index)
             if browser.launch is not None and chromium is not None:
