@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from io import UnsupportedOperation
 from types import FrameType
 from typing import Any, cast
 
@@ -32,7 +33,8 @@ def main() -> None:
         if error is None or not _is_unwritable(error):
             raise
         # Otherwise flushing the remaining output fails again when the process exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with suppress(UnsupportedOperation):  # the output is the log
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(_report_unwritable(error))
     finally:
         collector.freeze()

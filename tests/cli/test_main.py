@@ -60,6 +60,30 @@ def test_ctrl_c_ends_a_command_that_is_loading_where_an_exception_would_be_ignor
     assert (run.returncode, run.stdout, run.stderr) == (130, "", "")
 
 
+# As in a server in the background, whose log has both streams.
+FULL = """
+import errno, io, sys
+
+class Full:
+    @staticmethod
+    def find_spec(name, path, target=None):
+        if name == "opentabs_py.cli.app":
+            raise OSError(errno.ENOSPC, "No space left on device", "/full/file")
+
+sys.meta_path.insert(0, Full)
+from opentabs_py.cli import main
+sys.stdout = io.StringIO()
+main()
+"""
+
+
+def test_a_full_disk_is_an_error_that_says_so_where_the_output_is_no_file() -> None:
+    command = [sys.executable, "-c", FULL]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    said = "error: Cannot write to /full/file: No space left on device. Free some space there.\n"
+    assert (run.returncode, run.stderr) == (3, said)
+
+
 TWO = """
 from opentabs_py import tool
 
