@@ -29,10 +29,10 @@ def check_place(file: Path) -> None:
     Raises:
         RecordingError: It cannot.
     """
-    folder = bodies_dir(file)
     try:
         if file.is_dir():
             raise IsADirectoryError(EISDIR, strerror(EISDIR))
+        folder = bodies_dir(file)
         file.parent.mkdir(parents=True, exist_ok=True)
         for directory in (file.parent, folder) if folder.exists() else (file.parent,):
             with TemporaryFile(dir=directory) as probe:

@@ -64,6 +64,12 @@ def test_a_place_that_cannot_be_written_is_refused_before_anything_is_recorded(
         check_place(tmp_path / place)
 
 
+@pytest.mark.parametrize("place", ["", ".", "/"])
+def test_a_place_without_a_name_is_refused(place: str) -> None:
+    with pytest.raises(RecordingError, match=r"Cannot write the recording [./]: Is a directory"):
+        check_place(Path(place))
+
+
 def test_checking_a_place_leaves_nothing_there(tmp_path: Path) -> None:
     check_place(tmp_path / "new" / "site.har")
     assert [*tmp_path.rglob("*")] == [tmp_path / "new"]

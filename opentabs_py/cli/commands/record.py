@@ -82,9 +82,9 @@ def record(
     except ValueError as error:
         raise ConfigError(f"Cannot open {url!r}: {error}.") from None
     file = out or Path(f"{urlsplit(url).hostname}.har")
+    check_place(file)
     if file.exists() and not force:
         raise RecordingError(f"{file} already exists. Replace it with --force, or use --out.")
-    check_place(file)
     use = None if script is None else _load_script(script)
     settings = gather_settings(
         plugins,
