@@ -12,6 +12,7 @@ from opentabs_py.cli.fleet_options import FleetName, NatsOptions
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import Json
 from opentabs_py.core.fleet.subjects import Role
+from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.core.fleet.messages import Announcement
@@ -133,8 +134,8 @@ def permissions(
         Role, typer.Argument(metavar="ROLE", help="Who connects with these permissions.")
     ],
     worker: Annotated[
-        str, typer.Option(metavar="NAME", help="Only for the worker with this name.")
-    ] = "*",
+        str | None, typer.Option(metavar="NAME", help="Only for the worker with this name.")
+    ] = None,
     fleet: FleetName = "default",
 ) -> None:
     """Print the minimum permissions that a role needs, for the NATS server's configuration.
@@ -146,9 +147,11 @@ def permissions(
     from opentabs_py.core.fleet.subjects import permissions as least
 
     check_name(fleet, "fleet name")
-    if worker != "*":
+    if worker is not None:
         check_name(worker, "worker name")
-    allowed = least(fleet, role, worker)
+        if role != "worker":
+            raise ConfigError(f"--worker is for the role worker. Leave it out for {role}.")
+    allowed = least(fleet, role, worker or "*")
     lines = [f"  {verb}: [{', '.join(map(_quoted, on))}]" for verb, on in allowed.items()]
     write_result("permissions: {\n" + "\n".join(lines) + "\n}\n")
 

@@ -110,6 +110,7 @@ def test_pages_whose_tools_cannot_be_served_are_refused(
             "no plugins and no browser",
         ),
         (["call", "chat_send", "--label", "a=b"], "--label is for a fleet"),
+        (["fleet", "permissions", "endpoint", "--worker", "a"], "--worker is for the role worker"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(
