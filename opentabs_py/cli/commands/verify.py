@@ -81,10 +81,15 @@ def verify(
 
     [dim]opentabs verify . --signed-in work --junit test-results/drift.xml[/]
     """
+    from opentabs_py.browser.urls import web_address
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.plugins.load import is_plugin
 
+    try:
+        site = None if site is None else web_address(site)
+    except ValueError as error:
+        raise ConfigError(f"Cannot use --site {site}: {error}.") from None
     places = where or [Path()]
     for each in places:
         if each.suffix != ".har" and not each.exists():
