@@ -1,6 +1,7 @@
 """The listening socket, bound before anything else loads: the extension must know its port."""
 
 import socket
+from errno import EADDRNOTAVAIL
 
 from opentabs_py.errors import ConfigError
 
@@ -25,9 +26,13 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
         listener.listen(128)
     except OSError as error:
         listener.close()
-        raise ConfigError(
-            f"Cannot listen on {host}:{port}: {error.strerror}. Stop the program that uses it, or "
-            f"choose another port ({option} 0 picks a free one)."
-        ) from error
+        if error.errno == EADDRNOTAVAIL:
+            advice = "Choose an address of this machine."
+        else:
+            advice = (
+                "Stop the program that uses it, or choose another port "
+                f"({option} 0 picks a free one)."
+            )
+        raise ConfigError(f"Cannot listen on {host}:{port}: {error.strerror}. {advice}") from error
     listener.setblocking(False)
     return listener

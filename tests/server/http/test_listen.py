@@ -14,3 +14,9 @@ def test_a_port_that_is_taken_is_an_error_that_says_what_to_do() -> None:
             bind("127.0.0.1", port)
     finally:
         taken.close()
+
+
+def test_an_address_of_another_machine_is_an_error_that_asks_for_another() -> None:
+    why = r"Cannot listen on 192\.0\.2\.1:0: .* Choose an address of this machine\.$"
+    with pytest.raises(ConfigError, match=why):
+        bind("192.0.2.1", 0)
