@@ -1,7 +1,7 @@
 """`opentabs worker`: lend this machine's browsers to a fleet."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +17,7 @@ from opentabs_py.cli.options import (
     SignedIn,
     gather_settings,
 )
+from opentabs_py.core.text import quantity
 
 if TYPE_CHECKING:
     from opentabs_py.fleet.worker import FleetWorker
@@ -153,9 +154,14 @@ async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> 
     for browser in tabs.browsers.values():
         for url in urls:
             await browser.open(url)
-    logger.info(
-        "The worker %s serves %s, up to %d calls at once",
-        worker.identity.name,
-        ", ".join(worker.owners) or "no plugin; pass --plugin DIR or --tools FILE",
-        worker.identity.max_calls,
-    )
+    about = worker.identity
+    level = logging.INFO if worker.owners else logging.WARNING
+    logger.log(level, "%s", served(about.name, worker.owners, about.max_calls))
+
+
+def served(name: str, owners: Sequence[str], max_calls: int) -> str:
+    """Return what a worker serves: `The worker a serves chat, up to 8 calls at once`."""
+    if not owners:
+        return f"The worker {name} serves no plugin and no tool. Pass --plugin DIR or --tools FILE."
+    at_once = f"up to {quantity(max_calls, 'call')} at once"
+    return f"The worker {name} serves {', '.join(owners)}, {at_once}"

@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from opentabs_py.cli.commands.fleet import when_idle
+from opentabs_py.cli.commands.worker import served
 from opentabs_py.cli.fleet_table import show_workers
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.fleet.link import NatsLink
@@ -42,6 +43,13 @@ def test_nothing_of_a_worker_is_lost_in_a_narrow_terminal(width: int) -> None:
         assert text in whole
     assert "…" not in said
     assert max(map(len, said.splitlines())) <= width
+
+
+def test_a_worker_says_what_it_serves() -> None:
+    assert served("a", ["b", "c"], 1) == "The worker a serves b, c, up to 1 call at once"
+    assert served("a", [], 8) == (
+        "The worker a serves no plugin and no tool. Pass --plugin DIR or --tools FILE."
+    )
 
 
 def test_a_worker_says_when_it_stops() -> None:
