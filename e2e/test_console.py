@@ -759,6 +759,24 @@ async def test_nothing_is_wider_than_the_window(
 
 
 @pytest.mark.usefixtures("tab")
+@pytest.mark.parametrize("width", [320, 400, 900])
+async def test_the_time_of_a_log_record_is_shown_whole(
+    served: OpenTabs, browser: Browser, width: int
+) -> None:
+    logging.getLogger("opentabs_py").warning("something to show")
+    async with console_page(browser, served, width=width) as page:
+        await go(page, "logs")
+        time = page.locator(".log .when").first
+        await expect(time).to_be_visible()
+        assert await time.evaluate("""(element) => {
+            const text = document.createRange();
+            text.selectNodeContents(element);
+            const [needed, given] = [text, element].map((each) => each.getBoundingClientRect());
+            return needed.width <= given.width;
+        }""")
+
+
+@pytest.mark.usefixtures("tab")
 @pytest.mark.parametrize("width", [901, 1120, 1900])
 async def test_the_list_of_calls_fills_its_room_with_and_without_a_call_open(
     served: OpenTabs, browser: Browser, width: int
