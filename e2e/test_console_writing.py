@@ -81,6 +81,10 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     await page.locator("#setting-view").select_option("week")
     await page.get_by_role("button", name="Save").click()
 
+    await page.get_by_role("link", name="All plugins").first.click()
+    card = page.get_by_role("list").get_by_role("link", name="notes")
+    await expect(card).to_contain_text("Never reviewed", timeout=PATIENT)
+    await card.click()
     review = page.get_by_role("region", name="Review")
     await expect(review).to_contain_text("It has not been reviewed", timeout=PATIENT)
     wanted = {"site": site, "key": SECRET, "days": 3, "loud": True, "view": "week"}

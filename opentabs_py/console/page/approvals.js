@@ -7,6 +7,7 @@
 
 import { h, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
+import { STANDING } from "./plugin.js";
 import { needsReview } from "./store.js";
 
 /** @type {Record<string, string>} */
@@ -135,11 +136,7 @@ export function approvalsView({ store, link }) {
             "li",
             { class: "tab" },
             h("a", { href: `#/plugins/${encodeURIComponent(name)}` }, title),
-            h(
-              "span",
-              { class: "badge warn" },
-              standing === "changed" ? "changed" : "never reviewed",
-            ),
+            h("span", { class: "badge warn" }, STANDING[standing]),
             h("span", { class: "quiet" }, "Its tools are off until you approve it."),
           ),
         ),

@@ -20,6 +20,13 @@ import { needsReview, READINESS } from "./store.js";
 import { toolList } from "./tool_list.js";
 
 export const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
+/** Why a plugin's tools are off until the user has reviewed it. */
+export const STANDING = {
+  unreviewed: "Never reviewed",
+  changed: "Changed",
+  reviewed: "",
+  named: "",
+};
 export const KIND = {
   plugin: "",
   page: "Registered by the site's own pages",
