@@ -166,6 +166,8 @@ def test_servers_with_names_run_beside_each_other(home: dict[str, str]) -> None:
             options = ["--name", name, "--port", "0", "--browser", "none", "--plugin", str(PROBE)]
             run = opentabs("start", *options, env=home)
             assert run.returncode == 0, run.stderr
+            hint = "opentabs status{0} · opentabs logs -f{0} · opentabs stop{0}\n"
+            assert hint.format(f" --name {name}") in run.stderr
         run = opentabs("status", "--json", env=home)
         assert [each["name"] for each in json.loads(run.stdout)] == ["one", "two"]
         run = opentabs("tools", "--server", "two", "--json", env=home, cwd=Path("/"))

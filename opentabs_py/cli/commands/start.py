@@ -247,4 +247,5 @@ def _report_started(state: "ServerState") -> None:
     err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {served}", highlight=False)
     err.print(f"  MCP     {state.mcp_url}", soft_wrap=True)
     err.print(f"  log     {state.log}", soft_wrap=True)
-    err.print(f"  [dim]opentabs status{flag} · opentabs logs -f{flag} · opentabs stop{flag}[/]")
+    commands = f"opentabs status{flag} · opentabs logs -f{flag} · opentabs stop{flag}"
+    err.print(f"  [dim]{commands}[/]", soft_wrap=True)

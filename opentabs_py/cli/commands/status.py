@@ -84,7 +84,7 @@ def _print(report: dict[str, Any]) -> None:
     else:
         browser = fleet_text(fleet)
     calls = f"{quantity(report['calls'], 'call')} running"
-    out.print(f"[green]●[/] [bold]{report['name']}[/]  up {up}, {browser}, {calls}")
+    out.print(f"[green]●[/] [bold]{report['name']}[/]  up {up}, {browser}, {calls}", soft_wrap=True)
     rows = Table.grid(padding=(0, 2))
     rows.add_column(style="dim", min_width=8)
     rows.add_column(overflow="fold")
