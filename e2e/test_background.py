@@ -22,6 +22,7 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from e2e.chain import PROBE
 from e2e.on_disk import write_plugin
 from e2e.processes import alive, descendants, is_alive
+from e2e.terminals import terminal
 from opentabs_py.config.settings import load_settings
 from opentabs_py.daemon.state import ServeCommand, claim, read_state
 from opentabs_py.demo import demo_plugin_dir
@@ -115,6 +116,19 @@ def test_a_start_warns_of_a_permission_that_names_nothing(home: dict[str, str]) 
     assert run.returncode == 0
     assert 'warning: permissions."probe.eco" has no effect' in run.stderr
     assert 'permissions."probe.eco" has no effect' in opentabs("status", env=home).stdout
+
+
+def test_ctrl_c_while_a_start_waits_for_the_browser_says_that_the_server_runs(
+    home: dict[str, str], tmp_path: Path
+) -> None:
+    command = [*OPENTABS, "start", "--port", "0", "--attach", "--user-data-dir", str(tmp_path)]
+    with terminal(command, tmp_path, XDG_STATE_HOME=home["XDG_STATE_HOME"]) as shown:
+        shown.wait_for("chrome://inspect")
+        os.killpg(shown.process.pid, signal.SIGINT)
+        assert shown.wait() == 130
+    server = status(home)
+    said = f"The server 'default' (pid {server['pid']}) is still running. Stop it: opentabs stop"
+    assert said in " ".join(shown.output.split())
 
 
 def test_a_killed_server_is_noticed_and_its_name_is_free(home: dict[str, str]) -> None:

@@ -236,12 +236,17 @@ def _report_started(state: "ServerState") -> None:
     from opentabs_py.cli.terminal import err, warn
     from opentabs_py.daemon.state import name_flag
 
-    status = _wait_attached(state)
+    flag = name_flag(state.name)
+    try:
+        status = _wait_attached(state)
+    except SystemExit:  # after Ctrl-C
+        who = f"The server {state.name!r} (pid {state.pid})"
+        err.print(f"{who} is still running. Stop it: opentabs stop{flag}", soft_wrap=True)
+        raise
     plugins = ", ".join(each["name"] for each in status["plugins"])
     served = plugins or quantity(status["tools"], "tool")
     if status["fleet"] is not None:
         served = fleet_text(status["fleet"])
-    flag = name_flag(state.name)
     for text in (*(f"skipped: {reason}" for reason in status["skipped"]), *status["warnings"]):
         warn(text)
     err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {served}", highlight=False)
