@@ -119,7 +119,7 @@ def require_state(name: str) -> ServerState:
         return state
     if is_claimed(name):
         raise ConfigError(f"{why_unknown(name)} Stop it: opentabs stop{name_flag(name)}")
-    raise ConfigError(not_running(name))
+    raise ConfigError(how_to_start(name))
 
 
 def find_state(name: str | None) -> ServerState | None:
@@ -132,8 +132,23 @@ def find_state(name: str | None) -> ServerState | None:
 
 
 def not_running(name: str) -> str:
-    """Return the text that says that a server is not running, and how to start it."""
-    return f"No server named {name!r} is running. Start it: opentabs start{name_flag(name)}"
+    """Return the sentence that says that a server is not running, and which ones are.
+
+    Raises:
+        ConfigError: The records may not be read.
+    """
+    names = recorded_names()
+    only = f", only {', '.join(names)}" if names else ""
+    return f"No server named {name!r} is running{only}."
+
+
+def how_to_start(name: str) -> str:
+    """Return the text that says that a server is not running, and how to start it.
+
+    Raises:
+        ConfigError: The records may not be read.
+    """
+    return f"{not_running(name)} Start it: opentabs start{name_flag(name)}"
 
 
 def read_states() -> list[ServerState]:

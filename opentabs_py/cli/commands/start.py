@@ -91,7 +91,7 @@ def stop(name: NamedServer = "default") -> None:
     from opentabs_py.cli.terminal import err
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon.spawn import stop_server, stop_unknown
-    from opentabs_py.daemon.state import is_claimed, read_state
+    from opentabs_py.daemon.state import is_claimed, not_running, read_state
 
     state = read_state(check_name(name, "server name"))
     if state is not None:
@@ -100,7 +100,7 @@ def stop(name: NamedServer = "default") -> None:
     elif is_claimed(name):
         pid = stop_unknown(name)
     else:
-        err.print(f"No server named {name!r} is running.")
+        err.print(not_running(name))
         return
     err.print(f"Stopped the server {name!r} (pid {pid}).")
 

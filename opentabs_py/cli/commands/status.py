@@ -33,7 +33,7 @@ def status(
     """
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.state import is_claimed, not_running, recorded_names
+    from opentabs_py.daemon.state import how_to_start, is_claimed, recorded_names
 
     if name is None:
         names = recorded_names()
@@ -44,7 +44,7 @@ def status(
         write_json(reports)
     elif not reports:
         none = "No server is running. Start one: opentabs start"
-        err.print(none if name is None else not_running(name))
+        err.print(none if name is None else how_to_start(name))
     for report in reports if not json_ else ():
         _print(report)
     bad = not reports or any(report["error"] is not None for report in reports)
