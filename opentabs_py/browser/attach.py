@@ -142,7 +142,11 @@ class Attachment:
                 if self._link.connected and not self.lacks_context:
                     self._say("")
                 elif endpoint is None:
-                    self._say(f"No running browser allows debugging. {HOW_TO_ALLOW} Waiting.")
+                    place = self._options.user_data_dir
+                    which = "" if place is None else f" with the user data directory {place}"
+                    self._say(
+                        f"No running browser{which} allows debugging. {HOW_TO_ALLOW} Waiting."
+                    )
                 elif endpoint != settled:
                     await self._use(endpoint)
                 settled = endpoint

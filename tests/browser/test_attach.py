@@ -65,6 +65,21 @@ async def test_the_same_advice_is_shown_once(
     assert "--user-data-dir" in shown[0]
 
 
+@pytest.mark.anyio
+async def test_a_directory_in_which_no_browser_runs_is_named_in_the_advice(tmp_path: Path) -> None:
+    shown: list[str] = []
+
+    def show(text: str) -> None:
+        shown.append(text)
+        raise EnoughError
+
+    options = Attach(user_data_dir=tmp_path / "chrmoe")
+    with pytest.raises(EnoughError):
+        await Attachment(tmp_path, NeverConnected(), options, show=show).run()
+    who = f"No running browser with the user data directory {tmp_path}/chrmoe"
+    assert shown[0].startswith(f"{who} allows debugging.")
+
+
 class Connecting(NeverConnected):
     """The link to an extension that an earlier server left in the browser; counts the waits."""
 
