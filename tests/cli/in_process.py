@@ -4,6 +4,7 @@ import io
 import logging
 import os
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -22,6 +23,7 @@ def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
         patch.setattr("sys.argv", ["opentabs", *arguments])
         patch.setattr("sys.path", [*sys.path])
         patch.setenv("PWD", os.fspath(cwd))
+        patch.setattr(threading.Thread, "start", _refuse_thread)
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
             cli._run()
     for name, module in [*sys.modules.items()]:
@@ -30,6 +32,11 @@ def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
     code = ended.value.code
     assert isinstance(code, int | None)
     return CompletedProcess(arguments, code or 0, out.getvalue(), err.getvalue())
+
+
+def _refuse_thread(thread: threading.Thread) -> None:
+    """Fail: a thread may go on importing in the middle of another test."""
+    raise AssertionError(f"This command starts {thread}; run it as a program.")
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """The commands for background servers, with another program in the place of a server."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Generator
@@ -155,7 +156,6 @@ def test_who_names_a_server_that_does_not_run_is_told_which_ones_do(
         (["call", "echo"], ["--fresh"]),
         (["call", "echo"], ["--tools", "tools.py"]),
         (["call", "echo"], ["--headless"]),
-        (["call", "echo"], ["--nats", "nats://127.0.0.1:1"]),
         (["tools"], ["--fresh"]),
         (["tools"], ["--tools", "tools.py"]),
     ],
@@ -172,6 +172,24 @@ def test_a_server_that_would_not_be_used_is_a_usage_error(
 
     monkeypatch.setenv("OPENTABS_SERVER", "home")  # which is for the commands that use one
     assert "cannot be combined" not in opentabs_here(*command, *option, cwd=tmp_path).stderr
+
+
+def test_a_server_and_a_fleet_are_a_usage_error(tmp_path: Path) -> None:
+    fleet = ["--nats", "nats://127.0.0.1:1"]
+    run = opentabs_here("call", "echo", "--server", "home", *fleet, cwd=tmp_path)
+    assert run.returncode == 2
+    assert "--server and --nats cannot be combined" in run.stderr
+
+    run = subprocess.run(
+        [sys.executable, "-m", "opentabs_py", "call", "echo", *fleet],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "OPENTABS_SERVER": "home"},
+    )
+    assert run.returncode == 3
+    assert "Cannot connect to NATS" in run.stderr
 
 
 def test_in_the_directory_of_a_plugin_the_tools_of_a_named_server_are_listed(
