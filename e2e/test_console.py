@@ -5,6 +5,7 @@ import logging
 import re
 import signal
 from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -915,15 +916,13 @@ async def test_the_running_calls_of_a_server_that_is_gone_are_shown_as_lost(
             await tabs.call("wait")
 
     settings = load_settings(port=0, profile=None)
-    async with anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
         async with OpenTabs(browser="none", settings=settings, tools=[wait]) as tabs:
-            stack = console_page(browser, tabs)
-            page = await stack.__aenter__()
+            page = await stack.enter_async_context(console_page(browser, tabs))
             await go(page, "calls")
             tasks.start_soon(call, tabs)
             await expect(page.get_by_role("option", name="wait, running")).to_be_visible()
         await expect(page.get_by_role("option", name="wait, lost")).to_be_visible(timeout=PATIENT)
-    await stack.__aexit__(None, None, None)
 
 
 @pytest.mark.usefixtures("tab")

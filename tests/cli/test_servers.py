@@ -142,7 +142,7 @@ def test_a_server_that_is_named_and_does_not_run_is_an_error_with_the_command_th
 
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize("command", ["stop", "status", "ui", "restart"])
-def test_who_names_a_server_that_does_not_run_is_told_which_ones_do(
+def test_a_server_that_does_not_run_is_an_error_that_says_which_ones_do(
     command: str, tmp_path: Path
 ) -> None:
     run = opentabs_here(command, "--name", "wrk", cwd=tmp_path)
