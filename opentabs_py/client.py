@@ -40,6 +40,7 @@ class _Call:
     idle_scope: anyio.CancelScope
     idle: float
     progress_callback: ProgressCallback | None
+    is_through_gateway: bool
     waiting: deque[types.ProgressNotification] = field(
         default_factory=deque[types.ProgressNotification]
     )
@@ -152,7 +153,9 @@ class Client:
         total_scope, idle_scope = anyio.CancelScope(), anyio.CancelScope()
         now = anyio.current_time()
         total_scope.deadline, idle_scope.deadline = now + total, now + idle
-        call = self._calls[token] = _Call(idle_scope, idle, progress_callback)
+        call = self._calls[token] = _Call(
+            idle_scope, idle, progress_callback, is_through_gateway=name == GATEWAY_CALL
+        )
         self._forget_an_ended_call()
         try:
             with total_scope, idle_scope:
@@ -178,7 +181,7 @@ class Client:
             if idle_scope.cancelled_caught:
                 raise _timed_out(name, "idle", idle)
             raise _timed_out(name, "ceiling", total)
-        self._follow_streams(call, result, through_gateway=name == GATEWAY_CALL)
+        self._follow_streams(call, result)
         return result
 
     def _forget_an_ended_call(self) -> None:
@@ -187,9 +190,7 @@ class Client:
             if over is not None:
                 del self._calls[over]
 
-    def _follow_streams(
-        self, call: _Call, result: types.CallToolResult, *, through_gateway: bool
-    ) -> None:
+    def _follow_streams(self, call: _Call, result: types.CallToolResult) -> None:
         named: Any = (result.meta or {}).get("opentabs/streams")
         if self._on_message is None or not isinstance(named, list):
             return
@@ -197,25 +198,23 @@ class Client:
             match each:
                 case {"id": str(stream_id), "name": str(name)}:
                     call.followed.add(name)
-                    self._tasks.start_soon(self._follow, call, stream_id, name, through_gateway)
+                    self._tasks.start_soon(self._follow, call, stream_id, name)
                 case _:
                     pass
 
-    async def _follow(self, call: _Call, stream_id: str, name: str, through_gateway: bool) -> None:
+    async def _follow(self, call: _Call, stream_id: str, name: str) -> None:
         try:
-            await self._read_stream(call, stream_id, name, through_gateway)
+            await self._read_stream(call, stream_id, name)
         except Exception:
             # A bad message or a broken connection must not affect other calls.
             logger.exception("Stopped following the stream %s", name)
 
-    async def _read_stream(
-        self, call: _Call, stream_id: str, name: str, through_gateway: bool
-    ) -> None:
+    async def _read_stream(self, call: _Call, stream_id: str, name: str) -> None:
         """Read a stream to its end, skipping updates that were already pushed."""
         while True:
             after = call.seen.get(name, 0)
             asked = {"id": stream_id, "after": after, "wait_seconds": READ_AGAIN}
-            if through_gateway:
+            if call.is_through_gateway:
                 given = {"name": "stream_read", "arguments": asked}
                 answer = await self._sdk.call_tool(GATEWAY_CALL, given)
             else:

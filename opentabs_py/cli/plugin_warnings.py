@@ -1,7 +1,7 @@
 """Warnings about plugins, without which Rich is not imported."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
@@ -12,6 +12,14 @@ def warn_of_plugins(tabs: "OpenTabs") -> None:
     """Warn about each plugin of a session that was skipped, or is older than its source."""
     print_skipped(tabs.skipped_plugins)
     warn_of_stale(tabs.internals.plugin_set.plugins)
+
+
+def warn_of_server(status: Mapping[str, Any]) -> None:
+    """Warn about what keeps the plugins and settings of a running server from having an effect."""
+    for reason in status["skipped"]:
+        _warn(f"skipped: {reason}")
+    for text in status.get("warnings", ()):  # a server of an earlier version has none
+        _warn(text)
 
 
 def print_skipped(skipped: "Sequence[SkippedPlugin]") -> None:

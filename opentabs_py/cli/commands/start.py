@@ -232,8 +232,9 @@ def _wait_attached(state: "ServerState") -> dict[str, Any]:
 
 
 def _report_started(state: "ServerState") -> None:
+    from opentabs_py.cli.plugin_warnings import warn_of_server
     from opentabs_py.cli.server_texts import fleet_text
-    from opentabs_py.cli.terminal import err, warn
+    from opentabs_py.cli.terminal import err
     from opentabs_py.daemon.state import name_flag
 
     flag = name_flag(state.name)
@@ -247,8 +248,7 @@ def _report_started(state: "ServerState") -> None:
     served = plugins or quantity(status["tools"], "tool")
     if status["fleet"] is not None:
         served = fleet_text(status["fleet"])
-    for text in (*(f"skipped: {reason}" for reason in status["skipped"]), *status["warnings"]):
-        warn(text)
+    warn_of_server(status)
     err.print(f"[green]●[/] {state.name} is running (pid {state.pid}): {served}", highlight=False)
     err.print(f"  MCP     {state.mcp_url}", soft_wrap=True)
     err.print(f"  log     {state.log}", soft_wrap=True)

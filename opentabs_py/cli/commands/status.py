@@ -109,7 +109,7 @@ def _print(report: dict[str, Any]) -> None:
         rows.add_row("  [yellow]waits[/]", escape(action))
     for reason in report["skipped"]:
         rows.add_row("  [yellow]skipped[/]", escape(reason))
-    for warning in report["warnings"]:
+    for warning in report.get("warnings", ()):  # earlier versions have none
         rows.add_row("  [yellow]warning[/]", escape(warning))
     out.print(rows)
 

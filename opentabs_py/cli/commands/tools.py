@@ -168,7 +168,7 @@ def _of_server(name: str | None) -> list[_Row] | None:
         None if no server is named and the default one is not running.
     """
     from opentabs_py.calling.listing import Listing
-    from opentabs_py.cli.terminal import warn
+    from opentabs_py.cli.plugin_warnings import warn_of_server
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import find_state
 
@@ -176,9 +176,7 @@ def _of_server(name: str | None) -> list[_Row] | None:
     if state is None:
         return None
     client = LocalClient(state)
-    status = client.status()
-    for text in (*(f"skipped: {reason}" for reason in status["skipped"]), *status["warnings"]):
-        warn(text)
+    warn_of_server(client.status())
     return [
         _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
         for each in client.tools()

@@ -54,7 +54,7 @@ class PageToolList:
         self._cadence = cadence or Cadence()
         self._schemas = SchemaCache()
         self._tools: dict[str, PageTool] = {}
-        self._left: dict[str, PageTool] = {}  # the list, while a page loads that may have them
+        self._left: dict[str, PageTool] = {}  # the list; a page loads that may register them again
         self._listed: object = None
         self._refused: set[str] = set()
         self._warnings = 0  # in this period
