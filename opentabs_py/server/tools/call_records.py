@@ -1,7 +1,8 @@
 """The records of a server's calls, for those who ask for them."""
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from opentabs_py.calling.call import ToolCall
@@ -11,6 +12,19 @@ from opentabs_py.calling.observer import RecorderObserver, instant
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.core.trace.recorder import CallRecorder
+
+
+@dataclass(slots=True)
+class RecordedCall:
+    """A call that is recorded if anybody asks for its record.
+
+    Attributes:
+        call: The call to make.
+        value: The value that it returned, once it has.
+    """
+
+    call: ToolCall
+    value: Any = None
 
 
 class CallRecords:
@@ -79,27 +93,28 @@ class CallRecords:
 
         return end
 
-    async def record(
+    @contextmanager
+    def record(
         self,
         name: str,
         call: ToolCall,
-        run: Callable[[ToolCall], Awaitable[Any]],
         *,
         on_record: Callable[[CallRecord], None] | None = None,
         traced: bool = True,
-    ) -> Any:
-        """Run a call and return its value; record it if anybody asks for its record.
+    ) -> Generator[RecordedCall]:
+        """Record a call that is made in this context, if anybody asks for its record.
 
         Args:
             name: The tool's name.
             call: The call.
-            run: Runs it.
-            on_record: Called with its record when it has ended, before this returns.
+            on_record: Called with its record when it has ended, before the context is left.
             traced: Whether that record should say when the call passed each hop.
         """
+        recorded = RecordedCall(call)
         is_traced = bool(self._ended) or (on_record is not None and traced)
         if not (is_traced or self._ended_untraced or on_record is not None):
-            return await run(call)
+            yield recorded
+            return
         excerpts = next(reversed(self._excerpts.values()), None)
         recorder = CallRecorder(
             call_id=call.call_id,
@@ -114,15 +129,14 @@ class CallRecords:
         # Whoever wants to know of its start may look at it while it runs.
         is_watched = is_traced or bool(self._started)
         recorders = (RecorderObserver(recorder, self._clock),) if is_watched else ()
-        call = replace(call, recorder=recorder, observers=(*recorders, *call.observers))
+        recorded.call = replace(call, recorder=recorder, observers=(*recorders, *call.observers))
         self._started.notify(lambda: recorder.so_far(instant(self._clock)))
         try:
-            value = await run(call)
+            yield recorded
         except BaseException as error:
             self._notify_ended(recorder.fail(error, instant(self._clock)), on_record)
             raise
-        self._notify_ended(recorder.succeed(value, instant(self._clock)), on_record)
-        return value
+        self._notify_ended(recorder.succeed(recorded.value, instant(self._clock)), on_record)
 
     def _notify_ended(
         self, record: CallRecord, on_record: Callable[[CallRecord], None] | None

@@ -1,7 +1,7 @@
 """The calls of a server that run now, each of which can be ended."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import anyio
 
@@ -75,27 +75,25 @@ class RunningCalls:
             error = failures.server_stopped(running.tool, has_begun=True)
             self.end(call_id, error, reason="the server stopped")
 
-    async def run(self, tool: str, call: ToolCall, make: Callable[[], Awaitable[Any]]) -> Any:
-        """Make a call and return its value.
+    @contextmanager
+    def add(self, tool: str, call: ToolCall) -> Generator[None]:
+        """Hold a call that runs in this context, and can be ended meanwhile.
 
         Args:
             tool: The tool's name.
             call: The call.
-            make: Makes it.
 
         Raises:
-            CallError: What ended it, or what `make` raised.
+            CallError: What ended it.
         """
         if self._is_stopped:
             raise failures.server_stopped(tool, has_begun=False)
         running = self._calls[call.call_id] = _Running(tool, call.cancellation)
-        value = None
         try:
             with running.scope:
-                value = await make()
+                yield
         finally:
             del self._calls[call.call_id]
         if running.scope.cancelled_caught:
             assert running.error is not None  # only `end` cancels it
             raise running.error
-        return value

@@ -122,18 +122,20 @@ class ToolCalls:
             or (Cancellation(_CALLER_ENDED) if origin.is_nested else Cancellation()),
             call_id=call_id or new_call_id(),
         )
-        run = partial(self._run, found, name)
-        return await self.records.record(name, call, run, on_record=on_record, traced=traced)
+        with self.records.record(name, call, on_record=on_record, traced=traced) as recorded:
+            recorded.value = await self._call(found, name, recorded.call)
+        return recorded.value
 
-    async def _run(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
+    async def _call(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:
             raise self.registry.unknown(name)
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
-        run = partial(self._run_allowed, tool, call, tool.prepare(call))
+        run = tool.prepare(call)
         try:
-            value = await self.running.run(name, call, run)
+            with self.running.add(name, call):
+                value = await self._run_allowed(tool, call, run)
         except ToolFailedError as error:
             if tool.listing.needs_tab:
                 await self._map_stack(tool.listing, error)
