@@ -8,7 +8,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.questions import Place
-from opentabs_py.hands.using import PageUser
+from opentabs_py.hands.tools import Hands
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 
@@ -19,17 +19,17 @@ class HandTool(PythonTool):
     Args:
         function: The function to run.
         host: State shared with the other tools of its server.
-        user: Finds the page of a call.
+        hands: Finds the page of a call.
     """
 
-    def __init__(self, function: Callable[..., Any], host: ToolHost, user: PageUser) -> None:
+    def __init__(self, function: Callable[..., Any], host: ToolHost, hands: Hands) -> None:
         super().__init__(function, host)
         self.listing = replace(self.listing, owner=HANDS)
-        self._user = user
+        self._hands = hands
 
     async def find_place(self, call: ToolCall) -> Place:
         """Return where a call would run now, as far as that is known."""
-        return await self._user.find_place(
+        return await self._hands.find_place(
             call.arguments.get(TAB_ID), call.arguments.get("ref"), call.origin.client
         )
 

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import anyio
@@ -12,15 +13,21 @@ from pydantic import BaseModel, Field
 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.browser.urls import web_address
+from opentabs_py.calling.client import CallClient
 from opentabs_py.core import codes
-from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.questions import NOWHERE, Place
+from opentabs_py.core.tabs.owners import SessionKey, TabOwners
 from opentabs_py.core.text import shorten
-from opentabs_py.errors import ToolError
-from opentabs_py.hands.pages import Tab
+from opentabs_py.errors import ChainError, ToolError
+from opentabs_py.hands.network import describe_bodies, describe_request
+from opentabs_py.hands.pages import HandPages, Tab
+from opentabs_py.hands.secrets import Secrets
 from opentabs_py.hands.snapshot import MOST_TOKENS, changes
-from opentabs_py.hands.using import ACT_WITHIN, PageUser
+from opentabs_py.hands.tabs import ClientTabs
+from opentabs_py.hands.used_page import ACT_WITHIN, UsedPage, about
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.progress import Progress
+from opentabs_py.python_tools.run import current_run
 
 SCREENSHOT_WITHIN: Final = 3.0  # s; takes a tenth of a second
 _LONGEST_SIDE: Final = 8_000  # pixels of a screenshot of a whole page
@@ -43,8 +50,28 @@ class Secret(BaseModel, extra="forbid"):
     secret: str
 
 
-class Hands(PageUser):
-    """The tools."""
+class Hands:
+    """The tools.
+
+    Args:
+        pages: The pages.
+        owners: Returns which tabs belong to which clients.
+        secrets: The secrets that may be typed.
+        files: The directory from which files may be uploaded; by default, the current one.
+    """
+
+    def __init__(
+        self,
+        pages: HandPages,
+        owners: Callable[[], TabOwners],
+        *,
+        secrets: Secrets,
+        files: Path | None = None,
+    ) -> None:
+        self.pages = pages
+        self._tabs = ClientTabs(pages, owners)
+        self._secrets = secrets
+        self._files = (files or Path.cwd()).resolve()
 
     @property
     def functions(self) -> Sequence[Callable[..., Any]]:
@@ -76,12 +103,12 @@ class Hands(PageUser):
 
         Long lists are folded; the text says how to open them. All texts come from the page.
         """
-        page = (await self.find_tab(tabId)).page
-        before = self.seen_in(page).shown
-        text = await self.look(page, progress, ref, maxTokens, links=links, start=start)
+        used = await self.use(tabId, progress)
+        before = used.seen.shown
+        text = await used.look(ref, maxTokens, links=links, start=start)
         if changed and ref is None:
             text = changes(before, text) or "(nothing has changed)"
-        return {**await self.about(page), "snapshot": text}
+        return {**await used.about(), "snapshot": text}
 
     @tool(title="Go to a page", annotations=_ACTS)
     async def page_navigate(
@@ -92,7 +119,7 @@ class Hands(PageUser):
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Open a URL in a tab, go back or forward, or reload its page."""
-        page = (await self.find_tab(tabId)).page
+        used = await self.use(tabId, progress)
         if (url is None) == (action == "goto"):
             raise ToolError("Pass `url`, or an `action` other than goto.", codes.INVALID_ARGUMENTS)
         try:
@@ -103,15 +130,15 @@ class Hands(PageUser):
         async def go() -> None:
             match action:
                 case "back":
-                    await page.go_back(timeout=30_000)
+                    await used.page.go_back(timeout=30_000)
                 case "forward":
-                    await page.go_forward(timeout=30_000)
+                    await used.page.go_forward(timeout=30_000)
                 case "reload":
-                    await page.reload(timeout=30_000)
+                    await used.page.reload(timeout=30_000)
                 case _:
-                    await page.goto(address, timeout=30_000)
+                    await used.page.goto(address, timeout=30_000)
 
-        return await self.act(page, progress, go)
+        return await used.act(go)
 
     @tool(title="Click", annotations=_ACTS)
     async def page_click(
@@ -129,11 +156,11 @@ class Hands(PageUser):
         ] = (),
     ) -> dict[str, Any]:
         """Click an element, when it is visible and nothing covers it; return what changed."""
-        page = (await self.find_tab(tabId)).page
-        element = await self.find_element(page, ref)
+        used = await self.use(tabId, progress)
+        element = await used.find_element(ref)
 
         async def click() -> None:
-            await self.wait_usable(page, ref, element, "enabled")
+            await used.wait_usable(ref, element, "enabled")
             await element.click(
                 click_count=2 if double else 1,
                 button=button,
@@ -141,7 +168,7 @@ class Hands(PageUser):
                 timeout=ACT_WITHIN * 1000,
             )
 
-        return await self.act(page, progress, click)
+        return await used.act(click)
 
     @tool(title="Type", annotations=_ACTS)
     async def page_type(
@@ -159,12 +186,12 @@ class Hands(PageUser):
         ] = False,
     ) -> dict[str, Any]:
         """Replace the text of a field; return what changed."""
-        page = (await self.find_tab(tabId)).page
-        element = await self.find_element(page, ref)
-        value = text if isinstance(text, str) else self.secret(text.secret)
+        used = await self.use(tabId, progress)
+        element = await used.find_element(ref)
+        value = text if isinstance(text, str) else self._secrets.value(text.secret)
 
         async def write() -> None:
-            await self.wait_usable(page, ref, element, "editable")
+            await used.wait_usable(ref, element, "editable")
             if slowly:
                 await element.clear(timeout=ACT_WITHIN * 1000)
                 await element.press_sequentially(value, timeout=ACT_WITHIN * 3000)
@@ -173,7 +200,7 @@ class Hands(PageUser):
             if submit:
                 await element.press("Enter", timeout=ACT_WITHIN * 1000)
 
-        return await self.act(page, progress, write)
+        return await used.act(write)
 
     @tool(title="Press a key", annotations=_ACTS)
     async def page_press(
@@ -187,16 +214,16 @@ class Hands(PageUser):
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Press a key; return what changed."""
-        page = (await self.find_tab(tabId)).page
-        element = None if ref is None else await self.find_element(page, ref)
+        used = await self.use(tabId, progress)
+        element = None if ref is None else await used.find_element(ref)
 
         async def press() -> None:
             if element is None:
-                await page.keyboard.press(key)
+                await used.page.keyboard.press(key)
             else:
                 await element.press(key, timeout=ACT_WITHIN * 1000)
 
-        return await self.act(page, progress, press)
+        return await used.act(press)
 
     @tool(title="Choose an option", annotations=_ACTS)
     async def page_select(
@@ -207,14 +234,14 @@ class Hands(PageUser):
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Choose options of a list; return what changed."""
-        page = (await self.find_tab(tabId)).page
-        element = await self.find_element(page, ref)
+        used = await self.use(tabId, progress)
+        element = await used.find_element(ref)
 
         async def select() -> None:
-            await self.wait_usable(page, ref, element, "enabled")
-            await self.select(page, ref, element, values)
+            await used.wait_usable(ref, element, "enabled")
+            await used.select(ref, element, values)
 
-        return await self.act(page, progress, select)
+        return await used.act(select)
 
     @tool(title="Upload files", annotations=_ACTS)
     async def page_upload(
@@ -230,21 +257,21 @@ class Hands(PageUser):
 
         Return what changed.
         """
-        page = (await self.find_tab(tabId)).page
-        element = await self.find_element(page, ref)
-        paths = [self.file(each) for each in files]
+        used = await self.use(tabId, progress)
+        element = await used.find_element(ref)
+        paths = [self._find_file(each) for each in files]
 
         async def upload() -> None:
-            await self.wait_usable(page, ref, element, "enabled")
+            await used.wait_usable(ref, element, "enabled")
             # Not `evaluate`, for which Playwright uses what the page may have replaced.
-            if await element.and_(page.locator("input[type=file]")).count():
+            if await element.and_(used.page.locator("input[type=file]")).count():
                 await element.set_input_files(paths, timeout=ACT_WITHIN * 1000)
                 return
-            async with page.expect_file_chooser(timeout=ACT_WITHIN * 1000) as opened:
+            async with used.page.expect_file_chooser(timeout=ACT_WITHIN * 1000) as opened:
                 await element.click(timeout=ACT_WITHIN * 1000)
             await (await opened.value).set_files(paths)
 
-        return await self.act(page, progress, upload)
+        return await used.act(upload)
 
     @tool(title="Wait", annotations=_READS, ceiling=300)
     async def page_wait_for(
@@ -257,7 +284,7 @@ class Hands(PageUser):
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Wait until a page shows something; return what has changed since the call began."""
-        page = (await self.find_tab(tabId)).page
+        used = await self.use(tabId, progress)
         if (text, gone, url).count(None) != 2:
             raise ToolError("Pass one of `text`, `gone` and `url`.", codes.INVALID_ARGUMENTS)
         waited_for = text or gone or url or ""
@@ -265,13 +292,13 @@ class Hands(PageUser):
         async def wait() -> None:
             timeout = seconds * 1000
             if url is not None:
-                await page.wait_for_url(lambda each: waited_for in each, timeout=timeout)
+                await used.page.wait_for_url(lambda each: waited_for in each, timeout=timeout)
                 return
             state: Literal["visible", "hidden"] = "visible" if text is not None else "hidden"
-            await page.get_by_text(waited_for).first.wait_for(state=state, timeout=timeout)
+            await used.page.get_by_text(waited_for).first.wait_for(state=state, timeout=timeout)
 
         progress.report(f"Waiting for {shorten(waited_for, 60)}")
-        return await self.act(page, progress, wait)
+        return await used.act(wait)
 
     @tool(title="Take a screenshot", annotations=_READS)
     async def page_screenshot(
@@ -285,18 +312,20 @@ class Hands(PageUser):
         tabId: TabId = None,
     ) -> types.ImageContent:
         """Return a screenshot of a page, as JPEG."""
-        page = (await self.find_tab(tabId)).page
+        used = await self.use(tabId, progress)
         progress.heartbeat()
-        self.check_dialog(page)
-        element = None if ref is None else await self.find_element(page, ref)
+        used.check_dialog()
+        element = None if ref is None else await used.find_element(ref)
         try:
-            async with self.pages.as_active(page):
+            async with self.pages.as_active(used.page):
                 try:
-                    data = await take_screenshot(page, element, full=full, within=SCREENSHOT_WITHIN)
+                    data = await take_screenshot(
+                        used.page, element, full=full, within=SCREENSHOT_WITHIN
+                    )
                 except LateError:  # of a tab in the background, often only the next succeeds
-                    data = await take_screenshot(page, element, full=full, within=ACT_WITHIN)
+                    data = await take_screenshot(used.page, element, full=full, within=ACT_WITHIN)
         except FAILURES as error:
-            raise self.failed(error) from None
+            raise used.failed(error) from None
         text = base64.b64encode(data).decode()
         return types.ImageContent(type="image", data=text, mime_type="image/jpeg")
 
@@ -309,14 +338,15 @@ class Hands(PageUser):
     ) -> dict[str, Any]:
         """Return what a page wrote to its console, and its uncaught errors."""
         progress.heartbeat()
-        page = (await self.find_tab(tabId)).page
-        watched, seen = self.pages.watched(page), self.seen_in(page)
+        used = await self.use(tabId, progress)
+        watched, seen = used.watched, used.seen
         fresh = watched.lines if all else watched.lines - seen.lines
         seen.lines = watched.lines
         shown = [*watched.console][-fresh:] if fresh else []
         return {
             "messages": [
-                {"type": kind, "text": shorten(self.masked(text), 1_000)} for kind, text in shown
+                {"type": kind, "text": shorten(self._secrets.mask(text), 1_000)}
+                for kind, text in shown
             ]
         }
 
@@ -332,8 +362,8 @@ class Hands(PageUser):
     ) -> dict[str, Any]:
         """Return the requests of a page, or the bodies of one of them."""
         progress.heartbeat()
-        page = (await self.find_tab(tabId)).page
-        watched, seen = self.pages.watched(page), self.seen_in(page)
+        used = await self.use(tabId, progress)
+        watched, seen = used.watched, used.seen
         if request is not None:
             found = next((each for each in watched.network if each.number == request), None)
             if found is None:
@@ -341,24 +371,10 @@ class Hands(PageUser):
                     f"Request {request} is no longer kept. List the requests again.",
                     codes.NOT_FOUND,
                 )
-            return await self.bodies(found.request)
+            return await describe_bodies(found.request, self._secrets.mask)
         shown = [each for each in watched.network if all or each.number > seen.requests]
         seen.requests = watched.requests
-        listed: list[dict[str, Any]] = []
-        for each in shown:
-            # Not `response()`, which asks the page; it may be closed.
-            response = None if each.failure else each.request.existing_response
-            listed.append(
-                {
-                    "request": each.number,
-                    "method": each.request.method,
-                    "url": shorten(self.masked(each.request.url), 300),
-                    "type": each.request.resource_type,
-                    "status": None if response is None else response.status,
-                    **({"failure": each.failure} if each.failure else {}),
-                }
-            )
-        return {"requests": listed}
+        return {"requests": [describe_request(each, self._secrets.mask) for each in shown]}
 
     @tool(title="Answer a dialog", annotations=_ACTS)
     async def page_dialog(
@@ -369,8 +385,8 @@ class Hands(PageUser):
         tabId: TabId = None,
     ) -> dict[str, Any]:
         """Accept or dismiss the dialog of a page, such as an alert or a prompt."""
-        page = (await self.find_tab(tabId)).page
-        watched = self.pages.watched(page)
+        used = await self.use(tabId, progress)
+        watched = used.watched
         dialog = watched.dialog
         watched.handle_closed()
         if dialog is None:
@@ -382,16 +398,15 @@ class Hands(PageUser):
             else:
                 await dialog.dismiss()
 
-        return await self.act(page, progress, answer)
+        return await used.act(answer)
 
     async def list_tabs(self, client: SessionKey | None) -> Sequence[dict[str, Any]]:
         """Return all tabs that a client may name, as `tabs_list` does."""
-        owners = self.owners()
-        tabs = [each for each in await self.pages.tabs() if owners.may_name(client, each.number)]
+        tabs = await self._tabs.named_by(client)
         found: dict[int, dict[str, Any]] = {}
 
         async def describe(tab: Tab) -> None:
-            found[tab.number] = await self.about(tab.page)
+            found[tab.number] = await about(tab.page, self._secrets.mask)
 
         async with anyio.create_task_group() as tasks:
             for tab in tabs:
@@ -400,6 +415,57 @@ class Hands(PageUser):
             {"tabId": tab.number, **found[tab.number], "active": tab.active, "plugins": []}
             for tab in tabs
         ]
+
+    async def find_place(
+        self, number: int | None, ref: str | None, caller: CallClient | None
+    ) -> Place:
+        """Return where a call would act, as far as that is known.
+
+        Args:
+            number: The tab that it names, if it names one.
+            ref: The reference of its element, if it has one.
+            caller: The client that makes it.
+        """
+        try:
+            used = await self._use(number, caller, lambda: None)
+        except (ToolError, ChainError):  # the call fails with it, if it is allowed
+            return NOWHERE
+        return await used.find_place(ref or "")
+
+    async def use(self, number: int | None, progress: Progress) -> UsedPage:
+        """Return the page that the running call uses.
+
+        Args:
+            number: The number of its tab, if the call names one.
+            progress: Keeps the call from timing out.
+
+        Raises:
+            ToolError: There is no such tab, or it belongs to another client.
+        """
+        run = current_run.get()
+        return await self._use(number, None if run is None else run.client, progress.heartbeat)
+
+    async def _use(
+        self, number: int | None, caller: CallClient | None, heartbeat: Callable[[], None]
+    ) -> UsedPage:
+        client = None if caller is None else caller.session_key
+        tab = await self._tabs.find(number, client)
+        seen_by = "" if caller is None else client  # all code in this process has seen the same
+        return UsedPage(tab, self.pages, seen_by, secrets=self._secrets, heartbeat=heartbeat)
+
+    def _find_file(self, path: str) -> Path:
+        """Return a file that may be uploaded.
+
+        Raises:
+            ToolError: It is not there, or not below the directory.
+        """
+        file = (self._files / path).resolve()
+        if not file.is_relative_to(self._files) or not file.is_file():
+            raise ToolError(
+                f"{path} is not a file in the server's working directory.", codes.NOT_FOUND,
+                category="not_found",
+            )  # fmt: skip
+        return file
 
 
 async def take_screenshot(

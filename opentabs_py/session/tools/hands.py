@@ -14,6 +14,7 @@ from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import ChainError
 from opentabs_py.hands.hand_tool import HandTool
 from opentabs_py.hands.pages import Driven, HandPages
+from opentabs_py.hands.secrets import Secrets
 from opentabs_py.hands.tools import Hands
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.browsers.browser import SessionBrowser
@@ -62,7 +63,8 @@ def create_hands(
     hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing, bring)
     for browser in browsers:
         browser.on_driven = hand_pages.follow
-    hands = Hands(hand_pages, lambda: pages.tabs.owners, secrets=settings.secrets)
+    secrets = Secrets.from_environment(settings.secrets)
+    hands = Hands(hand_pages, lambda: pages.tabs.owners, secrets=secrets)
     host = ToolHost(clock, settings.limits, settings.message_limit)
     return hands, [HandTool(function, host, hands) for function in hands.functions]
 

@@ -5,7 +5,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from opentabs_py.hands.masks import Masks
+from opentabs_py.hands.secrets import Secrets
 
 VALUE = 'p@ss w!"rd\\é/'
 
@@ -22,22 +22,22 @@ VALUE = 'p@ss w!"rd\\é/'
     ],
 )
 def test_a_secret_is_hidden_in_every_encoding(shown: str) -> None:
-    assert Masks({"PW": VALUE}).apply(f"a={shown}&b") == "a=<secret PW>&b"
+    assert Secrets({"PW": VALUE}).mask(f"a={shown}&b") == "a=<secret PW>&b"
 
 
 def test_of_two_secrets_that_begin_alike_the_longer_is_hidden_whole() -> None:
-    masks = Masks({"SHORT": "hunter", "LONG": "hunter2"})
-    assert masks.apply("hunter2 hunter") == "<secret LONG> <secret SHORT>"
+    secrets = Secrets({"SHORT": "hunter", "LONG": "hunter2"})
+    assert secrets.mask("hunter2 hunter") == "<secret LONG> <secret SHORT>"
 
 
 def test_the_name_of_a_secret_is_no_value_of_another() -> None:
-    masks = Masks({"A": "secret", "B": "A"})
-    assert masks.apply("secret A") == "<secret A> <secret B>"
+    secrets = Secrets({"A": "secret", "B": "A"})
+    assert secrets.mask("secret A") == "<secret A> <secret B>"
 
 
 def test_without_secrets_nothing_is_hidden() -> None:
-    assert Masks({}).apply("text") == "text"
+    assert Secrets({}).mask("text") == "text"
 
 
 def test_a_value_that_is_not_unicode_is_hidden_where_it_can_appear() -> None:
-    assert Masks({"A": "\udcff1"}).apply("\udcff1") == "<secret A>"
+    assert Secrets({"A": "\udcff1"}).mask("\udcff1") == "<secret A>"

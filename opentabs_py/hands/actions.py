@@ -1,0 +1,83 @@
+"""Wait for actions of Playwright, and say why one failed."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import anyio
+
+from opentabs_py.browser.driver import FAILURES
+from opentabs_py.core import codes
+from opentabs_py.errors import ToolError
+from opentabs_py.hands.watching import Watched
+
+_HEARTBEAT: Final = 5.0  # s
+_DONE: Final = "click action done"  # in Playwright's log; then it waits for a navigation
+
+
+class PatientAction:
+    """Waits for an action of Playwright, or for the dialog that it opens.
+
+    Args:
+        watched: What happens in the page.
+        heartbeat: Called now and then until it ends, so that the call does not time out.
+        failed: Returns the error of a failed action.
+    """
+
+    def __init__(
+        self,
+        watched: Watched,
+        heartbeat: Callable[[], None],
+        failed: Callable[[Exception], ToolError],
+    ) -> None:
+        self._watched = watched
+        self._heartbeat = heartbeat
+        self._failed = failed
+
+    async def run(self, action: Callable[[], Awaitable[Any]]) -> Any:
+        """Run an action; return None if a dialog is in its way.
+
+        Raises:
+            ToolError: The action failed.
+        """
+        result: list[Any] = []
+        failures: list[Exception] = []
+
+        async def act(scope: anyio.CancelScope) -> None:
+            try:
+                result.append(await action())
+            except FAILURES as error:
+                failures.append(error)
+            scope.cancel()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(act, tasks.cancel_scope)
+            while self._watched.dialog is None:
+                with anyio.move_on_after(_HEARTBEAT):
+                    await self._watched.has_dialog.wait()
+                self._heartbeat()
+            tasks.cancel_scope.cancel()
+        if failures:
+            raise self._failed(failures[0])
+        return result[0] if result else None
+
+
+def action_failed(message: str) -> ToolError:
+    """Return the error of an action, with what Playwright saw in its way."""
+    lines = [line.strip(" -") for line in message.splitlines() if line.strip()]
+    causes = [line for line in lines if not line.startswith(("Call log", "====="))]
+    text = ". ".join(dict.fromkeys(each.rstrip(".") for each in causes[:1] + causes[-3:]))
+    if "Timeout" in text and _DONE in message:
+        return ToolError(
+            f"The page was clicked, but the next one is late: {text}. Do not click again; wait for "
+            "the page with page_wait_for, or take a snapshot.",
+            codes.ACTION_TIMED_OUT,
+            category="timeout",
+        )
+    if "Timeout" in text:
+        return ToolError(
+            f"The action timed out: {text}. Take a snapshot to see why.",
+            codes.ACTION_TIMED_OUT,
+            category="timeout",
+            retryable=True,
+        )
+    return ToolError(f"{text}.", codes.ACTION_FAILED)

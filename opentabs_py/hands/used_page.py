@@ -1,0 +1,302 @@
+"""A page as one call uses it: find its elements, act, and report what has changed."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, Literal
+
+import anyio
+from playwright.async_api import Dialog, Error, Locator, Page
+from playwright.async_api import TimeoutError as LateError
+
+from opentabs_py.browser.driver import FAILURES
+from opentabs_py.core import codes
+from opentabs_py.core.questions import Place, host_of
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.text import one_line, shorten
+from opentabs_py.core.tokens import first_tokens, is_longer
+from opentabs_py.errors import ToolError
+from opentabs_py.hands.actions import PatientAction, action_failed
+from opentabs_py.hands.editors import insert
+from opentabs_py.hands.pages import HandPages, Tab
+from opentabs_py.hands.secrets import Secrets
+from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
+from opentabs_py.hands.tree import Node, parse
+from opentabs_py.hands.watching import Seen
+
+ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
+USABLE_WITHIN: Final = 2.0  # s; for a page that enables an element after it has checked others
+TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
+SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
+CHANGED_TOKENS: Final = 1_500
+PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
+HIDDEN: Final = "(a password, hidden)"
+MOST_OPTIONS: Final = 20  # named in an error
+_FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
+
+
+class UsedPage:
+    """A page as one call of a client uses it.
+
+    Args:
+        tab: Its tab.
+        pages: All pages.
+        client: The session of the client, which refers to what it has seen.
+        secrets: Are masked in everything that it reads.
+        heartbeat: Called now and then, so that the call does not time out.
+
+    Attributes:
+        page: Playwright's page.
+        watched: What happened in it.
+    """
+
+    def __init__(
+        self,
+        tab: Tab,
+        pages: HandPages,
+        client: SessionKey | None,
+        *,
+        secrets: Secrets,
+        heartbeat: Callable[[], None],
+    ) -> None:
+        self.page = tab.page
+        self.watched = pages.watched(tab.page)
+        self._number = tab.number
+        self._pages = pages
+        self._client = client
+        self._secrets = secrets
+        self._mask = secrets.mask
+        self._heartbeat = heartbeat
+
+    @property
+    def seen(self) -> Seen:
+        """What the client has seen of the page."""
+        return self.watched.seen_by(self._client)
+
+    async def about(self) -> dict[str, Any]:
+        """Return the title and the URL of the page; no title if it does not answer."""
+        return await about(self.page, self._mask)
+
+    async def find_place(self, ref: str) -> Place:
+        """Return where an action on an element of this page would take place."""
+        node, dialog = self.watched.find_node(ref, self._client), self.watched.dialog
+        element = "" if node is None else described(node.role, node.name or node.text)
+        if dialog is not None:
+            element = described(f"{dialog.type} dialog", self._message(dialog))
+        title = (await self.about())["title"]
+        return Place(host_of(self.page.url) or None, title or None, self._number, element=element)
+
+    async def find_element(self, ref: str) -> Locator:
+        """Return the element of a reference.
+
+        Raises:
+            ToolError: It is no longer in the page; the message names similar elements.
+        """
+        self.check_dialog()
+        is_known = ref in self.seen.nodes
+        if is_known or not self._pages.has_shown(ref, self._client):  # else in another tab
+            editor = await self.watched.editors.locate(ref)
+            if editor is not None:
+                return editor
+            element = self.page.locator(f"aria-ref={ref}")
+            with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
+                if ref.isalnum() and await element.count():
+                    return element
+        raise self._stale(ref, _by_ref(parse(await self._raw())) if is_known else {})
+
+    def _stale(self, ref: str, now: Mapping[str, Node]) -> ToolError:
+        """Return the error of a reference that is not among the elements that a page has now."""
+        seen = self.seen
+        known = seen.nodes.get(ref)
+        if known is None:
+            return ToolError(
+                f"Your last snapshot of this tab has no element {ref}. Take one with "
+                "page_snapshot, or pass the tabId of the tab that has it.",
+                codes.STALE_REF,
+                retryable=True,
+            )
+        alike = [
+            each.ref
+            for each in now.values()
+            if (each.role, each.name) == (known.role, known.name) and each.ref != ref
+        ][:3]
+        seen.nodes = {**seen.nodes, **dict.fromkeys(alike, known)}
+        instead = f" Similar elements now: {', '.join(alike)}." if alike else ""
+        what = described(known.role, known.name or known.text)
+        return ToolError(
+            f"The element {ref}, {what}, is gone.{instead} Take a new snapshot.",
+            codes.STALE_REF,
+            retryable=True,
+        )
+
+    async def wait_usable(
+        self, ref: str, element: Locator, state: Literal["enabled", "editable"]
+    ) -> None:
+        """Wait a moment until an element is no longer disabled or, to be editable, read-only.
+
+        Raises:
+            Error: It still is.
+        """
+        handle = await element.element_handle(timeout=ACT_WITHIN * 1000)
+        try:
+            await handle.wait_for_element_state(state, timeout=USABLE_WITHIN * 1000)
+        except LateError:
+            what = "disabled" if await handle.is_disabled() else "read-only"
+            node = self.seen.nodes.get(ref, Node("element"))
+            raise Error(
+                f"The {described(node.role, node.name)} is {what}. Do first what the page asks for"
+            ) from None
+        finally:
+            with suppress(*FAILURES):
+                await handle.dispose()
+
+    async def select(self, ref: str, element: Locator, values: Sequence[str]) -> None:
+        """Choose options of a list, by their labels or values.
+
+        Raises:
+            Error: It does not have them, and gets them only later than in a moment.
+        """
+        try:
+            await element.select_option(values, timeout=USABLE_WITHIN * 1000)
+        except LateError as error:
+            if "did not find some options" not in str(error):
+                await element.select_option(values, timeout=ACT_WITHIN * 1000)
+                return
+            node = _by_ref(parse(await self._raw())).get(ref, Node("element"))
+            names = [self._mask(each.name) for each in node.walk() if each.role == "option"]
+            listed = ", ".join(shorten(one_line(each), 60) for each in names[:MOST_OPTIONS])
+            more = ", …" if len(names) > MOST_OPTIONS else ""
+            what = described(node.role, self._mask(node.name))
+            raise Error(f"The {what} has no such option. It has: {listed}{more}") from None
+
+    async def act(self, action: Callable[[], Awaitable[Any]]) -> dict[str, Any]:
+        """Do something in the page, and return what it changed there."""
+        self.check_dialog()
+        watched = self.watched
+        before = self.seen.shown
+        opened_before = {*watched.opened}
+        async with self._pages.as_active(self.page):
+            await PatientAction(watched, self._heartbeat, self.failed).run(action)
+            with suppress(*FAILURES):  # it may never end
+                await self.page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
+        try:
+            text = await self.look(None, MOST_TOKENS)
+        except ToolError:
+            if (dialog := watched.dialog) is None:
+                raise
+            return {
+                "dialog": {"type": dialog.type, "message": self._message(dialog)},
+                "next": "Answer it with page_dialog.",
+            }
+        new = changes(before, text) if before else text
+        if is_longer(new, CHANGED_TOKENS):
+            new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
+        result = {**await self.about(), "changed": new or "(no visible change)"}
+        if opened := watched.opened - opened_before:
+            result["opened"] = [
+                {"tabId": tab.number, **await about(tab.page, self._mask)}
+                for tab in await self._pages.tabs()
+                if tab.page in opened
+            ]
+        return result
+
+    def check_dialog(self) -> None:
+        """Check that no dialog of the page is open, in which case it answers nothing else.
+
+        Raises:
+            ToolError: One is.
+        """
+        dialog = self.watched.dialog
+        if dialog is not None:
+            message = one_line(shorten(self._message(dialog), 200))
+            says = f', "{message}",' if message else ""
+            raise ToolError(
+                f"The page's {dialog.type} dialog{says} is in the way. Answer it with page_dialog.",
+                codes.DIALOG_OPEN,
+                retryable=True,
+            )
+
+    def _message(self, dialog: Dialog) -> str:
+        return shorten(self._mask(dialog.message), 1_000)
+
+    async def look(self, ref: str | None, most: int, *, links: bool = False, start: int = 0) -> str:
+        """Return the page or a part of it as text, and remember it."""
+        self._heartbeat()
+        self.check_dialog()
+        editors, empty = await self.watched.editors.find(self.page)
+        # Always of the whole page: Playwright forgets the references outside of what it looks at.
+        nodes = insert(parse(await self._raw()), empty)
+        for node in (each for top in nodes for each in top.walk()):
+            if node.ref in editors:
+                node.role = "textbox"
+            # Not before it is parsed: values may be quoted there, and escaped.
+            node.name, node.text, node.url = map(self._mask, (node.name, node.text, node.url))
+        found, seen = _by_ref(nodes), self.seen
+        await self._hide_passwords(found)
+        if ref is not None:
+            if ref not in found:
+                raise self._stale(ref, found)
+            seen.nodes = found
+            return render([found[ref]], most=most, links=links, start=start)
+        text = render(nodes, most=most, links=links, start=start)
+        seen.nodes, seen.shown = found, text
+        return text
+
+    async def _raw(self) -> str:
+        async def take() -> str:
+            return await self.page.aria_snapshot(mode="ai", timeout=ACT_WITHIN * 1000)
+
+        # Without a heartbeat: it ends within the idle timer.
+        taking = PatientAction(self.watched, lambda: None, self.failed)
+        while (text := await taking.run(take)) is None:
+            self.check_dialog()  # unless the user has answered it
+        return str(text)
+
+    async def _hide_passwords(self, nodes: Mapping[str, Node]) -> None:
+        """Replace what is in password fields, of which a page shows only dots.
+
+        A field counts as one if it does not say in time that it is none, or is gone by then.
+        """
+        fields = [each for each in nodes.values() if each.role in _FIELDS and each.text]
+        hidden = {each.ref for each in fields if not self._secrets.is_mask(each.text)}
+        others = self.page.locator(":not(input[type=password])")
+
+        async def keep(ref: str) -> None:
+            with suppress(*FAILURES):
+                if await self.page.locator(f"aria-ref={ref}").and_(others).count():
+                    hidden.discard(ref)
+
+        with anyio.move_on_after(PASSWORDS_WITHIN) as asking:
+            async with anyio.create_task_group() as tasks:
+                for ref in [*hidden]:
+                    tasks.start_soon(keep, ref)
+        if asking.cancelled_caught:
+            self.check_dialog()  # it may be the reason
+        for ref in hidden:
+            nodes[ref].text = HIDDEN
+
+    def failed(self, error: Exception) -> ToolError:
+        """Return the error of an action; Playwright's text may have the value that was typed."""
+        return action_failed(self._mask(str(error)))
+
+
+def _by_ref(nodes: Sequence[Node]) -> Mapping[str, Node]:
+    return {each.ref: each for node in nodes for each in node.walk() if each.ref}
+
+
+async def about(page: Page, mask: Callable[[str], str]) -> dict[str, Any]:
+    """Return the title and the URL of a page; no title if the page does not answer."""
+    title = ""
+    # It may be on its way to another page.
+    with suppress(*FAILURES), anyio.move_on_after(TITLE_WITHIN):
+        title = await page.title()
+    return {
+        "title": shorten(one_line(mask(title)), 120),
+        "url": shorten(mask(page.url), 500),
+    }
+
+
+def described(role: str, name: str) -> str:
+    """Return an element for users, as in `button "Buy"`."""
+    name = one_line(shorten(name, 60))
+    return f"{role} {json.dumps(name, ensure_ascii=False)}" if name else role

@@ -1,0 +1,121 @@
+"""What happens in a page, and what clients have seen of it."""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from weakref import WeakSet
+
+import anyio
+from playwright.async_api import ConsoleMessage, Dialog, Error, Page, Request
+
+from opentabs_py.core.tabs.owners import SessionKey
+from opentabs_py.core.text import shorten
+from opentabs_py.hands.editors import Editors
+from opentabs_py.hands.tree import Node
+
+KEPT: Final = 300  # messages and requests of each page
+KEPT_CLIENTS: Final = 16  # for each page; the snapshot of a large one takes some MB
+# Characters of a message; more than a tool shows, so that a secret which is cut is not shown.
+LONGEST_MESSAGE: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """A request of a page, and how it ended."""
+
+    number: int
+    request: Request
+    failure: str | None
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a client has seen of a page.
+
+    Attributes:
+        shown: The snapshot that it took last.
+        nodes: What was in it, by reference.
+        lines: How many messages in the console it has read.
+        requests: The number of the last request that it has read.
+    """
+
+    shown: str = ""
+    nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    lines: int = 0
+    requests: int = 0
+
+
+@dataclass(slots=True)
+class Watched:
+    """What happened in a page.
+
+    Attributes:
+        console: What it wrote there, with the kind.
+        network: Its requests.
+        dialog: The dialog that waits for an answer.
+        has_dialog: Set while there is one.
+        opened: The pages that it opened in other tabs, as long as they are there.
+        requests: How many requests have ended.
+        lines: How many messages were written to the console.
+        editors: Its rich-text editors.
+        seen: What each client has seen of it, by its session; the one that looked last is last.
+    """
+
+    console: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
+    network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
+    dialog: Dialog | None = None
+    has_dialog: anyio.Event = field(default_factory=anyio.Event)
+    opened: WeakSet[Page] = field(default_factory=WeakSet[Page])
+    requests: int = 0
+    lines: int = 0
+    editors: Editors = field(default_factory=Editors)
+    seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
+
+    def seen_by(self, client: SessionKey | None) -> Seen:
+        """Return what a client has seen, by its session; None for all that have none."""
+        seen = self.seen.pop(client) if client in self.seen else Seen()
+        self.seen[client] = seen
+        if len(self.seen) > KEPT_CLIENTS:
+            del self.seen[next(iter(self.seen))]
+        return seen
+
+    def find_node(self, ref: str, client: SessionKey | None) -> Node | None:
+        """Return the element of a reference as this client has seen it, or else another one."""
+        self.seen_by(client)  # which is the last now
+        seen = (each.nodes.get(ref) for each in reversed(self.seen.values()))
+        return next((node for node in seen if node is not None), None)
+
+    def handle_closed(self) -> None:
+        """Record that the dialog was answered."""
+        if self.dialog is not None:
+            self.dialog, self.has_dialog = None, anyio.Event()
+
+
+def watch(page: Page) -> Watched:
+    """Return what happens in a page from now on."""
+    watched = Watched()
+
+    def write(message: ConsoleMessage) -> None:
+        watched.console.append((message.type, shorten(message.text, LONGEST_MESSAGE)))
+        watched.lines += 1
+
+    def fail(error: Error) -> None:
+        watched.console.append(("uncaught", shorten(str(error), LONGEST_MESSAGE)))
+        watched.lines += 1
+
+    def end(request: Request) -> None:
+        watched.requests += 1
+        watched.network.append(PageRequest(watched.requests, request, request.failure))
+
+    def ask(dialog: Dialog) -> None:
+        watched.dialog = dialog
+        watched.has_dialog.set()
+
+    page.on("console", write)
+    page.on("pageerror", fail)
+    page.on("requestfinished", end)
+    page.on("requestfailed", end)
+    page.on("dialog", ask)
+    page.on("popup", watched.opened.add)
+    return watched
