@@ -1,6 +1,5 @@
 """An endpoint: calls the tools of a fleet's workers, as if they were its own."""
 
-import asyncio
 import logging
 import os
 import secrets
@@ -32,12 +31,12 @@ from opentabs_py.core.fleet.messages import (
     encode,
 )
 from opentabs_py.core.fleet.pool import Pool, Wanted
-from opentabs_py.core.fleet.queue import CallQueue, Waiting
 from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.core.trace.record import read_record
 from opentabs_py.errors import ChainError
+from opentabs_py.fleet.assignments import Assignments
 from opentabs_py.fleet.catalog import Catalog
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.link import NatsLink, Received
@@ -52,7 +51,6 @@ logger = logging.getLogger(__name__)
 QUIET_FOR: Final = 0.25  # s without news from workers after the first, when all are known
 KNOWN_WITHIN: Final = 3.0  # s
 LOOK_EVERY: Final = 1.0  # s; for workers that are silent
-SAY_PLACE_EVERY: Final = 1.0  # s
 
 
 class Fleet:
@@ -94,9 +92,8 @@ class Fleet:
         )
         self.catalog = Catalog(self._requests, lambda: self.directory.usable)
         self.own_tabs = OwnRemoteTabs()
-        self._queue: CallQueue[Announcement | ChainError] = CallQueue(quotas)
-        self._found: dict[Waiting, asyncio.Future[Announcement]] = {}
         self._pool = Pool(self.id)
+        self._assignments = Assignments(self._pool, quotas)
         self._changes = Changes()
         self._offer_changes = Changes()
         self._tasks: TaskGroup
@@ -104,12 +101,12 @@ class Fleet:
     @property
     def waiting(self) -> int:
         """How many calls wait for a worker."""
-        return len(self._queue)
+        return self._assignments.waiting
 
     @property
     def running(self) -> int:
         """How many calls of this endpoint run."""
-        return self._queue.running
+        return self._assignments.running
 
     def status(self, owner: str) -> PluginStatus:
         """Return the status of a plugin across all workers."""
@@ -160,11 +157,11 @@ class Fleet:
                 all are full and too many calls wait.
         """
         client = call.session_key
-        waiting = self._queue.add(client or "", wanted)
+        waiting = self._assignments.add(client or "", wanted)
         queued = QueuedCall(call)
         until = anyio.current_time() + self.quotas.waits
         while True:
-            worker = await self._find_worker(waiting, queued, until)
+            worker = await self._assignments.wait(waiting, queued, until)
             began = anyio.current_time()
             if call.recorder is not None:
                 call.recorder.record_fleet_send(instant(self._clock))
@@ -178,19 +175,13 @@ class Fleet:
             except NotDeliveredError:
                 answer = Busy()
             except BaseException:
-                self._end(waiting, worker, anyio.current_time() - began)
+                self._assignments.end(waiting, worker, anyio.current_time() - began)
                 raise
             if not isinstance(answer, Busy):
-                self._end(waiting, worker, anyio.current_time() - began)
+                self._assignments.end(waiting, worker, anyio.current_time() - began)
                 self._record(call, answer)
                 return _read(answer, worker)
-            self._pool.end(worker)
-            self._pool.note_busy(worker)  # the call did not run
-            self._queue.put_back(waiting)
-            if anyio.current_time() >= until:
-                busy = self._queue.busy(waiting)
-                self._queue.discard(waiting)
-                raise busy
+            self._assignments.put_back(waiting, worker, until)  # the call did not run
 
     def _record(self, call: ToolCall, answer: ToEndpoint) -> None:
         if call.recorder is None or not isinstance(answer, (Returned, Failed)):
@@ -260,58 +251,6 @@ class Fleet:
         if worker is not None:
             self._requests.release(worker.instance)
 
-    async def _find_worker(
-        self, waiting: Waiting, queued: QueuedCall, until: float
-    ) -> Announcement:
-        found: asyncio.Future[Announcement] = asyncio.get_running_loop().create_future()
-        self._found[waiting] = found
-        try:
-            self._assign_calls()
-            if not found.done():
-                self._queue.check(waiting)
-                await self._wait_for_worker(waiting, queued, found, until)
-        except BaseException:  # cancelled or refused
-            if not found.done():
-                self._queue.discard(waiting)
-            elif found.exception() is None:
-                self._end(waiting, found.result(), None)
-            raise
-        finally:
-            del self._found[waiting]
-        return found.result()
-
-    async def _wait_for_worker(
-        self,
-        waiting: Waiting,
-        queued: QueuedCall,
-        found: asyncio.Future[Announcement],
-        until: float,
-    ) -> None:
-        with anyio.move_on_after(until - anyio.current_time()):
-            while not found.done():
-                queued.say(self._queue.ahead(waiting), self._queue.running_at_quota(waiting))
-                await asyncio.wait([found], timeout=SAY_PLACE_EVERY)
-        if not found.done():
-            raise self._queue.busy(waiting)
-
-    def _assign_calls(self) -> None:
-        """Assign free workers to the waiting calls, in turn."""
-        if not self._found:
-            return
-        for waiting, worker in self._queue.take(self._pool.choose):
-            found = self._found[waiting]
-            if isinstance(worker, ChainError):
-                self._queue.end(waiting, None)
-                found.set_exception(worker)
-            else:
-                self._pool.begin(worker)
-                found.set_result(worker)
-
-    def _end(self, waiting: Waiting, worker: Announcement, seconds: float | None) -> None:
-        self._pool.end(worker)
-        self._queue.end(waiting, seconds)
-        self._assign_calls()
-
     # --- workers that come and go ---
 
     def _handle_announcement(self, message: Received) -> None:
@@ -328,7 +267,7 @@ class Fleet:
         if has_changed:
             self.catalog.refresh()
             self._offer_changes.notify()
-        self._assign_calls()
+        self._assignments.assign()
         self._changes.notify()
 
     def _handle_conflict(self, worker: Announcement) -> None:
