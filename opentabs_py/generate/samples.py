@@ -201,7 +201,8 @@ def _graphql(
                 asked[name] = values[0]
     if not isinstance(asked.get("variables") or {}, dict) or not graphql_operation(asked):
         return None
-    is_persisted = _PERSISTED in (asked.get("extensions") or ())
+    extensions = asked.get("extensions")
+    is_persisted = isinstance(extensions, dict) and _PERSISTED in extensions
     return asked if isinstance(asked.get("query"), str) or is_persisted else None
 
 

@@ -61,6 +61,30 @@ def api_requests(draw: st.DrawFn) -> list[Exchange]:
 
 
 @st.composite
+def operations(draw: st.DrawFn) -> list[Exchange]:
+    """Requests that resemble those of GraphQL or JSON-RPC."""
+    asked = draw(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "query": st.just("query Items($first: Int) { items }") | values,
+                "operationName": names | values,
+                "variables": st.dictionaries(names, values, max_size=2) | values,
+                "extensions": st.just({"persistedQuery": {"sha256Hash": "abc"}}) | values,
+                "jsonrpc": st.just("2.0") | values,
+                "method": names | values,
+                "params": st.dictionaries(names, values, max_size=2) | values,
+                "id": values,
+            },
+        )
+    )
+    body = draw(st.just(asked) | st.just([asked]))
+    answer = draw(st.dictionaries(st.sampled_from(["data", "errors", "result"]), values))
+    by_get = urlencode({name: json.dumps(each) for name, each in asked.items()})
+    return [ask("POST /graphql", answer, body=body), ask(f"GET /graphql?{by_get}", answer)]
+
+
+@st.composite
 def pages(draw: st.DrawFn) -> list[Exchange]:
     """A page with a list, a link to the next page, and a form that was submitted."""
     tag = draw(st.sampled_from(["li", "tr", "div"]))
@@ -100,8 +124,8 @@ def check(sources: Sequence[str]) -> None:
 def test_there_is_a_plugin_for_any_site() -> None:
     sources: list[str] = []
 
-    @settings(max_examples=100, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-    @given(st.lists(api_requests() | pages(), min_size=1, max_size=3))
+    @settings(max_examples=150, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.lists(api_requests() | operations() | pages(), min_size=1, max_size=3))
     def write(sites: list[list[Exchange]]) -> None:
         recorded = [each for some in sites for each in some]
         files = write_plugin(site_of(*recorded), "x", "js").files

@@ -203,3 +203,10 @@ def test_a_form_is_sent_as_one() -> None:
     [sample] = tool.operation.samples
     assert sample.is_form
     assert tool.inputs.of(sample) == {"title": "Tea", "n": 3, "tag": ["a", "b"]}
+
+
+@pytest.mark.parametrize("extensions", [5, True, "persistedQuery", ["persistedQuery"]])
+def test_extensions_that_are_no_object_make_no_persisted_query(extensions: object) -> None:
+    body = {"operationName": "Rooms", "extensions": extensions}
+    [tool] = tools_of(ask("POST /graphql", {"rooms": []}, body=body)).values()
+    assert tool.operation.style == "rest"

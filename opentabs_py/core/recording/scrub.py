@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from opentabs_py.core.encodings import base64url, encodings_of
 from opentabs_py.core.recording.exchange import (
@@ -207,7 +207,22 @@ class _Scrubber:
         """Replace secrets in a JSON value."""
         if value is None:
             return None
-        return json.loads(self.text(json.dumps(value)))
+        text = self.text(json.dumps(value, ensure_ascii=False))
+        try:
+            return json.loads(text)
+        except ValueError:  # part of the syntax looks like a secret
+            return self._strings(value)
+
+    def _strings(self, value: Any) -> Any:
+        """Replace secrets in the strings of a JSON value, each by itself."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, Mapping):
+            members = cast("Mapping[str, Any]", value)
+            return {self.text(name): self._strings(each) for name, each in members.items()}
+        if isinstance(value, list):
+            return [self._strings(each) for each in cast("Sequence[Any]", value)]
+        return value
 
     # --- texts ---
 

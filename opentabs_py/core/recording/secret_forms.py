@@ -39,6 +39,7 @@ _PHONE: Final = re.compile(
     r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}([ .-])\d{3}\1\d{4})(?![\w-])"
 )
 _PHONE_DIGITS: Final = range(7, 16)
+_RANDOM: Final = re.compile(r"(?=.*\d)(?=.*[A-Za-z])[\w+/=.~-]{16,}")
 _WORD_LIKE: Final = 16  # characters; a shorter word in letters of one case may be an ordinary word
 
 
@@ -68,6 +69,11 @@ def name_parts(name: str) -> list[str]:
 def may_be_phone(text: str) -> bool:
     """Return whether a text has as many digits as phone numbers have."""
     return sum(c.isdigit() for c in text) in _PHONE_DIGITS
+
+
+def looks_random(text: str) -> bool:
+    """Return whether a text looks like a token: long, without spaces, of letters and digits."""
+    return _RANDOM.fullmatch(text) is not None
 
 
 def is_distinct(text: str) -> bool:

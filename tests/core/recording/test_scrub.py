@@ -296,6 +296,31 @@ def test_a_name_that_was_cut_within_a_character_loses_no_recording() -> None:
     assert "Stone" not in text(after)
 
 
+@pytest.mark.parametrize(
+    "value", ["abcdef1234567890", ["abcdef1234567890"], {"access": "abcdef1234567890", "n": 5}]
+)
+def test_json_stays_json_where_it_equals_what_the_browser_keeps_as_a_secret(value: Any) -> None:
+    storage = [{"name": "token", "value": json.dumps(value)}]
+    state = {"cookies": [], "origins": [{"origin": URL, "localStorage": storage}]}
+    call = RecordedCall("chat_session", {}, {"session": value})
+    exchange = answer({"session": value})
+    after = scrub(Recording(URL, [exchange], calls=[call], storage_state=state))
+    hidden = json.loads(json.dumps(value).replace("abcdef1234567890", "token-1"))
+    assert after.calls[0].value == {"session": hidden}
+    assert body(after.exchanges[0]) == {"session": hidden}
+    assert after.storage_state is not None
+    assert json.loads(after.storage_state["origins"][0]["localStorage"][0]["value"]) == hidden
+
+
+def test_a_secret_that_looks_like_the_syntax_of_json_loses_no_call() -> None:
+    value = {'a","b': ['a","b', 1, None], "c": ["a", "b"]}
+    cookie = answer(sent_headers=[("cookie", 'odd=x": [')])
+    secret = answer(sent_headers=[("x-api-key", '": ["a')])
+    call = RecordedCall("chat_list", value, value)
+    [after] = scrub(Recording(URL, [cookie, secret], calls=[call])).calls
+    assert after.value == after.arguments == value
+
+
 def test_a_page_is_searched_for_fields_meta_elements_and_scripts() -> None:
     after = page(
         '<meta name="csrf-token" content="m3t4m3t4"><meta property="x">'

@@ -470,7 +470,52 @@ def test_a_cookie_begins_after_the_first_sign_of_equality(header: str) -> None:
 def test_a_cookie_is_about_its_user() -> None:
     value = '{"name":"Ada"}'
     secrets = found(asked(headers=[("Cookie", f"seen=1; who={value}")]))
-    assert secrets == {value: ("cookie", "who", True), "Ada": ("name", "name", True)}
+    assert secrets == {"Ada": ("name", "name", True)}
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        (json.dumps(SECRET), "authToken"),
+        (json.dumps([SECRET]), "authToken"),
+        (json.dumps({"value": {"a": [SECRET]}, "expires": 7, "is_valid": True}), "a"),
+        (json.dumps({"to": "2026-01-31T10:00:00.5Z", "at": URL, "is": SECRET}), "is"),
+        (json.dumps({"day": "2026-01-31", "at": "https://api.site.test/a?b", "is": SECRET}), "is"),
+        (json.dumps(json.dumps({"is": SECRET})), "is"),
+    ],
+)
+def test_of_json_that_is_secret_each_string_is(text: str, where: str) -> None:
+    storage = [{"name": "authToken", "value": text}]
+    state = stored(origins=[{"origin": URL, "localStorage": storage}])
+    assert found(state) == {SECRET: ("authorization", where, True)}
+
+
+def test_in_json_that_is_secret_an_address_with_a_password_is_secret() -> None:
+    address = f"https://me:{SECRET}@site.test/"
+    secrets = found(asked(headers=[("Cookie", f"at={json.dumps([address])}")]))
+    assert address in secrets
+
+
+def test_in_json_that_is_secret_what_the_rules_keep_is_kept() -> None:
+    keeping = Rules(keep=("is",))
+    assert found(asked(headers=[("Cookie", f"at={json.dumps({'is': SECRET})}")]), keeping) == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "is_secret"),
+    [
+        ("abcdef1234567890", True),
+        ("eW91/c2Vl+dGhpcw12==", True),
+        ("abcdef123456789", False),  # too short
+        ("abcdefghijklmnopq", False),  # no digit
+        ("2026-01-31 10:00:00", False),
+        ("12345678901234567", False),  # a number's name says whether it is one
+    ],
+)
+def test_in_an_object_of_a_secret_name_what_looks_random_is_secret(
+    value: str, is_secret: bool
+) -> None:
+    assert (value in found(answered({"token": {"access": value}}))) is is_secret
 
 
 @pytest.mark.parametrize(
