@@ -4,10 +4,11 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
-from urllib.parse import urlencode
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode, urlsplit
 
-from pydantic import TypeAdapter, ValidationError, with_config
+from pydantic import AfterValidator, TypeAdapter, ValidationError, with_config
+from pydantic_core import PydanticCustomError
 from typing_extensions import NotRequired, TypedDict  # noqa: UP035 (both from one place)
 
 from opentabs_py.core.recording.exchange import (
@@ -31,6 +32,17 @@ class HarError(ValueError):
     """A file that is not a HAR, or not one that this version reads."""
 
 
+def _check_url(url: str) -> str:
+    try:
+        _ = urlsplit(url).port
+    except ValueError:
+        raise PydanticCustomError("url", "Input should be a valid URL") from None
+    return url
+
+
+_Url = Annotated[str, AfterValidator(_check_url)]
+
+
 class _Named(TypedDict):
     name: str
     value: str
@@ -51,7 +63,7 @@ class _PostData(TypedDict):
 
 class _SentRequest(TypedDict):
     method: str
-    url: str
+    url: _Url
     headers: NotRequired[list[_Named]]
     postData: NotRequired[_PostData]
 
@@ -125,7 +137,7 @@ class _Storage(TypedDict):
 
 class _Own(TypedDict):
     format: int
-    url: str
+    url: _Url
     calls: list[_Call]
     storageState: NotRequired[_Storage | None]
     storageStateAtEnd: NotRequired[_Storage | None]

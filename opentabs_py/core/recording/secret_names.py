@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final, Literal
-from urllib.parse import urlsplit
 
 from opentabs_py.core.excerpts import is_secret_name, plain_name
 from opentabs_py.core.recording.rules import Rules
@@ -66,9 +65,9 @@ def is_self(name: str, *, within_own: bool = False) -> bool:
     return _SELF.search(plain) is not None or (within_own and plain in ("data", "user"))
 
 
-def is_about_self(url: str) -> bool:
-    """Return whether an address is that of the user who is signed in, such as `/api/me`."""
-    segments = [each for each in urlsplit(url).path.split("/") if each]
+def is_about_self(path: str) -> bool:
+    """Return whether a path is that of the user who is signed in, such as `/api/me`."""
+    segments = [each for each in path.split("/") if each]
     return any(map(is_self, segments[-2:])) or segments[-1:] == ["user"]
 
 

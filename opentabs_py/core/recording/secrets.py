@@ -183,7 +183,7 @@ class Finder:
             request, response = each.request, each.response
             self._search_address(request.url)
             self._search_headers(request.headers)
-            is_own = is_about_self(request.url)
+            is_own = is_about_self(urlsplit(request.url).path)
             if request.kind not in _STATIC:
                 self.search_body(request.body, request.mime, is_own=is_own)
             if response is not None:

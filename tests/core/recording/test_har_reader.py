@@ -82,6 +82,18 @@ def test_a_request_without_an_answer_has_failed() -> None:
             "storageState.cookies.0.name: field required",
         ),
         (
+            har({**entry(), "request": {"method": "GET", "url": "http://["}}),
+            "log.entries.0.request.url: input should be a valid url",
+        ),
+        (
+            har({**entry(), "request": {"method": "GET", "url": "http://a:bad/"}}),
+            "log.entries.0.request.url: input should be a valid url",
+        ),
+        (
+            har(_opentabs={"format": 1, "url": "http://[", "calls": []}),
+            "log._opentabs.url: input should be a valid url",
+        ),
+        (
             har(_opentabs={"format": 99, "url": "", "calls": []}),
             "of a later version; update opentabs",
         ),
