@@ -18,12 +18,10 @@ from mcp.types import CallToolResult
 from e2e.chain import PATIENT, PROBE
 from e2e.drivers import Call, Outcome, drive
 from e2e.processes import alive, descendants, is_alive
-from e2e.quiet import Quiet
 from tests.server.test_stopping import Waiting, serving
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
-WITHIN = {"http": 2.0, "stdio": 1.0}  # s, as promised; a quiet machine takes half of it
-SLACK = 2.0  # for a busy machine
+STOPS_WITHIN = 20.0  # s; a quiet machine takes less than one. What a client waits for takes longer.
 FOREVER = {"key": "stop", "steps": [{"report": {"progress": 1}}, {"wait": 60_000}]}
 HELLO = (
     '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
@@ -45,32 +43,27 @@ def start(temporary: Path, *options: str) -> tuple[subprocess.Popen[str], str]:
     return serve, line.split("MCP at ")[1].strip()
 
 
-def end(
-    serve: subprocess.Popen[str], temporary: Path, how: signal.Signals | None, quiet: Quiet
-) -> tuple[int, float]:
-    """Stop a server; return its exit code and how long it took, once nothing of it is left."""
+def end(serve: subprocess.Popen[str], temporary: Path, how: signal.Signals | None) -> int:
+    """Stop a server; return its exit code, once nothing of it is left."""
     children = descendants(serve.pid)
     assert len(children) > 3, "a Chromium has more processes than that"
     assert list(temporary.iterdir())
-    with quiet():
-        began = time.monotonic()
-        if how is None:
-            assert serve.stdin is not None
-            serve.stdin.close()
-        else:
-            serve.send_signal(how)
-        code = serve.wait(timeout=20)
-        took = time.monotonic() - began
+    if how is None:
+        assert serve.stdin is not None
+        serve.stdin.close()
+    else:
+        serve.send_signal(how)
+    code = serve.wait(timeout=STOPS_WITHIN)
     assert alive(children) == {}
     assert list(temporary.iterdir()) == []
     assert serve.stderr is not None
     assert "Traceback" not in serve.stderr.read()
-    return code, took
+    return code
 
 
 @pytest.mark.parametrize(("mode", "how"), [("auto", signal.SIGTERM), ("legacy", signal.SIGINT)])
 async def test_over_http_it_answers_open_calls_and_stops_while_clients_have_streams_open(
-    mode: str, how: signal.Signals, site: str, short_path: Path, quiet: Quiet
+    mode: str, how: signal.Signals, site: str, short_path: Path
 ) -> None:
     called = anyio.Event()
     answers: list[CallToolResult] = []
@@ -91,10 +84,9 @@ async def test_over_http_it_answers_open_calls_and_stops_while_clients_have_stre
             tasks.start_soon(call_for_ever)
             with anyio.fail_after(PATIENT):
                 await called.wait()
-            code, took = await anyio.to_thread.run_sync(end, serve, short_path, how, quiet)
+            code = await anyio.to_thread.run_sync(end, serve, short_path, how)
     assert ["code=SERVER_STOPPED" in str(answer.content[0]) for answer in answers] == [True]
     assert code == 0
-    assert took < WITHIN["http"] * SLACK
 
 
 @pytest.mark.parametrize("kind", ["v1", "v2"])
@@ -118,8 +110,8 @@ async def test_a_client_of_typescript_does_not_wait_for_a_server_that_has_stoppe
 
 
 @pytest.mark.parametrize("how", [None, signal.SIGTERM, signal.SIGINT], ids=["eof", "term", "int"])
-def test_over_stdio_it_stops_at_once_and_writes_nothing_but_protocol(
-    how: signal.Signals | None, short_path: Path, quiet: Quiet
+def test_over_stdio_it_stops_and_writes_nothing_but_protocol(
+    how: signal.Signals | None, short_path: Path
 ) -> None:
     serve, _ = start(short_path, "--stdio")
     with serve:
@@ -128,11 +120,10 @@ def test_over_stdio_it_stops_at_once_and_writes_nothing_but_protocol(
         serve.stdin.write(HELLO)
         serve.stdin.flush()
         assert '"protocolVersion":"2025-11-25"' in serve.stdout.readline()
-        code, took = end(serve, short_path, how, quiet)
+        code = end(serve, short_path, how)
         rest = serve.stdout.read()
     assert rest == ""
     assert code == 0
-    assert took < WITHIN["stdio"] * SLACK
 
 
 SERVE = ["serve", "--port", "0", "--plugin", str(PROBE)]
@@ -162,7 +153,7 @@ def start_takes(tmp_path_factory: pytest.TempPathFactory) -> float:
     took = time.monotonic() - began
     with serve:
         serve.terminate()
-        serve.communicate(timeout=20)
+        serve.communicate(timeout=STOPS_WITHIN)
     return took
 
 
@@ -195,7 +186,7 @@ def test_a_signal_at_any_moment_of_the_start_ends_it_quietly_and_leaves_nothing(
             # A terminal's signal reaches all of them; a service manager's, the one that it started.
             (os.kill if how is signal.SIGTERM else os.killpg)(command.pid, how)
         try:
-            _, said = command.communicate(timeout=20)
+            _, said = command.communicate(timeout=STOPS_WITHIN)
         finally:
             command.kill()
     # On a busy machine, Python itself may still be starting, before any code of ours.

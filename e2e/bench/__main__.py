@@ -23,7 +23,7 @@ import typer
 
 from e2e.bench import browsers, hands, hop1, many, people, webmcp
 from e2e.bench.page import serve_site
-from e2e.bench.starts import builds, cold_start, kit_runs
+from e2e.bench.starts import builds, cold_start, ends, kit_runs
 from e2e.bench.table import Measurement, rounds_shown, show, to_document
 from e2e.bench.warm import AT_ONCE, BIG, ECHOES, FLOOD, LONG_FLOOD, warm_bench
 from e2e.bench.webmcp import webmcp_bench
@@ -80,6 +80,10 @@ MEASUREMENTS = {
     **people.MEASUREMENTS,
     "build": Measurement("`opentabs build` of a new plugin", "s"),
     "rebuild": Measurement("build --watch, from saved to built", "ms", at_most=300),
+    "end_by_signal": Measurement(
+        "a server with a browser, from SIGTERM to its end", "s", at_most=2
+    ),
+    "end_by_stdin": Measurement("over stdio, from the end of stdin to its end", "s", at_most=1),
     "kit_first": Measurement("test kit, from `pytest` to the first result", "s", at_most=3),
     "kit_further": Measurement(
         "test kit, what each further test costs", "ms", beside="page_floor", at_most=100
@@ -105,6 +109,7 @@ async def measure(  # noqa: C901 (a loop for each kind of workload)
     async with serve_site() as url:
         for _ in range(rounds):
             await do("cold start", lambda: cold_start(chromium, url))
+            await do("ends", ends)
         async with hop1.connect_all() as clients:
             for _ in range(rounds):
                 await do("hop 1", clients.measure)
@@ -147,7 +152,7 @@ async def measure(  # noqa: C901 (a loop for each kind of workload)
     return numbers
 
 
-STEPS = 21  # of a round, in `measure`
+STEPS = 22  # of a round, in `measure`
 
 
 def main(

@@ -1,5 +1,6 @@
-"""What the bench measures in separate processes: starts, the test kit, builds."""
+"""What the bench measures in separate processes: starts, ends, the test kit, builds."""
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -59,6 +60,27 @@ async def seconds_to_echo(*arguments: str) -> float:
         seconds = time.perf_counter() - began
         assert line == b"{'value': 1}"
     return seconds
+
+
+async def ends() -> dict[str, float]:
+    """Stop servers with a browser: by a signal, and over stdio by the end of stdin."""
+    command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0", "--plugin", str(PROBE)]
+    took: list[float] = []
+    for options in ([], ["--stdio"]):
+        async with await anyio.open_process([*command, *options]) as server:
+            assert server.stdin is not None
+            assert server.stderr is not None
+            log = BufferedByteReceiveStream(server.stderr)
+            await log.receive_until(b"MCP at ", 1_000_000)
+            began = time.perf_counter()
+            if options:
+                await server.stdin.aclose()
+            else:
+                server.send_signal(signal.SIGTERM)
+            assert await server.wait() == 0
+            took.append(time.perf_counter() - began)
+    by_signal, by_stdin = took
+    return {"end_by_signal": by_signal, "end_by_stdin": by_stdin}
 
 
 async def kit_runs(chromium: Path) -> dict[str, float]:
