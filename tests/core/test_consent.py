@@ -27,20 +27,21 @@ def a_tool(standing: Standing = "reviewed", *, read_only: bool = False) -> Gated
 
 
 @pytest.mark.parametrize(
-    ("standing", "read_only", "permission"),
+    ("standing", "read_only", "permission", "because"),
     [
-        ("named", False, "auto"),
-        ("named", True, "auto"),
-        ("reviewed", True, "auto"),
-        ("reviewed", False, "ask"),
-        ("unreviewed", True, "off"),
-        ("changed", True, "off"),
+        ("named", False, "auto", "my-chat was named when the server was started"),
+        ("named", True, "auto", "my-chat was named when the server was started"),
+        ("reviewed", True, "auto", "the tool only reads"),
+        ("reviewed", False, "ask", "the tool may change something"),
+        ("page", True, "auto", "the tool only reads"),
+        ("page", False, "ask", "the page does not say that the tool only reads"),
     ],
 )
 def test_without_rules_a_tool_that_changes_something_asks_unless_its_plugin_was_named(
-    standing: Standing, read_only: bool, permission: Permission
+    standing: Standing, read_only: bool, permission: Permission, because: str
 ) -> None:
-    assert decide({}, a_tool(standing, read_only=read_only)).permission == permission
+    decision = decide({}, a_tool(standing, read_only=read_only))
+    assert decision == Decision(permission, because)
 
 
 @pytest.mark.parametrize(

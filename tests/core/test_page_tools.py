@@ -219,9 +219,11 @@ def test_a_name_that_is_taken_stays_that_tool_s() -> None:
 
 
 def test_a_page_of_no_site_has_no_tools() -> None:
-    registrations = registrations_of((a_document(url="file:///x"), a_tool()))
+    registrations = registrations_of(
+        (a_document(url="file:///x"), a_tool()), (a_document(2), a_tool("sub"))
+    )
     registrations.add(a_list_of(a_tool()).model_copy(update={"left_out": 7}))
-    assert listed(registrations) == []
+    assert [tool.name for tool in listed(registrations)] == ["page_shop_example_sub"]
 
 
 def test_more_tools_than_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,6 +235,7 @@ def test_more_tools_than_the_limit_are_left_out(monkeypatch: pytest.MonkeyPatch)
     tools, refused = list_tools([registrations], set(), SchemaCache())
     assert [tool.name for tool in tools] == ["page_shop_example_one"]
     assert refused == {"https://shop.example 'two'": "1 tools of pages are listed already"}
+    assert [document.tab_id for document, _ in registrations.places(tools[0])] == [1, 3]
 
 
 def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
@@ -254,6 +257,25 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
     assert len(properties["title"]["description"]) == 300
     assert "\x1b" not in properties["title"]["description"]
     assert properties["list"]["prefixItems"][0]["title"] == "a b"
+    assert shown.input_schema["type"] == "object"
+
+
+def test_members_that_are_named_like_a_note_are_no_notes() -> None:
+    member = {"description": "x\x1by", "properties": {"title": {"description": "a\x1bb"}}}
+    schema = {"properties": {"title": {"const": "x\x1by"}, "description": member}}
+    [shown] = listed(registrations_of((a_document(), a_tool(input_schema=schema))))
+    assert shown.input_schema["properties"] == {
+        "title": {"const": "x\x1by"},
+        "description": {"description": "x y", "properties": {"title": {"description": "a b"}}},
+    }
+
+
+def test_a_tool_with_an_unusable_schema_hides_no_other() -> None:
+    broken = a_tool("broken", input_schema={"type": "array"})
+    registrations = registrations_of((a_document(1), broken), (a_document(2), a_tool()))
+    tools, refused = list_tools([registrations], set(), SchemaCache())
+    assert [tool.name for tool in tools] == ["page_shop_example_add"]
+    assert [*refused] == ["https://shop.example 'broken'"]
 
 
 def test_a_tool_without_words_still_gets_a_name() -> None:
@@ -310,6 +332,10 @@ def test_a_schema_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(page_tools, "read_schema", note)
     cache = SchemaCache(most=2)
+    cache.read({"title": "x", "type": "object"})
+    cache.read({"type": "object", "title": "x"})
+    assert len(read) == 1
+    cache, read[:] = SchemaCache(most=2), []
     for name in ("a", "a", "b", "a", "c", "a"):  # the third does not fit
         cache.read({"title": name})
     assert [each["title"] for each in read] == ["a", "b", "c", "a"]
@@ -352,6 +378,9 @@ def test_a_page_that_reloads_may_offer_its_tool_again_until_it_has_loaded() -> N
     assert pages.may_have(tool, None)
     assert pages.may_have(tool, 1)
     assert not pages.may_have(tool, 2)
+    assert registrations_of((a_document(2, OTHER), a_tool()), (a_document(), a_tool())).may_have(
+        tool, 1
+    )
     pages.update([], [LoadingTab(tab_id=1, url=SHOP, plugins=["@page"])])
     assert pages.may_have(tool, 1)
     coming = a_document(2, tab_id=1, plugins={"@page": PluginState(readiness="pending")})

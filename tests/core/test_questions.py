@@ -38,6 +38,14 @@ def test_a_question_names_the_caller_the_tool_the_site_and_the_account() -> None
     assert ask_text(a_question()) == "An agent wants to use chat_send, “Send”. Allow it?"
 
 
+def test_a_question_about_a_hand_names_the_element() -> None:
+    place = Place("chat.example", "Ann", 1, element='button "Buy"')
+    assert ask_text(a_question(tool="page_click", title="Click", place=place)) == (
+        'An agent wants to use page_click, “Click” on the button "Buy" on chat.example '
+        '(tab "Ann"). Allow it?'
+    )
+
+
 def test_a_title_that_repeats_the_name_is_left_out() -> None:
     question = a_question(tool="export", title="export")
     assert ask_text(question) == "An agent wants to use export. Allow it?"

@@ -200,6 +200,19 @@ def test_a_violation_among_too_many_parts_is_reported_without_its_path() -> None
     assert (path, why) == ("", "does not match the schema, and is too large to say where")
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[1] * 20_000, [1] * 20_000, [1] * 20_000],
+        {"a": [1] * 20_000, "b": [1] * 20_000, "c": [1] * 20_000},
+        [{"a": [1] * 30_000}, {"a": [1] * 30_000}],
+    ],
+)
+def test_all_parts_of_a_value_are_counted(value: Json) -> None:
+    [(path, why)] = Checker({"type": "string"}).violations(value)
+    assert (path, why) == ("", "does not match the schema, and is too large to say where")
+
+
 def test_violations_do_not_copy_a_long_value_many_times() -> None:
     schema: Json = doubling(10, "anyOf", additionalProperties={"$ref": "#/$defs/a0"})
     [(_, why)] = Checker(schema).violations({"x": "y" * 100_000})

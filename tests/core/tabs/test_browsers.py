@@ -315,8 +315,14 @@ def test_browsers_may_be_numbered_from_any_number() -> None:
     )
     named = replace(CHAT, tab_id=701 * BLOCK + 1)
     assert choose([first, second], named, None, NOW) == 1
-    nobodys = replace(CHAT, tab_id=5)
-    assert choose([first, second], nobodys, None, NOW) == 0
+    for nobodys in (5, 699 * BLOCK + 1, 702 * BLOCK + 1):
+        assert choose([first, second], replace(CHAT, tab_id=nobodys), None, NOW) == 0
+    both = with_own_tabs(first, second, a=701 * BLOCK + 1)
+    assert choose(both, of_client("a"), None, NOW) == 1
+
+
+def test_of_two_browsers_that_could_take_a_call_the_error_names_the_plugin() -> None:
+    assert "plugin 'chat'" in str(choose([WORK, HOME], CHAT, None, NOW))
 
 
 # --- tools that pages register themselves ---
