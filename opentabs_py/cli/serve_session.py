@@ -102,11 +102,7 @@ def _log_what_is_served(tabs: "OpenTabs") -> None:
             "Nothing to serve: there is no plugin and no tool. Pass a plugin with --plugin "
             "DIR, or Python tools with --tools FILE."
         )
-    owners = [
-        each.owner
-        for each in tabs.tools
-        if each.owner != OURSELVES and not each.owner.startswith("opentabs_py.")  # for streams
-    ]
+    owners = [each.owner for each in tabs.tools if each.owner != OURSELVES]
     names = ", ".join(dict.fromkeys(owners)) or "no plugin"
     logger.info("Serving %s from %s", quantity(len(owners), "tool"), names)
     logger.info("MCP at %s", tabs.mcp_url)

@@ -15,7 +15,7 @@ from opentabs_py.core.fleet.messages import (
     digest_of,
     encode,
 )
-from opentabs_py.core.plugin_names import OURSELVES
+from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink
 from opentabs_py.fleet.session import Session
@@ -107,7 +107,7 @@ class Announcer:
     def _by_owner(self) -> dict[str, list[Tool]]:
         tools: dict[str, list[Tool]] = {}
         for tool in self._session.registry.tools:
-            if tool.listing.owner != OURSELVES:  # endpoints have these themselves
+            if tool.listing.name not in RESERVED_TOOLS:  # endpoints have these themselves
                 tools.setdefault(tool.listing.owner, []).append(tool)
         return tools
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from opentabs_py.calling.tool import Tool
-from opentabs_py.core.plugin_names import same_name
+from opentabs_py.core.plugin_names import OURSELVES, same_name
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.module import Module
@@ -40,12 +40,13 @@ class PythonTools:
         self.tools: list[Tool] = []
         self._modules: list[Module] = []
         names: dict[str, str] = {}
-        functions = list(self._functions(given))
+        owned: list[tuple[Callable[..., Any], str | None]]
+        owned = [(function, None) for function in self._functions(given)]
         if self._modules:
             host.streams.is_served = True
-            functions += stream_tools(host.streams)
-        for function in functions:
-            served = PythonTool(function, host)
+            owned += [(function, OURSELVES) for function in stream_tools(host.streams)]
+        for function, owner in owned:
+            served = PythonTool(function, host, owner=owner)
             name, where = served.listing.name, _where(function)
             if name in names:
                 raise same_name(name, f"{names[name]} and {where}")

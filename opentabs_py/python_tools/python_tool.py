@@ -53,12 +53,15 @@ class PythonTool:
     Args:
         function: The function to run.
         host: State shared with the other tools of its server.
+        owner: What the tool belongs to; by default, the function's module.
 
     Raises:
         ConfigError: The function cannot be a tool; the text says why.
     """
 
-    def __init__(self, function: Callable[..., Any], host: ToolHost) -> None:
+    def __init__(
+        self, function: Callable[..., Any], host: ToolHost, *, owner: str | None = None
+    ) -> None:
         declaration = declaration_of(function)
         inner = innermost(function)
         name = declaration.name or _name_of(function)
@@ -86,7 +89,7 @@ class PythonTool:
                 )
         self.listing = Listing(
             name=name,
-            owner=rule_name(inner.__module__ or "python"),
+            owner=owner or rule_name(inner.__module__ or "python"),
             title=declaration.title or name,
             description=declaration.description or docstring.text or name,
             input_schema=self._signature.input_schema,

@@ -27,7 +27,7 @@ from opentabs_py.core.fleet.messages import (
     ToolsRequest,
 )
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import OURSELVES, TABS_OPEN
+from opentabs_py.core.plugin_names import OURSELVES, TABS_LIST, TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry, Model
 from opentabs_py.core.trace.record import read_record
@@ -311,9 +311,11 @@ async def test_a_worker_describes_its_tools_and_those_of_others_are_none() -> No
             pair.session.serve(
                 a_tool("chat_send", "chat", limits=limits, needs_tab=True, group="Messages"),
                 a_tool("mail_send", "mail"),
-                a_tool("opentabs_tabs", OURSELVES),
+                a_tool(TABS_LIST, OURSELVES),
+                a_tool("stream_read", OURSELVES),
             )
-            assert list(pair.worker.owners) == ["chat", "mail"]
+            assert list(pair.worker.owners) == ["chat", "mail", OURSELVES]
+            ours = await pair.request(ToolsRequest(owner=OURSELVES))
             found = await pair.request(ToolsRequest(owner="chat"))
             none = await pair.request(ToolsRequest(owner="talk"))
     assert isinstance(found, Tools)
@@ -322,6 +324,8 @@ async def test_a_worker_describes_its_tools_and_those_of_others_are_none() -> No
     assert found.patterns == ["https://chat.example/*"]
     assert isinstance(none, Tools)
     assert none.tools == []
+    assert isinstance(ours, Tools)
+    assert [each.name for each in ours.tools] == ["stream_read"]
 
 
 async def test_the_tabs_of_a_client_that_leaves_are_closed_once() -> None:

@@ -15,7 +15,9 @@ from opentabs_py import Module, Progress, skill, tool
 from opentabs_py.browser.launch import Launcher
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listing import Listing
+from opentabs_py.core.consent import decide
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.collection import PythonTools
 from opentabs_py.python_tools.docstrings import Docstring, parse_docstring
@@ -321,6 +323,21 @@ def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not(
         assert server._python.tools is not None
         names = [each.listing.name for each in server._python.tools.tools]
         assert names == ["switch", "stream_read", "stream_stop"]
+
+
+def test_the_tools_that_read_streams_are_ours_and_never_ask() -> None:
+    class Lamp(Module):
+        @skill
+        def switch(self, on: bool) -> None:
+            """Switch it."""
+
+    server = Server(tools=[Lamp])
+    assert server._python.tools is not None
+    gated = [each.listing.gated("named") for each in server._python.tools.tools]
+
+    ours = [each for each in gated if each.plugin == OURSELVES]
+    assert [each.rule for each in ours] == ["opentabs.stream_read", "opentabs.stream_stop"]
+    assert [decide({}, each).permission for each in ours] == ["auto", "auto"]
 
 
 def test_the_public_names_are_there_and_others_are_not() -> None:
