@@ -115,7 +115,7 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     if not isinstance(value, Output):
         structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
         value = Output((to_text(value),), structured)
-    names: list[types.ContentBlock] = [_name(stream) for stream in streams]
+    names: list[types.ContentBlock] = [describe_stream(each.id, each.name) for each in streams]
     if client is not None and client.takes_links:
         names += [_link(stream) for stream in streams]
     named = [{"id": each.id, "name": each.name, "uri": f"stream://{each.id}"} for each in streams]
@@ -123,10 +123,11 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     return replace(value, content=(*value.content, *names), meta=meta)
 
 
-def _name(stream: Followed) -> types.TextContent:
+def describe_stream(stream_id: str, name: str) -> types.TextContent:
+    """Return how a model reads a stream that is open, as results say it."""
     return types.TextContent(
-        text=f"The stream {stream.name} is open. For its updates, call stream_read with the id "
-        f"{stream.id!r}, or read stream://{stream.id}."
+        text=f"The stream {name} is open. For its updates, call stream_read with the id "
+        f"{stream_id!r}, or read stream://{stream_id}."
     )
 
 

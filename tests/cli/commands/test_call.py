@@ -11,6 +11,7 @@ from tests.cli.test_authoring import ENVIRONMENT, opentabs
 
 TOOLS = '''
 import anyio
+from mcp.types import CallToolResult, TextContent
 from opentabs_py import Module, Progress, ToolError, tool
 
 
@@ -47,6 +48,14 @@ def chat() -> dict[str, int]:
     """Print."""
     print("from the tool")
     return {"said": 1}
+
+
+@tool
+def forward() -> CallToolResult:
+    """Return a result of another server, which names a stream there."""
+    content = [TextContent(text="forwarded")]
+    streams = [{"id": "1", "name": "distant"}]
+    return CallToolResult(content=content, _meta={"opentabs/streams": streams})
 
 
 print("from the module")
@@ -138,6 +147,10 @@ def test_call_says_that_a_stream_ends_with_it_instead_of_how_to_read_it(
     said = " ".join(run.stderr.split())
     assert "warning: The stream counting ends with this command." in said
     assert "opentabs start" in said
+
+
+def test_call_leaves_nothing_out_of_a_result_but_how_to_read_its_streams(directory: Path) -> None:
+    assert call(directory, "forward").stdout == "forwarded\n"
 
 
 def test_call_exits_1_when_the_tool_fails(directory: Path) -> None:
