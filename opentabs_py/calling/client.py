@@ -42,6 +42,11 @@ class CallClient(StreamReader, Protocol):
         ...
 
     @property
+    def uses_gateway(self) -> bool:
+        """Whether it calls every tool through `opentabs_call`."""
+        ...
+
+    @property
     def asker(self) -> Asker | None:
         """Asks its user; None if it cannot."""
         ...

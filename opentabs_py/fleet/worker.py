@@ -393,6 +393,7 @@ class _RemoteClient:
     """An MCP client of an endpoint."""
 
     takes_links = False
+    uses_gateway = False  # which workers are not told
     asker = None  # its endpoint asks
 
     def __init__(self, session_key: SessionKey, name: str | None) -> None:

@@ -12,6 +12,7 @@ from opentabs_py.calling.streams import Followed
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
+from opentabs_py.core.plugin_names import GATEWAY_CALL
 from opentabs_py.core.text import well_formed
 from opentabs_py.errors import ToolError
 
@@ -115,7 +116,10 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     if not isinstance(value, Output):
         structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
         value = Output((to_text(value),), structured)
-    names: list[types.ContentBlock] = [describe_stream(each.id, each.name) for each in streams]
+    gateway = client is not None and client.uses_gateway
+    names: list[types.ContentBlock] = [
+        describe_stream(each.id, each.name, gateway=gateway) for each in streams
+    ]
     if client is not None and client.takes_links:
         names += [_link(stream) for stream in streams]
     named = [{"id": each.id, "name": each.name, "uri": f"stream://{each.id}"} for each in streams]
@@ -123,10 +127,17 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     return replace(value, content=(*value.content, *names), meta=meta)
 
 
-def describe_stream(stream_id: str, name: str) -> types.TextContent:
-    """Return how a model reads a stream that is open, as results say it."""
+def describe_stream(stream_id: str, name: str, *, gateway: bool = False) -> types.TextContent:
+    """Return how a model reads a stream that is open, as results say it.
+
+    Args:
+        stream_id: The id of the stream.
+        name: The name that its tool gave it.
+        gateway: Whether the model's client calls every tool through `opentabs_call`.
+    """
+    tool = f"stream_read through {GATEWAY_CALL}" if gateway else "stream_read"
     return types.TextContent(
-        text=f"The stream {name} is open. For its updates, call stream_read with the id "
+        text=f"The stream {name} is open. For its updates, call {tool} with the id "
         f"{stream_id!r}, or read stream://{stream_id}."
     )
 

@@ -267,6 +267,7 @@ class _Command:
 
     session_key: SessionKey | None = None
     takes_links = False
+    uses_gateway = False
     name = COMMAND
     is_immediate = False
     asked_tab: int | None = None

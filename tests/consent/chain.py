@@ -32,6 +32,7 @@ class Client:
     can_ask: bool = True
     name: str | None = "agent 1.0"
     takes_links: bool = False
+    uses_gateway: bool = False
     is_immediate: bool = False
     asked_tab: int | None = None
     asked: list[Question] = field(default_factory=list[Question])

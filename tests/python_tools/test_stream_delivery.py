@@ -278,6 +278,18 @@ async def test_a_result_names_its_stream_in_words_and_by_a_link_to_clients_that_
     }
 
 
+async def test_through_a_gateway_a_result_says_to_read_its_stream_through_it_too() -> None:
+    settings = load_settings(gateway=True)
+    async with (
+        Server(tools=[Counter], settings=settings) as server,
+        Client(server.mcp_server) as connected,
+    ):
+        given = {"name": "count_later", "arguments": {"n": 3}}
+        result = await connected.call_tool("opentabs_call", given)
+    assert isinstance(result.content[1], types.TextContent)
+    assert "call stream_read through opentabs_call with the id" in result.content[1].text
+
+
 async def test_a_revision_without_links_is_sent_none() -> None:
     async with (
         Server(tools=[Counter]) as server,

@@ -28,6 +28,7 @@ class Reader:
     """A client that reads links."""
 
     takes_links: bool = True
+    uses_gateway: bool = False
 
 
 BUILD = cast("Followed", Open())

@@ -50,11 +50,13 @@ class ProgressSender(CallObserver):
         pace: How often to send progress.
         late: Whether to keep sending streams after the response, where possible.
         find_asker: Returns what asks the client's user, if anything can.
+        uses_gateway: Whether the client calls every tool through `opentabs_call`.
 
     Attributes:
         session_key: The key of the client's session.
         name: The client's name and version.
         takes_links: Whether the client reads resource links.
+        uses_gateway: Whether it calls every tool through `opentabs_call`.
     """
 
     def __init__(
@@ -66,12 +68,14 @@ class ProgressSender(CallObserver):
         pace: Pace,
         late: bool = True,
         find_asker: Callable[[], Asker | None] = lambda: None,
+        uses_gateway: bool = False,
     ) -> None:
         self._find_asker = find_asker
         self._asker: Asker | None = None
         self.session_key: SessionKey | None = ctx.lifespan_context.session_key(ctx)
         self.name = client_name(ctx)
         self.takes_links = reads_links(ctx)
+        self.uses_gateway = uses_gateway
         self._logger = logger
         self._session = ctx.session
         self._request_id = ctx.request_id

@@ -180,6 +180,7 @@ class _Handlers:
             pace=self.pace,
             late=self.late_progress,
             find_asker=partial(find_asker, ctx, params, connection, self.retries),
+            uses_gateway=self.as_gateway,
         )
         result: _CallResult | None = None
         async with anyio.create_task_group() as tasks:
