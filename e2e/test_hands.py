@@ -781,6 +781,23 @@ async def test_the_question_names_the_page_and_the_element_and_the_call_stays_th
     assert clicked.structured_content["dialog"]["message"] == "Really?"  # it was in the first tab
 
 
+async def test_a_question_ends_when_the_tab_that_it_names_is_closed(rig: Rig) -> None:
+    async def close(_context: Any, _params: Any) -> types.ElicitResult:
+        await page.close()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        page = await tabs.open(rig.url)
+        callback: Any = close
+        async with Client(tabs.mcp_url, mode="legacy", elicitation_callback=callback) as client:
+            with anyio.fail_after(PATIENT):
+                result = await client.call_tool("page_press", {"key": "a"})
+
+    assert isinstance(result.content[0], types.TextContent)
+    assert "code=NOT_DELIVERED" in result.content[0].text
+
+
 async def test_a_tab_that_a_click_opens_is_in_its_result_and_has_references_of_its_own(
     rig: Rig,
 ) -> None:

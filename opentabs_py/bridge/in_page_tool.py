@@ -17,6 +17,7 @@ from opentabs_py.core.questions import Place, find_place
 from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import Target
+from opentabs_py.errors import CallError
 
 Checked: TypeAlias = tuple[Target, str, JsonObject]
 """Where a call runs, the tool's name there, and its arguments."""
@@ -74,6 +75,12 @@ class InPageTool(ABC):
         if find_place(self._pages.tabs.documents, self.plugin, tab_id).tab_id is None:
             raise failures.asked_tab_gone(self.listing.name)
         return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
+
+    async def wait_gone(self, tab_id: int | None) -> CallError:
+        """Wait until no call can run in this tab any more; see `PlacedTool`."""
+        while self.may_run(tab_id):
+            await self._pages.changed().wait()
+        return failures.asked_tab_gone(self.listing.name)
 
     def may_run(self, tab_id: int | None) -> bool:
         """Return whether a call may still run in the tab that its user is asked about.

@@ -6,6 +6,7 @@ from typing import Any, Final
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.listing import Listing
+from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.page_arguments import listed_schema, split_tab_id
 from opentabs_py.core.page_tools import ListedPageTool, wire_name
@@ -68,6 +69,11 @@ class PageTool(InPageTool):
             PAGE, tab_id=document.tab_id, client=client, document_id=document.document_id
         )
         return target, wire_name(registered), read
+
+    async def wait_gone(self, tab_id: int | None) -> CallError:
+        """Wait until no call can run in this tab any more; see `PlacedTool`."""
+        await super().wait_gone(tab_id)
+        return failures.asked_page_gone(self.listing.name)
 
     def may_run(self, tab_id: int | None) -> bool:
         """Return whether a page offers the tool now, or may still register it because it loads."""

@@ -8,6 +8,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.listing import Listing
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.questions import Place
+from opentabs_py.errors import CallError
 
 if TYPE_CHECKING:  # loading it takes as long as starting a browser
     from mcp import types
@@ -66,6 +67,14 @@ class PlacedTool(Protocol):
 
         Raises:
             ChainError: The tab is gone.
+        """
+        ...
+
+    async def wait_gone(self, tab_id: int | None) -> CallError:
+        """Wait until no call can run in this tab any more; return the error for a call there.
+
+        Args:
+            tab_id: The tab; None for any.
         """
         ...
 

@@ -4,10 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import anyio
+
 from opentabs_py.calling.call import ToolCall
+from opentabs_py.core import failures
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.core.questions import Place
+from opentabs_py.errors import CallError
 from opentabs_py.hands.tools import Hands
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
@@ -23,8 +27,7 @@ class HandTool(PythonTool):
     """
 
     def __init__(self, function: Callable[..., Any], host: ToolHost, hands: Hands) -> None:
-        super().__init__(function, host)
-        self.listing = replace(self.listing, owner=HANDS)
+        super().__init__(function, host, owner=HANDS)
         self._hands = hands
 
     async def find_place(self, call: ToolCall) -> Place:
@@ -36,3 +39,11 @@ class HandTool(PythonTool):
     def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
         """Return a call that runs in this tab, or not at all."""
         return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
+
+    async def wait_gone(self, tab_id: int | None) -> CallError:
+        """Wait until this tab is closed; return the error for a call there."""
+        if tab_id is None:
+            await anyio.sleep_forever()
+        else:
+            await self._hands.pages.wait_closed(tab_id)
+        return failures.asked_tab_gone(self.listing.name)

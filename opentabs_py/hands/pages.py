@@ -13,7 +13,7 @@ from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.core.tabs.owners import SessionKey
-from opentabs_py.errors import ToolError
+from opentabs_py.errors import ChainError, ToolError
 from opentabs_py.hands.watching import Watched, watch
 
 _KNOWN_WITHIN: Final = 2.0  # s; Playwright hears of a new page some ms after its extension does
@@ -107,6 +107,16 @@ class HandPages:
             for each in found
             if each.target_id in known
         ]
+
+    async def wait_closed(self, number: int) -> None:
+        """Wait until a tab is closed; return at once if it is not there."""
+        try:
+            tabs = await self.tabs(number)
+        except (ToolError, ChainError):
+            return
+        for tab in tabs:
+            if tab.number == number:
+                await self.watched(tab.page).closed.wait()
 
     async def _known(self, browsers: Sequence[Driven]) -> Mapping[str, Page]:
         """Return the pages that Playwright knows, by their targets."""

@@ -55,6 +55,7 @@ class Watched:
         network: Its requests.
         dialog: The dialog that waits for an answer.
         has_dialog: Set while there is one.
+        closed: Set once it is closed.
         opened: The pages that it opened in other tabs, as long as they are there.
         requests: How many requests have ended.
         lines: How many messages were written to the console.
@@ -66,6 +67,7 @@ class Watched:
     network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
     dialog: Dialog | None = None
     has_dialog: anyio.Event = field(default_factory=anyio.Event)
+    closed: anyio.Event = field(default_factory=anyio.Event)
     opened: WeakSet[Page] = field(default_factory=WeakSet[Page])
     requests: int = 0
     lines: int = 0
@@ -112,10 +114,14 @@ def watch(page: Page) -> Watched:
         watched.dialog = dialog
         watched.has_dialog.set()
 
+    def close(_page: Page) -> None:
+        watched.closed.set()
+
     page.on("console", write)
     page.on("pageerror", fail)
     page.on("requestfinished", end)
     page.on("requestfailed", end)
     page.on("dialog", ask)
     page.on("popup", watched.opened.add)
+    page.on("close", close)
     return watched

@@ -5,15 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from opentabs_py.bridge.in_page_tool import InPageTool
-from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.tool import PlacedTool, Tool
 from opentabs_py.consent.gate import Gate, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import Decision, GatedTool
-from opentabs_py.core.questions import NOWHERE, Place
-from opentabs_py.errors import CallError, ChainError
+from opentabs_py.errors import ChainError
 
 
 class CallQuestions:
@@ -90,9 +88,6 @@ class CallQuestions:
     def _request(self, call: ToolCall) -> PermissionRequest:
         tool = self._tool
 
-        async def place() -> Place:
-            return await tool.find_place(call) if isinstance(tool, PlacedTool) else NOWHERE
-
         request = PermissionRequest(
             self._gated,
             tool.listing.title,
@@ -101,15 +96,11 @@ class CallQuestions:
             client=call.origin.client,
             notify_waiting=call.notify_waiting,
             is_nested=call.origin.is_nested,
-            find_place=place,
         )
-        if isinstance(tool, InPageTool):
-            return replace(request, wait_gone=partial(self._wait_gone, tool))
-        return request
-
-    async def _wait_gone(self, tool: InPageTool, place: Place) -> CallError:
-        """Wait until no page there has a tool any more; return the error for its call."""
-        while tool.may_run(place.tab_id):
-            await self._pages.changed().wait()
-        gone = failures.asked_page_gone if isinstance(tool, PageTool) else failures.asked_tab_gone
-        return gone(tool.listing.name)
+        if not isinstance(tool, PlacedTool):
+            return request
+        return replace(
+            request,
+            find_place=partial(tool.find_place, call),
+            wait_gone=lambda place: tool.wait_gone(place.tab_id),
+        )
