@@ -52,9 +52,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SET_IN_CONTEXT: Final = ("mcp_url", "extension_dir", "_server")
-_WITHIN: Final = "Use it within its context: async with OpenTabs(...) as tabs."
-_NOT_RUNNING: Final = f"The server is not running. {_WITHIN}"
+_SET_IN_CONTEXT: Final = ("mcp_url", "extension_dir", "_server", "_browsers")
 
 
 class OpenTabs:
@@ -143,17 +141,17 @@ class OpenTabs:
         self._while_launching = while_launching
         self._python = PythonToolSet(tools, lambda: self.settings, self._clock)
         self._stack = AsyncExitStack()
-        self._browsers: list[SessionBrowser] = []
         self._keeps_records = False
         self._is_open = False
         self._has_ended = False
-        self._server: SessionServer  # set in the context
+        self._browsers: list[SessionBrowser]  # both set in the context
+        self._server: SessionServer
 
     if not TYPE_CHECKING:  # to a type checker, any name would be valid
 
         def __getattr__(self, name: str) -> Any:
             if name in _SET_IN_CONTEXT:
-                raise RuntimeError(_NOT_RUNNING)
+                raise self._not_running()
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     async def __aenter__(self) -> Self:
@@ -168,6 +166,7 @@ class OpenTabs:
             await self._start(self._stack)
         except BaseException:
             await stacks.close(self._stack)
+            self._unset()
             raise
         return self
 
@@ -183,8 +182,21 @@ class OpenTabs:
             browser.keep_closed()  # the last calls must not launch it
             self._stack.push_async_callback(browser.detach)
         # Arguments not passed on: our task groups would wrap the caller's error in a group.
-        await stacks.close(self._stack)
-        self._has_ended = True
+        try:
+            await stacks.close(self._stack)
+        finally:
+            self._has_ended = True
+            self._unset()
+
+    def _unset(self) -> None:
+        for name in _SET_IN_CONTEXT:
+            self.__dict__.pop(name, None)
+
+    def _not_running(self) -> RuntimeError:
+        what = "session has ended" if self._has_ended else "server is not running"
+        return RuntimeError(
+            f"The {what}. Use it within its context: async with OpenTabs(...) as tabs."
+        )
 
     @cached_property
     def settings(self) -> Settings:
@@ -406,8 +418,6 @@ class OpenTabs:
         """
         from opentabs_py.calling.observer import progress_observers
 
-        if self._has_ended:
-            raise RuntimeError(f"The session has ended. {_WITHIN}")
         observers = progress_observers(on_progress)
         return await self.tool_calls.call(name, arguments or {}, limits=limits, observers=observers)
 
@@ -439,7 +449,7 @@ class OpenTabs:
         from opentabs_py.server.mcp.results import result_of
 
         if not self._is_open and (self.needs_browser or self.is_endpoint):
-            raise RuntimeError(_NOT_RUNNING)
+            raise self._not_running()
         ours = nullcontext(self.tool_calls) if self._is_open else self._python.without_pages()
         async with ours as calls:
             observers = progress_observers(on_progress)
@@ -547,7 +557,7 @@ class OpenTabs:
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         for browser in self._browsers:
             await browser.start(server.tasks, self.extension_dir)
-        self._is_open, self._has_ended = True, False
+        self._is_open, self._has_ended, self._keeps_records = True, False, False
 
 
 Server = OpenTabs

@@ -130,9 +130,8 @@ class Chain:
         if self._offline_proxy is not None:
             self.sockets = Sockets(self.context)  # before the isolation notes what tests do
         self.faults.attach(session, self.context)
-        self.context.on(
-            "close", lambda _: self._thread.do(session.internals.browsers[0].handle_gone)
-        )
+        handle_gone = session.internals.browsers[0].handle_gone
+        self.context.on("close", lambda _: self._thread.do(handle_gone))
         self.isolation = Isolation(
             self.context,
             permissions=context_args.get("permissions") or (),

@@ -1,5 +1,6 @@
 """How a session starts, as far as this needs no browser."""
 
+import inspect
 import subprocess
 import sys
 from collections.abc import AsyncGenerator
@@ -223,6 +224,45 @@ async def test_a_call_after_the_session_says_that_it_has_ended() -> None:
             assert await tabs.call("greet") == "hello"
         with pytest.raises(RuntimeError, match="The session has ended"):
             await tabs.call("greet")
+
+
+OUTSIDE = {"check_driver", "is_endpoint", "needs_browser", "on_tool_progress", "settings"}
+
+
+async def _use(session: OpenTabs, name: str) -> None:
+    """Get a property, or call a method with anything for its required arguments."""
+    member = getattr(session, name)
+    if callable(member):
+        parameters = inspect.signature(member).parameters.values()
+        needed = ["x" for each in parameters if each.default is each.empty]
+        if inspect.isawaitable(result := member(*needed)):
+            await result
+
+
+async def test_whatever_needs_a_running_session_says_that_there_is_none() -> None:
+    tabs = OpenTabs(browser="none", settings=load_settings(port=0))
+    names = {each for each in dir(OpenTabs) if not each.startswith("_")} - OUTSIDE
+    names |= {"mcp_url", "extension_dir"}
+    for name in sorted(names):
+        with pytest.raises(RuntimeError, match=r"The server is not running\. .*async with"):
+            await _use(tabs, name)
+    async with tabs:
+        pass
+    for name in sorted(names):
+        with pytest.raises(RuntimeError, match=r"The session has ended\. .*async with"):
+            await _use(tabs, name)
+
+
+async def test_calls_of_a_session_that_is_entered_again_are_recorded_again() -> None:
+    def greet() -> str:
+        return "hello"
+
+    tabs = OpenTabs(tools=[greet], browser="none", settings=load_settings(port=0))
+    for _ in range(2):
+        async with tabs:
+            call = await tabs.start("greet")
+            assert await call.result() == "hello"
+            assert call.record is not None
 
 
 async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() -> None:
