@@ -1,7 +1,7 @@
 """Check the arguments of a call against its tool's input schema."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
@@ -97,6 +97,25 @@ class ArgumentReader:
         more = ", …" if len(names) > MAX_NAMES else ""
         listed = ", ".join(names[:MAX_NAMES]) + more if names else "no arguments"
         return f"there is no such argument; the tool takes {listed}"
+
+
+def check_names(tool: str, arguments: object) -> None:
+    """Refuse arguments that are not a mapping by name; a program may pass anything.
+
+    Args:
+        tool: The tool's name, used in errors.
+        arguments: The arguments.
+
+    Raises:
+        CallRefusedError: They are something else.
+    """
+    if not isinstance(arguments, Mapping):
+        wrong = f"its type is {type(arguments).__name__}; pass a dict of arguments by name"
+        raise failures.invalid_arguments(tool, [("", wrong)])
+    for name in cast("Mapping[object, Any]", arguments):
+        if not isinstance(name, str):
+            wrong = f"the name {shorten(repr(name))} is not a string"
+            raise failures.invalid_arguments(tool, [("", wrong)])
 
 
 def check_size(tool: str, arguments: Mapping[str, Any], *, limit: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.arguments import ArgumentReader, is_closed
+from opentabs_py.core.arguments import ArgumentReader, check_names, is_closed
 from opentabs_py.errors import CallRefusedError
 
 SCHEMA: dict[str, Any] = {
@@ -125,6 +125,23 @@ def test_null_is_treated_the_same_at_every_call() -> None:
 @pytest.mark.parametrize("name", ["text", "unknown"])
 def test_null_for_a_required_or_an_unknown_argument_is_refused(name: str) -> None:
     assert f"at {name}:" in refusal({"text": "hi", name: None})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (5, "its type is int; pass a dict of arguments by name"),
+        ({"text": "hi", 1: 2}, "the name 1 is not a string"),
+    ],
+)
+def test_arguments_without_names_are_refused(arguments: object, what: str) -> None:
+    with pytest.raises(CallRefusedError, match=what):
+        check_names("chat_list", arguments)
+
+
+def test_arguments_by_name_are_not_refused_for_their_form() -> None:
+    check_names("chat_list", {})
+    check_names("chat_list", {"text": "hi"})
 
 
 def test_arguments_over_the_limit_are_refused() -> None:

@@ -14,6 +14,7 @@ from opentabs_py.calling.observer import CallObserver, ProgressObserver
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.calling.tool import Tool
 from opentabs_py.core import codes, failures
+from opentabs_py.core.arguments import check_names
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -129,6 +130,7 @@ class ToolCalls:
     async def _call(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:
             raise self.registry.unknown(name)
+        check_names(tool.listing.name, call.arguments)
         if self.on_page_report is not None and tool.listing.needs_tab:
             report = partial(self.on_page_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))

@@ -148,6 +148,24 @@ async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
     assert bridge.received == []
 
 
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        ("hi", "at the top: its type is str; pass a dict of arguments by name"),
+        ([("text", "hi")], "at the top: its type is list; pass a dict of arguments by name"),
+        ({"text": "hi", 1: 2}, "at the top: the name 1 is not a string"),
+    ],
+)
+async def test_arguments_without_names_are_refused_from_a_program_too(
+    arguments: Any, what: str
+) -> None:
+    calls, bridge = some_calls()
+    error = await refused(calls, "chat_send", arguments)
+    assert error.detail.code == "INVALID_ARGUMENTS"
+    assert what in str(error)
+    assert bridge.received == []
+
+
 async def test_of_many_violations_five_are_reported() -> None:
     calls, _ = some_calls()
     error = await refused(calls, "chat_send", {"text": "hi", "to": ["x"] * 50})
