@@ -180,8 +180,9 @@ async def test_a_server_that_is_not_there_is_an_error_of_its_own_kind(mode: str)
     async with Server(tools=[reports]) as server:
         with pytest.raises(MCPError):
             await Client(f"{server.mcp_url}/nothing", mode=mode).__aenter__()
+        url = server.mcp_url
     with pytest.raises(httpx2.ConnectError):
-        await Client(server.mcp_url, mode=mode).__aenter__()
+        await Client(url, mode=mode).__aenter__()
 
 
 async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:
