@@ -19,11 +19,12 @@ class Asker(Protocol):
         """If `ask` is immediate: the tab that the answered question named."""
         ...
 
-    async def ask(self, question: Question, /) -> Answer | None:
-        """Return their answer; None if they cannot be asked after all.
+    async def ask(self, question: Question, /) -> Answer:
+        """Return their answer.
 
         Raises:
-            CallError: The client has to repeat the call with the answer.
+            CallError: They cannot be asked after all, or the client has to repeat the call with
+                the answer.
         """
         ...
 

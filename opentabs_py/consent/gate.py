@@ -218,7 +218,7 @@ class Gate:
 
         why = f"Waiting for the user to sign in for {request.tool.name}."
         answered = await self._wait(request, asker, question, why, continue_once_ready)
-        return answered is not None and answered[0] == "once"
+        return isinstance(answered, tuple) and answered[0] == "once"
 
     async def _ask(
         self, request: PermissionRequest, session_key: SessionKey | None
@@ -231,19 +231,17 @@ class Gate:
         )
         question = await self._question(request, asker, answers)
         if asker is not None and asker.is_immediate:
-            answer = await asker.ask(question) or "no"
-            return answer, "client", asker.asked_tab
-        gone: CallError | None = None
+            return await asker.ask(question), "client", asker.asked_tab
 
         async def withdraw_once_gone() -> None:
-            nonlocal gone
-            gone = await request.wait_gone(question.place)
-            self.questions.withdraw(question.id)
+            self.questions.withdraw(question.id, await request.wait_gone(question.place))
 
         why = f"Waiting for the user to allow {tool.name}."
         answered = await self._wait(request, asker, question, why, withdraw_once_gone)
         if answered is None:
-            raise gone or failures.nobody_answered(tool.name, tool.rule)
+            raise failures.nobody_answered(tool.name, tool.rule)
+        if isinstance(answered, CallError):
+            raise answered
         return *answered, question.place.tab_id
 
     async def _question(
@@ -276,9 +274,9 @@ class Gate:
         question: Question,
         why: str,
         beside: Callable[[], Coroutine[Any, Any, None]] = _nothing,
-    ) -> tuple[Answer, str] | None:
-        """Return the answer to a question and where it was given; None if there was none."""
-        answered: tuple[Answer, str] | None = None
+    ) -> tuple[Answer, str] | CallError | None:
+        """Return what `Questions.ask` returns."""
+        answered: tuple[Answer, str] | CallError | None = None
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._remind, request, why)
             tasks.start_soon(beside)
@@ -289,11 +287,13 @@ class Gate:
         return answered
 
     async def _ask_client(self, asker: Asker, question: Question) -> None:
-        answer = await asker.ask(question)
-        if answer is not None:
+        try:
+            answer = await asker.ask(question)
+        except CallError as error:
+            if not self.questions.can_be_seen:
+                self.questions.withdraw(question.id, error)
+        else:
             self.questions.answer(question.id, answer, by="client")
-        elif not self.questions.can_be_seen:
-            self.questions.withdraw(question.id)
 
     async def _remind(self, request: PermissionRequest, why: str) -> None:
         """Report why the call waits, often enough that its client does not give up."""

@@ -9,6 +9,7 @@ import anyio
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.core.questions import ASK_FOR, Answer, Question
+from opentabs_py.errors import CallError
 
 
 @dataclass(slots=True)
@@ -17,6 +18,7 @@ class _Waiting:
     answered: anyio.Event = field(default_factory=anyio.Event)
     answer: Answer | None = None
     by: str = ""
+    error: CallError | None = None
 
 
 class Questions:
@@ -77,16 +79,24 @@ class Questions:
         waiting.answered.set()
         return True
 
-    def withdraw(self, question_id: str) -> None:
-        """Stop waiting for an answer, because none can be given now."""
-        if (waiting := self._waiting.get(question_id)) is not None:
+    def withdraw(self, question_id: str, error: CallError) -> None:
+        """Stop waiting for an answer, because none can be given now.
+
+        Args:
+            question_id: The question's id.
+            error: How the call fails that it is about.
+        """
+        waiting = self._waiting.get(question_id)
+        if waiting is not None and not waiting.answered.is_set():
+            waiting.error = error
             waiting.answered.set()
 
-    async def ask(self, question: Question) -> tuple[Answer, str] | None:
+    async def ask(self, question: Question) -> tuple[Answer, str] | CallError | None:
         """Wait for the answer to a question.
 
         Returns:
-            The answer and where it was given; None if there was none within `ASK_FOR` seconds.
+            The answer and where it was given; None if there was none within `ASK_FOR` seconds; the
+            error of its call if it was withdrawn.
         """
         waiting = self._waiting[question.id] = _Waiting(question)
         self._changes.notify()
@@ -97,4 +107,4 @@ class Questions:
             alarm.cancel()
             del self._waiting[question.id]
             self._changes.notify()
-        return None if waiting.answer is None else (waiting.answer, waiting.by)
+        return waiting.error if waiting.answer is None else (waiting.answer, waiting.by)

@@ -108,6 +108,23 @@ def nobody_to_ask(name: str, rule: str) -> CallRefusedError:
     return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
 
 
+def client_cannot_ask(name: str, rule: str, why: str) -> CallRefusedError:
+    """Return the error for a call that a person would have to allow, whose client cannot ask them.
+
+    Args:
+        name: The tool's name.
+        rule: The rule that allows it.
+        why: The error with which the client answered the question.
+    """
+    error = shorten(one_line(why), 200).rstrip(".")
+    message = (
+        f"The user has to allow {name}, and could not be asked. The client answered the question "
+        f"with an error: {error}. The user can open the console (opentabs ui) and answer there, or "
+        f"allow it for good: {_how_to_allow(rule)}."
+    )
+    return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
+
+
 def nobody_answered(name: str, rule: str) -> CallRefusedError:
     """Return the error for a call that nobody has allowed in time."""
     message = (

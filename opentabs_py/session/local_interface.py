@@ -276,14 +276,14 @@ class _Command:
         self._stream = stream
         self.asker: Asker | None = self if can_ask else None
 
-    async def ask(self, question: Question, /) -> Answer | None:
+    async def ask(self, question: Question, /) -> Answer:
         """Send the question; its answer comes by another request, or is given elsewhere."""
         self._stream.ask(question)
         try:
             await anyio.sleep_forever()
         finally:
             self._stream.end_question(question.id)
-        return None
+        raise AssertionError
 
     def follow(self, stream: Followed) -> None:
         """Do nothing: a command reads the result only."""

@@ -42,12 +42,12 @@ class Client:
     def asker(self) -> "Client | None":
         return self if self.can_ask else None
 
-    async def ask(self, question: Question, /) -> Answer | None:
+    async def ask(self, question: Question, /) -> Answer:
         self.asked.append(question)
         if self.says:
             return self.says.pop(0)
         await anyio.sleep_forever()
-        return None
+        raise AssertionError
 
     def follow(self, stream: Followed) -> None:  # noqa: ARG002
         raise AssertionError

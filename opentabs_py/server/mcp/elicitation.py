@@ -158,7 +158,7 @@ class RetryAsker:
         self.asked_tab = answered.tab_id
         self._retries = retries
 
-    async def ask(self, question: Question, /) -> Answer | None:
+    async def ask(self, question: Question, /) -> Answer:
         """Return the answer that the call came with.
 
         Raises:
@@ -185,8 +185,12 @@ class FormAsker:
         self._ctx = ctx
         self._forms = forms
 
-    async def ask(self, question: Question, /) -> Answer | None:
-        """Return the answer; None if the client could not ask its user after all."""
+    async def ask(self, question: Question, /) -> Answer:
+        """Return the answer.
+
+        Raises:
+            CallRefusedError: The client could not ask its user after all.
+        """
         return await self._forms.ask(question, self._elicit)
 
     async def _elicit(self, message: str, schema: dict[str, Any]) -> types.ElicitResult:

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 import anyio
 from mcp import types
+from mcp.shared.exceptions import MCPError
 
+from opentabs_py.core import failures
 from opentabs_py.core.questions import ANSWERS, Answer, Question, answer_texts, ask_text
 
 logger = logging.getLogger(__name__)
@@ -27,19 +29,22 @@ class Forms:
         self._answers: dict[str, Answer] = {}
         self._one = anyio.Lock()
 
-    async def ask(self, question: Question, elicit: Elicit) -> Answer | None:
-        """Return the answer to a question; None if the client could not ask it after all.
+    async def ask(self, question: Question, elicit: Elicit) -> Answer:
+        """Return the answer to a question.
 
         Args:
             question: The question.
             elicit: Sends a form, on the stream of the question's call.
+
+        Raises:
+            CallRefusedError: The client could not ask it after all.
         """
         self._waiting[question.id] = question
         try:
             async with self._one:
                 if question.id not in self._answers:
                     await self._send(question, elicit)
-            return self._answers.get(question.id)
+            return self._answers[question.id]
         finally:
             del self._waiting[question.id]
             self._answers.pop(question.id, None)
@@ -50,10 +55,11 @@ class Forms:
         questions = [first, *others[: MOST_AT_ONCE - 1]]
         try:
             result = await elicit(*make_form(questions))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             # It claims that it can; whatever it does instead, there are other ways to ask.
             logger.warning("A client could not ask its user: %r", error)
-            return
+            why = error.error.message if isinstance(error, MCPError) else repr(error)
+            raise failures.client_cannot_ask(first.tool, first.rule, why) from error
         for question, answer in zip(questions, read_answers(result, len(questions)), strict=True):
             if question.id in self._waiting:
                 self._answers[question.id] = answer if answer in question.answers else "no"

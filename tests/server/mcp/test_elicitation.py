@@ -317,6 +317,21 @@ async def test_a_user_who_does_not_sign_in_is_not_asked_again_by_the_same_call(
     assert page.received == []
 
 
+async def test_a_client_that_fails_to_ask_is_told_how_it_has_failed() -> None:
+    def fail(_params: types.ElicitRequestFormParams) -> types.ElicitResult:
+        raise MCPError(types.INTERNAL_ERROR, "no window\nis open" + "!" * 1000)
+
+    async with connected(Asking(), "legacy", fail) as client:
+        result = await client.call_tool("chat_send", {})
+
+    assert isinstance(result.content[0], types.TextContent)
+    said = result.content[0].text.partition("\n")[0]
+    assert "code=CONSENT_NEEDED category=permission retryable=false" in said
+    assert "The client answered the question with an error: no window is open!" in said
+    assert '"chat.send" = "auto"' in said
+    assert len(said) < 700
+
+
 async def test_questions_that_come_while_one_is_open_are_asked_in_one_form() -> None:
     served = Asking()
     forms: list[types.ElicitRequestFormParams] = []

@@ -8,6 +8,7 @@ import pytest
 from mcp import types
 
 from opentabs_py.core.questions import About, Answer, Question
+from opentabs_py.errors import CallRefusedError
 from opentabs_py.server.mcp.forms import MOST_AT_ONCE, Forms, make_form
 from tests.waiting import PATIENT
 
@@ -57,7 +58,8 @@ async def test_a_client_that_failed_to_ask_is_still_asked_the_next_question(
         await anyio.lowlevel.checkpoint()
         return types.ElicitResult(action="accept", content={"answer": "once"})
 
-    assert await forms.ask(a_question(1), fail) is None
+    with pytest.raises(CallRefusedError, match="with an error: ConnectionError"):
+        await forms.ask(a_question(1), fail)
     assert "could not ask its user: ConnectionError('gone')" in caplog.text
     assert await forms.ask(a_question(2), elicit) == "once"
 
