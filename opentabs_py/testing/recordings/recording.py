@@ -71,11 +71,16 @@ class MarkedRecording:
             volatile: Names of members that are not compared.
 
         Raises:
-            RecordingError: There is none, or it cannot be read.
+            RecordingError: There is none, or it cannot be read and is not replaced.
         """
         if self.file.exists():
             with nullcontext() if self.is_offline else locked(self.file):
-                return _read(self.file, self.file.stat().st_mtime_ns, volatile)
+                try:
+                    return _read(self.file, self.file.stat().st_mtime_ns, volatile)
+                except RecordingError:
+                    if self.is_replayed:
+                        raise
+                    return Index(Recording(""))  # it is damaged, and is about to be replaced
         if self.is_offline:
             raise RecordingError(
                 f"There is no recording {self.file}. Record it with `opentabs record`, or run this "
