@@ -228,8 +228,8 @@ def test_a_script_that_fails_says_so_and_leaves_what_was_recorded(tmp_path: Path
     with serving(Site()) as url:
         done = record(tmp_path, url, "--script", "use.py", "--out", "some.har", "--scrub", "Notes")
 
-    assert done.returncode == 2
-    assert f"{how}: no tea" in done.stderr
+    assert done.returncode == 1
+    assert f"error: The script failed: {how}: no tea" in done.stderr
     recording = read_recording(tmp_path / "some.har")
     [page] = [e for e in recording.exchanges if e.request.kind == "document"]
     assert page.response is not None

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import typer
 from rich.markup import escape
 
+from opentabs_py.cli.exit_codes import SCRIPT_FAILED
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import BrowserOptions, NoReview, PluginOptions, gather_settings
 from opentabs_py.core.text import quantity
@@ -69,6 +70,9 @@ def record(
     Cookies, tokens, e-mail addresses, phone numbers and the names of the signed-in user are
     replaced before anything is written, each always by the same placeholder.
     The setting `scrub` has more rules. Read a recording before you publish it.
+
+    Exit codes: 0 recorded; 1 the script failed, and what was recorded until then is written; 2
+    usage error; 3 cannot record (no browser, the page does not open).
 
     [dim]opentabs record https://chat.example.com/ --signed-in work --out tests/export.har[/]
     """
@@ -148,9 +152,11 @@ class _Session:
         if dead is not None:
             raise dead
         if failure is not None:
-            raise RecordingError(
-                f"The script failed: {type(failure).__name__}: {failure}"
-            ) from failure
+            from opentabs_py.cli.terminal import print_error
+
+            what = f"{type(failure).__name__}: {failure}"
+            print_error(RecordingError(f"The script failed: {what}"))
+            return SCRIPT_FAILED
         return 0
 
     async def _watch(self, tabs: "OpenTabs", page: "Page", recorder: "SessionRecorder") -> None:
