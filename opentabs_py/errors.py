@@ -9,6 +9,7 @@ OpenTabsError
 ├── TraceError             a file is not a trace
 ├── RecordingError         a file is not a recording of a site, or cannot be written
 ├── ReportError            a file is not a report of a test run, or cannot be merged or written
+├── ReviewError            that the user has approved a plugin cannot be recorded
 ├── AuditError             the record of all calls cannot be read or written
 ├── FleetError             NATS, which carries a fleet, cannot be reached
 └── CallError              a tool call returned no value
@@ -68,6 +69,10 @@ class RecordingError(OpenTabsError):
 
 class ReportError(OpenTabsError):
     """A file is not a report of a test run, or cannot be merged with others, or be written."""
+
+
+class ReviewError(OpenTabsError):
+    """A review of a plugin cannot be recorded; the message says why."""
 
 
 class AuditError(OpenTabsError):

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from opentabs_py.config.files import changing, write_whole
 from opentabs_py.core.consent import Standing
 from opentabs_py.directories import create_private
-from opentabs_py.errors import ConfigError
+from opentabs_py.errors import ReviewError
 
 logger = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Reviews:
             files: What was approved, by name.
 
         Raises:
-            ConfigError: It cannot be recorded.
+            ReviewError: It cannot be recorded.
         """
         try:
             create_private(self.directory)
@@ -93,13 +93,13 @@ class Reviews:
                 approval = Approval(digest=digest, version=version, at=time.time())
                 self._write({**self.approvals(), plugin: approval})
         except OSError as error:
-            raise ConfigError(f"Cannot record the review: {error}.") from None
+            raise _cannot_record(error) from None
 
     def revoke(self, plugin: str) -> bool:
         """Forget that a plugin was approved; return whether it was.
 
         Raises:
-            ConfigError: That cannot be recorded.
+            ReviewError: That cannot be recorded.
         """
         if plugin not in self.approvals():
             return False
@@ -113,7 +113,7 @@ class Reviews:
                         old.unlink()
                     self._kept(plugin).rmdir()
         except OSError as error:
-            raise ConfigError(f"Cannot record the review: {error}.") from None
+            raise _cannot_record(error) from None
         return True
 
     def approved_files(self, plugin: str) -> Mapping[str, bytes]:
@@ -129,6 +129,15 @@ class Reviews:
     def _write(self, approvals: Mapping[str, Approval]) -> None:
         content = _APPROVALS.dump_json(dict(approvals), indent=2)
         write_whole(self.file, content + b"\n", mode=0o600)
+
+
+def _cannot_record(error: OSError) -> ReviewError:
+    if error.filename is None:  # another program holds the lock
+        return ReviewError(f"Cannot record the review: {error}.")
+    return ReviewError(
+        f"Cannot record the review in {error.filename}: {error.strerror}. Free some space there, "
+        "or make it writable."
+    )
 
 
 def find_standing(approvals: Mapping[str, Approval], plugin: str, digest: str) -> Standing:

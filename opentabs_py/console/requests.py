@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.console.access import HEADER, Access
-from opentabs_py.errors import ConfigError, PluginError
+from opentabs_py.errors import ConfigError, PluginError, ReviewError
 
 SIGNED_OUT = "This browser has no access, or no longer. Run `opentabs ui`."
 
@@ -83,7 +83,7 @@ def answering(
             return JSONResponse(await handle(await read(request, kind, limit=limit)))
         except BadRequestError as error:
             return refuse(str(error), error.status)
-        except (ConfigError, PluginError) as error:
+        except (ConfigError, PluginError, ReviewError) as error:
             return refuse(str(error), HTTPStatus.CONFLICT)
 
     return answer

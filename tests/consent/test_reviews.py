@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.consent.reviews import Reviews, find_standing
-from opentabs_py.errors import ConfigError
+from opentabs_py.errors import ReviewError
 
 
 def test_a_build_counts_as_reviewed_from_its_approval_until_it_changes(tmp_path: Path) -> None:
@@ -41,7 +41,7 @@ def test_a_withdrawal_that_leaves_files_behind_says_so(tmp_path: Path) -> None:
     reviews = Reviews(tmp_path / "reviews")
     reviews.approve("chat", "1.0", "d1", {"adapter.iife.js": b"one"})
     (tmp_path / "reviews" / "chat" / "folder").mkdir()
-    with pytest.raises(ConfigError, match="Cannot record the review"):
+    with pytest.raises(ReviewError, match="Cannot record the review"):
         reviews.revoke("chat")
     assert reviews.approvals() == {}
 
@@ -68,7 +68,7 @@ def test_only_the_user_can_read_or_change_reviews(tmp_path: Path) -> None:
 
 def test_a_review_that_cannot_be_recorded_says_why(tmp_path: Path) -> None:
     (tmp_path / "reviews").write_text("a file")
-    with pytest.raises(ConfigError, match="Cannot record the review"):
+    with pytest.raises(ReviewError, match="Cannot record the review"):
         Reviews(tmp_path / "reviews").approve("chat", "1.0", "d1", {})
 
 

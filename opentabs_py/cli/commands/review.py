@@ -49,7 +49,7 @@ def review(
     Plugins that you name when you start a server, with --plugin for example, need no review. A
     server that is running notices an approval at once.
 
-    Exit codes: 0 approved, or listed; 1 not approved; 2 usage error.
+    Exit codes: 0 approved, or listed; 1 not approved; 2 usage error; 3 cannot record it.
     """
     from opentabs_py.config.paths import data_dir
     from opentabs_py.config.settings import load_settings
