@@ -186,6 +186,21 @@ async def test_a_browser_that_is_not_signed_in_is_an_error_and_nothing_is_saved(
 
 
 @pytest.mark.usefixtures("home")
+async def test_without_a_display_the_error_is_all_that_is_said(
+    account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DISPLAY")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    login = await anyio.run_process(
+        [*OPENTABS, "login", account, "--save", "work"], input=b"\n", check=False
+    )
+    assert login.returncode == 3
+    said = login.stdout + login.stderr
+    assert said.startswith(b"error: ")
+    assert b"found no display" in said
+
+
+@pytest.mark.usefixtures("home")
 async def test_a_driver_that_dies_is_an_error_and_nothing_is_saved(account: str) -> None:
     command = [*OPENTABS, "login", f"{account}/sign-in", "--save", "work"]
     async with await anyio.open_process(

@@ -24,7 +24,8 @@ async def sign_in(plan: LaunchPlan, url: str, finished: Callable[[], Awaitable[N
     Args:
         plan: How to launch the browser.
         url: The page to open.
-        finished: Returns when the user says that they are done; they may also close the window.
+        finished: Called once the page is open; returns when the user says that they are done. They
+            may also close the window.
 
     Raises:
         BrowserError: The browser did not start, the page cannot be opened, or the driver died.

@@ -60,6 +60,10 @@ def login(
     kept = None if profile is None else find_profile(profile)
     settings = load_settings()
 
+    async def finished() -> None:
+        err.print(f"Sign in to {escape(url)} in the window, then press [bold]Enter[/] here.")
+        await wait_enter()
+
     async def window() -> int:
         with tempfile.TemporaryDirectory(prefix="opentabs-") as scratch:
             own_directory(Path(scratch))
@@ -72,8 +76,7 @@ def login(
                 sandbox=configured_sandbox(settings),
                 keeps_profile=kept is not None,
             )
-            err.print(f"Sign in to {escape(url)} in the window, then press [bold]Enter[/] here.")
-            state = await sign_in(plan, url, wait_enter)
+            state = await sign_in(plan, url, finished)
         if kept is not None:
             err.print(f"[green]✓[/] kept in the profile {escape(str(kept))}", soft_wrap=True)
         if save is not None:
