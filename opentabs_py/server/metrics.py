@@ -4,9 +4,11 @@ Anyone who can connect may read them: they are numbers, and names of plugins.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from typing import Final, Protocol
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -147,8 +149,19 @@ class Exporter:
                 Route("/metrics", report_metrics),
                 Route("/healthz", report_health),
                 Route("/readyz", report_readiness),
-            ]
+            ],
+            exception_handlers={HTTPException: _refuse},
         )
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    path = request.url.path
+    if error.status_code == HTTPStatus.NOT_FOUND:
+        why = f"There is nothing at {path}. See /metrics, /healthz and /readyz.\n"
+    else:
+        why = f"{path} does not serve {request.method}.\n"
+    return PlainTextResponse(why, error.status_code, error.headers)
 
 
 class _State(Collector):

@@ -261,3 +261,18 @@ def test_nothing_but_numbers_and_health_is_served(path: str) -> None:
     with TestClient(Exporter().app()) as client:
         assert client.get(path).status_code == 404
         assert client.post(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "said"),
+    [
+        ("GET", "/", 404, "There is nothing at /. See /metrics, /healthz and /readyz.\n"),
+        ("POST", "/readyz", 405, "/readyz does not serve POST.\n"),
+    ],
+)
+def test_a_request_that_is_not_served_is_answered_with_a_line(
+    method: str, path: str, status: int, said: str
+) -> None:
+    with TestClient(Exporter().app()) as client:
+        answer = client.request(method, path)
+    assert (answer.status_code, answer.text) == (status, said)
