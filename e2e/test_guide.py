@@ -37,6 +37,20 @@ async def tabs(
         yield running
 
 
+# The number of lines that a text within an element is on.
+LINES = """(element, text) => {
+    const nodes = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    for (let node; (node = nodes.nextNode()); ) {
+        const begin = node.data.indexOf(text);
+        if (begin < 0) continue;
+        const range = document.createRange();
+        range.setStart(node, begin);
+        range.setEnd(node, begin + text.length);
+        return range.getClientRects().length;
+    }
+}"""
+
+
 @pytest.fixture
 async def reader(settings: Settings) -> AsyncGenerator[Page]:
     """A page in a browser without the extension; its errors fail the test."""
@@ -107,7 +121,11 @@ async def test_it_says_so_when_the_server_has_stopped(
     async with OpenTabs(browser="none", settings=settings) as tabs:
         await reader.goto(tabs.internals.guide_url or "")
         await expect(reader.get_by_role("status")).to_contain_text("Not connected yet")
-    await expect(reader.get_by_role("status")).to_contain_text("not running", timeout=PATIENT)
+    status = reader.get_by_role("status")
+    await expect(status).to_contain_text("not running", timeout=PATIENT)
+    for width in range(320, 480, 8):
+        await reader.set_viewport_size({"width": width, "height": 700})
+        assert await status.evaluate(LINES, "--browser none") == 1, width
 
 
 async def test_no_script_but_its_own_may_run_on_it_and_no_page_may_frame_it(tabs: OpenTabs) -> None:
@@ -127,5 +145,5 @@ async def test_a_server_that_waits_for_no_extension_has_no_such_page() -> None:
     ):
         answer = await client.get(tabs.mcp_url.replace("/mcp", "/extension/"))
 
-    assert tabs.internals.guide_url is None
+        assert tabs.internals.guide_url is None
     assert answer.status_code == 404

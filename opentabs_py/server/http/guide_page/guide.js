@@ -33,6 +33,7 @@ function write(target, text) {
 function showState(state, text) {
   element("state").dataset.state = state;
   write(element("state-text"), text);
+  element("restart").hidden = state !== "gone";
   element("steps").classList.toggle("done", state === "connected");
   element("next").hidden = state !== "connected";
 }
@@ -75,7 +76,7 @@ async function look() {
     const answer = await fetch("state");
     show(await answer.json());
   } catch {
-    showState("gone", "The server is not running. Start it again: opentabs serve --browser none");
+    showState("gone", "The server is not running. Start it again:");
   }
   setTimeout(look, LOOK_AGAIN);
 }
