@@ -195,12 +195,12 @@ async def test_calls_at_once_open_one_browser_and_a_closing_session_none(site: s
         async with anyio.create_task_group() as group:
             for value in range(4):
                 group.start_soon(tabs.call, "probe_echo", {"value": value})
-        second = tabs.context
+        second, browser = tabs.context, tabs.browser
         pages = [page.url for page in second.pages]
 
     assert second is not first
     assert pages == [url]
-    assert tabs.context is second
+    assert browser.context is second
 
 
 async def test_a_profile_in_use_is_an_error_that_names_it_and_its_browser_is_left_alone(

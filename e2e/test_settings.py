@@ -64,9 +64,9 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
         write(tmp_path, "2", mode={**SCHEMA["mode"], "default": "slow"})
         await tabs.reload_plugins()
         assert (await tabs.call("my_chat_config"))["config"]["mode"] == "slow"
+        assert SECRET not in repr(tabs.plugins)
 
     assert SECRET not in caplog.text
-    assert SECRET not in repr(tabs.plugins)
     assert SECRET not in repr(settings)
 
 
