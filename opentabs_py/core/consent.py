@@ -69,6 +69,11 @@ class GatedTool:
         """The rule that names it alone, for example `slack.send_message`."""
         return f"{self.plugin}.{self.own_name}"
 
+    @property
+    def rules(self) -> tuple[str, str]:
+        """All rules that name it alone, the most specific first; they may be the same."""
+        return self.rule, f"{self.plugin}.{self.name}"
+
 
 def rule_name(owner: str) -> str:
     """Return the name that rules have for an owner of tools that may be called anything."""
@@ -93,7 +98,7 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
     """
     if (why := why_unreviewed(tool.standing)) is not None:
         return Decision("off", f"the plugin {tool.plugin} {why}", needs_review=True)
-    for rule in (tool.rule, f"{tool.plugin}.{tool.name}", tool.plugin, DEFAULT):
+    for rule in (*tool.rules, tool.plugin, DEFAULT):
         if (permission := rules.get(rule)) is not None:
             return Decision(permission, f'the setting permissions."{rule}" is "{permission}"')
     if tool.standing == "named":
@@ -109,7 +114,7 @@ def unknown_rules(rules: Iterable[str], tools: Iterable[GatedTool]) -> list[str]
     """Return the rules that name neither one of these tools nor its plugin, sorted."""
     known = {DEFAULT}
     for tool in tools:
-        known |= {tool.plugin, tool.rule, f"{tool.plugin}.{tool.name}"}
+        known |= {tool.plugin, *tool.rules}
     # Those of pages may be for a site that is not open.
     return sorted(each for each in {*rules} - known if not each.startswith(PAGE_OWNERS))
 

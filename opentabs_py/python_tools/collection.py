@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 from opentabs_py.calling.tool import Tool
+from opentabs_py.core.consent import GatedTool
 from opentabs_py.core.plugin_names import OURSELVES, same_name
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import declaration_of, within_partial
@@ -27,8 +28,8 @@ class PythonTools:
         host: Their shared state.
 
     Raises:
-        ConfigError: Something cannot be served, or two tools have the same name, or a tool has that
-            of a module in permissions.
+        ConfigError: Something cannot be served, or two tools have the same name or permission, or a
+            tool has the permission of a module.
 
     Attributes:
         tools: One for each function.
@@ -103,19 +104,27 @@ class PythonTools:
 
 
 def _check_rules(tools: Iterable[Tool]) -> None:
-    """Check that no permission of a single tool is also that of a whole module.
+    """Check that no permission of a single tool is also that of another, or of a whole module.
 
     Raises:
         ConfigError: One is.
     """
     gated = [tool.listing.gated("named") for tool in tools]
     modules = {tool.plugin for tool in gated}
+    named: dict[str, GatedTool] = {}
     for tool in gated:
-        if tool.rule in modules:
+        for rule in tool.rules:
+            other = named.setdefault(rule, tool)
+            if rule in modules:
+                also = f"all tools of the module {rule}"
+            elif other is not tool:
+                also = f"the tool {other.name} of the module {other.plugin}"
+            else:
+                continue
             raise ConfigError(
-                f'The permission "{tool.rule}" would mean the tool {tool.name} of the module '
-                f"{tool.plugin}, and all tools of the module {tool.rule}. Give the tool another "
-                'name: @tool(name="another_name").'
+                f'The permission "{rule}" would mean the tool {tool.name} of the module '
+                f"{tool.plugin}, and {also}. Give the tool another name: "
+                '@tool(name="another_name").'
             )
 
 

@@ -55,6 +55,33 @@ def in_module(module: str, name: str) -> Any:
     return function
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "rule"),
+    [
+        (("a", "b"), ("a", "a_b"), "a.b"),
+        (("a", "a_b"), ("a", "a_a_b"), "a.a_b"),
+        (("a", "x.b"), ("a.x", "b"), "a.x.b"),
+    ],
+)
+def test_two_tools_that_one_rule_would_name_are_an_error(
+    one: tuple[str, str], other: tuple[str, str], rule: str
+) -> None:
+    functions = [in_module(*one), in_module(*other)]
+    for given in (functions, functions[::-1]):
+        with pytest.raises(ConfigError) as caught:
+            PythonTools(given, ToolHost(AlarmClock()))
+        said = str(caught.value)
+        assert said.startswith(f'The permission "{rule}" would mean ')
+        for module, name in (one, other):
+            assert f"the tool {name} of the module {module}" in said
+
+
+def test_tools_of_one_name_in_two_words_have_rules_of_their_own() -> None:
+    functions = [in_module("a", "x_b"), in_module("a_x", "b")]
+    tools = PythonTools(functions, ToolHost(AlarmClock())).tools
+    assert [each.listing.gated("named").rule for each in tools] == ["a.x_b", "a_x.b"]
+
+
 @pytest.mark.parametrize("name", ["b", "a_b"])
 def test_a_tool_whose_rule_would_also_name_a_module_is_an_error(name: str) -> None:
     functions = [in_module("a", name), in_module("a.b", "c")]
