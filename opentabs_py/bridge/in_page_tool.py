@@ -76,9 +76,9 @@ class InPageTool(ABC):
             raise failures.asked_tab_gone(self.listing.name)
         return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
 
-    async def wait_gone(self, tab_id: int | None) -> CallError:
-        """Wait until no call can run in this tab any more; see `PlacedTool`."""
-        while self.may_run(tab_id):
+    async def wait_gone(self, place: Place) -> CallError:
+        """Wait until no call can run in this place any more; see `PlacedTool`."""
+        while self.may_run(place.tab_id):
             await self._pages.changed().wait()
         return failures.asked_tab_gone(self.listing.name)
 

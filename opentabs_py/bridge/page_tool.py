@@ -12,6 +12,7 @@ from opentabs_py.core.page_arguments import listed_schema, split_tab_id
 from opentabs_py.core.page_tools import ListedPageTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
+from opentabs_py.core.questions import Place
 from opentabs_py.core.tabs.browsers import choose_page
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import Target
@@ -70,9 +71,9 @@ class PageTool(InPageTool):
         )
         return target, wire_name(registered), read
 
-    async def wait_gone(self, tab_id: int | None) -> CallError:
-        """Wait until no call can run in this tab any more; see `PlacedTool`."""
-        await super().wait_gone(tab_id)
+    async def wait_gone(self, place: Place) -> CallError:
+        """Wait until no call can run in this place any more; see `PlacedTool`."""
+        await super().wait_gone(place)
         return failures.asked_page_gone(self.listing.name)
 
     def may_run(self, tab_id: int | None) -> bool:

@@ -70,12 +70,8 @@ class PlacedTool(Protocol):
         """
         ...
 
-    async def wait_gone(self, tab_id: int | None) -> CallError:
-        """Wait until no call can run in this tab any more; return the error for a call there.
-
-        Args:
-            tab_id: The tab; None for any.
-        """
+    async def wait_gone(self, place: Place) -> CallError:
+        """Wait until no call can run in this place any more; return the error for a call there."""
         ...
 
 

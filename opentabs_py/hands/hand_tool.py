@@ -40,10 +40,10 @@ class HandTool(PythonTool):
         """Return a call that runs in this tab, or not at all."""
         return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
 
-    async def wait_gone(self, tab_id: int | None) -> CallError:
-        """Wait until this tab is closed; return the error for a call there."""
-        if tab_id is None:
+    async def wait_gone(self, place: Place) -> CallError:
+        """Wait until the tab is closed; return the error for a call there."""
+        if place.tab_id is None:
             await anyio.sleep_forever()
         else:
-            await self._hands.pages.wait_closed(tab_id)
+            await self._hands.pages.wait_closed(place.tab_id)
         return failures.asked_tab_gone(self.listing.name)

@@ -87,7 +87,6 @@ class CallQuestions:
 
     def _request(self, call: ToolCall) -> PermissionRequest:
         tool = self._tool
-
         request = PermissionRequest(
             self._gated,
             tool.listing.title,
@@ -102,5 +101,5 @@ class CallQuestions:
         return replace(
             request,
             find_place=partial(tool.find_place, call),
-            wait_gone=lambda place: tool.wait_gone(place.tab_id),
+            wait_gone=tool.wait_gone,
         )
