@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import cycle, groupby
+from math import inf
 from random import Random
 from typing import Any, ClassVar, Final, Literal
 
@@ -49,6 +50,24 @@ class Rule:
     nth: tuple[int, ...] | None = None
     seconds: float = 0.0
     number: int = 0
+
+    def __post_init__(self) -> None:
+        """Reject what tests may pass and no message could match.
+
+        Raises:
+            ValueError: The direction, a position or the delay is not valid.
+        """
+        if self.direction not in (None, *DIRECTIONS):
+            raise ValueError(f"{self.direction!r} is not a valid direction; use 'up' or 'down'")
+        for each in self.nth or ():
+            if type(each) is not int or each < 1:
+                raise ValueError(
+                    f"nth={each!r} is not a valid position; the first message is nth=1"
+                )
+        if type(self.seconds) not in (int, float) or not 0 <= self.seconds < inf:
+            raise ValueError(
+                f"seconds={self.seconds!r} is not a valid delay; use a number of seconds"
+            )
 
     def __str__(self) -> str:
         words = [self.action, self.hop, self.direction, self.kind]

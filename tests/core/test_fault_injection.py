@@ -1,5 +1,6 @@
 """What happens to messages that cross a hop with injected faults."""
 
+import re
 from typing import Any
 
 import pytest
@@ -209,3 +210,19 @@ def test_a_log_is_empty_until_something_is_injected_or_done() -> None:
     injected = InjectedFault(Rule("port", "drop"))
     logs = [FaultLog(0), FaultLog(0, (injected,)), FaultLog(0, done=("close_tab()",))]
     assert [log.is_empty for log in logs] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"seconds": "2s"}, "seconds='2s' is not a valid delay; use a number of seconds"),
+        ({"seconds": -1.0}, "seconds=-1.0 is not a valid delay; use a number of seconds"),
+        ({"seconds": float("nan")}, "seconds=nan is not a valid delay; use a number of seconds"),
+        ({"nth": (0,)}, "nth=0 is not a valid position; the first message is nth=1"),
+        ({"nth": (1, "2")}, "nth='2' is not a valid position; the first message is nth=1"),
+        ({"direction": "in"}, "'in' is not a valid direction; use 'up' or 'down'"),
+    ],
+)
+def test_a_rule_that_could_not_be_applied_is_an_error(wrong: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(problem)):
+        Rule("websocket", "delay", **wrong)
