@@ -115,7 +115,7 @@ def test_a_started_call_is_seen_while_it_runs(opentabs: SyncOpenTabs, page: Page
         "probe_run", key="k", steps=[{"report": {"progress": 1}}, {"wait": 60_000}]
     )
 
-    expect(call).to_progress([{"progress": 1}])
+    expect(call).to_progress(min=1)
 
     assert not call.ended
     assert page.evaluate("probe.runs.k") == 1

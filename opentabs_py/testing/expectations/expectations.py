@@ -193,6 +193,7 @@ class CallExpectations(Expectations[R]):
 
         Args:
             reports: Exactly these reports, in this order; only the members given are compared.
+                Waits for the end of the call.
             min: At least this many reports.
             monotonic: Each value is above the previous one; waits for the end of the call.
             within: Seconds to wait.

@@ -136,7 +136,7 @@ def progressed(
 ) -> Verdict:
     """Judge whether the tool reported progress as expected."""
     have = len(seen.reports)
-    got = "no progress report" if not have else f"{have} progress reports"
+    got = quantity(have, "progress report")
     if monotonic and (step := not_increasing(seen.reports)) is not None:
         return Verdict(holds=False, got=step)
     if reports is not None:
@@ -149,10 +149,14 @@ def progressed(
             }
             for index, each in enumerate(seen.reports)
         ]
-        if shown == [dict(each) for each in reports]:
+        as_given = shown == [dict(each) for each in reports[:have]]
+        if not seen.ended:
+            # A later report may still be one too many.
+            got += " so far" if as_given else difference(list(reports), shown)
+            return Verdict(None if as_given else False, got)
+        if as_given and have == len(reports):
             return Verdict(holds=True, got=got)
-        may_come = not seen.ended and shown == [dict(each) for each in reports[:have]]
-        return Verdict(None if may_come else False, got + difference(list(reports), shown))
+        return Verdict(holds=False, got=got + difference(list(reports), shown))
     wanted = 1 if least is None else least
     if have < wanted:
         return Verdict(False if seen.ended else None, got)

@@ -71,7 +71,7 @@ def test_each_expectation_has_its_opposite(kind: type) -> None:
 @pytest.mark.anyio
 async def test_an_async_test_awaits_what_is_still_to_come() -> None:
     async with a_running_call() as (call, tool):
-        await expect(call).to_progress([{"progress": 1}], within=LONG)
+        await expect(call).to_progress(min=1, within=LONG)
         assert not call.ended
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(expect(call).to_return, {"n": 1})

@@ -139,18 +139,20 @@ def test_reports_are_compared_by_the_members_that_are_given() -> None:
     assert progressed(seen, [{"progress": 1}, {"message": "two"}]) is False
 
 
-def test_reports_may_still_come_while_the_first_of_them_are_right() -> None:
+def test_exact_reports_are_known_at_the_end_and_a_wrong_one_at_once() -> None:
     expected = [{"progress": 1}, {"progress": 2}]
 
     def running(*values: float) -> CallSnapshot:
         return CallSnapshot("chat_read", ended=False, reports=reports(*values))
 
+    assert progressed(running(), []) is None
     assert progressed(running(), expected) is None
     assert progressed(running(1), expected) is None
-    assert progressed(running(1, 2), expected) is True
+    assert progressed(running(1, 2), expected) is None
     assert progressed(running(2), expected) is False
     assert progressed(running(1, 2, 3), expected) is False
     assert progressed(ended(reports=reports(1)), expected) is False
+    assert progressed(ended(reports=reports(1, 2)), expected) is True
 
 
 def test_a_number_of_reports_is_the_least() -> None:
