@@ -93,7 +93,7 @@ class Expectations(Generic[R]):
     def _watch(self, what: str, look: Callable[[], Verdict], within: float | None) -> Watch:
         """Check repeatedly until it holds, can no longer hold, or the time is over."""
         wanted = not self._options.negated
-        allowed = self._options.within if within is None else within
+        allowed = self._options.within if within is None else check_within(within)
         end = clock() + allowed
         while (verdict := look()).holds is not wanted:
             left = end - clock()
@@ -198,6 +198,7 @@ class CallExpectations(Expectations[R]):
             monotonic: Each value is above the previous one; waits for the end of the call.
             within: Seconds to wait.
         """
+        _check_progress(reports, min)
         judge = partial(verdicts.progressed, reports=reports, least=min, monotonic=monotonic)
         return self._expect(_progress_text(reports, min, monotonic=monotonic), judge, within)
 
@@ -291,6 +292,36 @@ def _check_word(name: str, value: str | None, known: Sequence[str]) -> None:
     if value is not None and value not in known:
         words = f"{', '.join(map(repr, known[:-1]))} or {known[-1]!r}"
         raise ValueError(f"{name}={value!r}: it must be {words}.")
+
+
+def check_within(within: Any) -> float:
+    """Return how long to wait.
+
+    Raises:
+        ValueError: It is not a number.
+    """
+    if type(within) not in (int, float):
+        raise ValueError(f"within={within!r} must be a number of seconds.")
+    return float(within)
+
+
+def _check_progress(reports: Sequence[Mapping[str, Any]] | None, least: int | None) -> None:
+    if reports is not None and least is not None:
+        raise ValueError("Pass either the exact reports or min=, not both.")
+    if least is not None and type(least) is not int:
+        raise ValueError(f"min={least!r} must be a number of reports.")
+    if reports is None:
+        return
+    if not _are_reports(reports):
+        raise ValueError(f'{reports!r} must be a list of reports, such as [{{"progress": 1}}].')
+    known = ("progress", "total", "message")
+    for name in (name for each in reports for name in each):
+        if name not in known:
+            raise ValueError(f"A report has no {name!r}; use 'progress', 'total' or 'message'.")
+
+
+def _are_reports(value: Any) -> bool:
+    return type(value) in (list, tuple) and all(isinstance(each, Mapping) for each in value)
 
 
 def _given(**fields: Any) -> str:

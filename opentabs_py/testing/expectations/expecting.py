@@ -23,6 +23,7 @@ from opentabs_py.testing.expectations.expectations import (
     ExpectOptions,
     PluginExpectations,
     Watch,
+    check_within,
 )
 from opentabs_py.testing.expectations.page_expectations import PageExpectations
 from opentabs_py.testing.plugin_view import SyncPluginView
@@ -135,7 +136,7 @@ class Expect(_Expect):
 
         The latter is `set_options(timeout=...)` of Playwright's `expect`, sync and async.
         """
-        self._within = self.soft._within = within  # noqa: SLF001 (of this class)
+        self._within = self.soft._within = check_within(within)  # noqa: SLF001 (of this class)
         for api in (sync_api, async_api):
             api.expect.set_options(timeout=max(1.0, within * 1000))  # 0 would be its default
 

@@ -170,3 +170,28 @@ def test_an_unsupported_object_is_refused(each: Any) -> None:
         each({"greeting": "Hello"})
 
     assert "assert" in str(e.value)
+
+
+@pytest.mark.anyio
+async def test_progress_that_no_tool_could_report_is_an_error() -> None:
+    wrong: Any = [
+        ({"reports": {"progress": 1}}, "must be a list of reports, such as"),
+        ({"reports": "abc"}, "must be a list of reports, such as"),
+        ({"reports": [{"progres": 1}]}, "has no 'progres'; use 'progress', 'total' or 'message'"),
+        ({"reports": [{}], "min": 1}, "Pass either the exact reports or min="),
+        ({"min": "3"}, "min='3' must be a number of reports"),
+    ]
+    async with a_running_call() as (call, _):
+        for arguments, problem in wrong:
+            with pytest.raises(ValueError, match=problem):
+                await expect(call).not_to_progress(**arguments)
+
+
+@pytest.mark.anyio
+async def test_a_time_that_is_not_a_number_is_an_error() -> None:
+    wrong: Any = "2s"
+    async with a_running_call() as (call, _):
+        with pytest.raises(ValueError, match="within='2s' must be a number of seconds"):
+            await expect(call).to_succeed(within=wrong)
+    with pytest.raises(ValueError, match="within='2s' must be a number of seconds"):
+        expect.set_options(within=wrong)
