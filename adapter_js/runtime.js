@@ -376,14 +376,15 @@
 
   // --- results ---
 
-  const replaceInError = replacer((_type, value) => value);
-  const replaceInResult = replacer((type) => {
-    throw { __proto__: null, message: `it holds an object of type ${type}` };
+  const replaceInError = replacer((_problem, value) => value);
+  const replaceInResult = replacer((problem) => {
+    throw { __proto__: null, message: `it holds a value that is ${problem}` };
   });
 
   /**
    * Converts a result to JSON. Unlike JSON.stringify, it converts `undefined` to null, a Map to an
-   * object and a Set to an array, and refuses objects of the platform that would become `{}`.
+   * object and a Set to an array, and refuses what would lose its content: objects of the platform
+   * that would become `{}`, and Maps with keys that are not names.
    * @param {unknown} value
    * @returns {string}
    */
@@ -401,8 +402,8 @@
   }
 
   /**
-   * Finds the first object in a result that JSON would turn into `{}`, and says where it is. It reads
-   * the result again: keeping track of the path is too slow for all results.
+   * Finds the first value in a result that JSON cannot represent, and says where it is. It reads the
+   * result again: keeping track of the path is too slow for all results.
    * @param {unknown} value
    * @returns {string | undefined} undefined if there is none
    */
@@ -414,8 +415,8 @@
     let depth = 0;
     let path = "";
     let found;
-    const replace = replacer((type, empty) => {
-      found = `${slice(path, 0, PATH_MAX)} is of type ${slice(type, 0, TYPE_MAX)}, which JSON turns into {}${adviceOn(type, empty)}`;
+    const replace = replacer((problem) => {
+      found = `${slice(path, 0, PATH_MAX)} is ${problem}`;
       throw null;
     });
     /**
@@ -465,10 +466,10 @@
   }
 
   /**
-   * @param {(type: string, value: object) => unknown} onEmpty called for an object that JSON would
-   *     turn into `{}` whatever it holds, and returns what to put in its place
+   * @param {(problem: string, value: unknown) => unknown} onProblem called with what a value is, for
+   *     one that JSON cannot represent; returns what to put in its place
    */
-  function replacer(onEmpty) {
+  function replacer(onProblem) {
     /**
      * @this {any} the object or array that holds the value
      * @param {string} key
@@ -476,6 +477,9 @@
      */
     return function replace(key, given) {
       const value = isPatched() && !hasToJson(this[key]) ? this[key] : given;
+      if (typeof value === "bigint") {
+        return onProblem("a BigInt; return a number or a string", value);
+      }
       if (typeof value !== "object" || value === null) {
         return value;
       }
@@ -485,12 +489,22 @@
       }
       if (inherits(prototype, mapPrototype)) {
         const object = /** @type {any} */ ({ __proto__: null });
+        let problem = "";
         apply(mapForEach, value, [
           (/** @type {unknown} */ item, /** @type {any} */ name) => {
-            object[name] = item;
+            const kind = name === null ? "null" : typeof name;
+            if (kind === "object" || kind === "function" || kind === "symbol") {
+              problem = "a key that is not a string or a number";
+            } else if (hasOwn(object, name)) {
+              problem = `two keys "${slice(`${name}`, 0, TYPE_MAX)}"`;
+            } else {
+              object[name] = item;
+            }
           },
         ]);
-        return object;
+        return problem === ""
+          ? object
+          : onProblem(`a Map with ${problem}; return an array of its entries`, value);
       }
       if (inherits(prototype, setPrototype)) {
         /** @type {unknown[]} */
@@ -504,7 +518,11 @@
         return list;
       }
       const type = emptyType(value);
-      return type === undefined ? value : onEmpty(type, value);
+      if (type === undefined) {
+        return value;
+      }
+      const what = `of type ${slice(type, 0, TYPE_MAX)}, which JSON turns into {}`;
+      return onProblem(`${what}${adviceOn(type, value)}`, value);
     };
   }
 

@@ -85,6 +85,14 @@ for (const [value, problem] of /** @type {[string, string][]} */ ([
   ],
   ["(() => { const same = {}; return { a: same, b: same, c: [same, /x/] }; })()", "$.c[1] is of"],
   ["({ ['k'.repeat(1000)]: /x/ })", `$.${"k".repeat(498)} is of`],
+  ["({ a: { b: [1, 2n] } })", "$.a.b[1] is a BigInt; return a number or a string."],
+  [
+    "({ a: new Map([[{ id: 1 }, 1]]) })",
+    "$.a is a Map with a key that is not a string or a number; return an array of its entries.",
+  ],
+  ["new Map([[Symbol('a'), 1]])", "$ is a Map with a key that is not a string or a number;"],
+  ["[new Map([[1, 'a'], ['1', 'b']])]", '$[0] is a Map with two keys "1";'],
+  ["new Map([['a', 2n]])", "$.a is a BigInt; "],
 ])) {
   test(`a result of ${value} is an error with the path of the problem`, async () => {
     const { page, call } = await startPlugin(`{ give: () => ${value} }`);
