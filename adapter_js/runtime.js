@@ -754,7 +754,7 @@
     if (!isValid && !call.hasWarnedOfInvalid) {
       call.hasWarnedOfInvalid = true;
       apply(warn, pageConsole, [
-        `OpenTabs: reportProgress() takes {progress?: number, total?: number, message?: string of at most ${MESSAGE_MAX} characters}, not`,
+        `OpenTabs: reported progress that is not valid: ${call.name}\nreportProgress() takes {progress?: number, total?: number, message?: string of at most ${MESSAGE_MAX} characters}, not`,
         options,
       ]);
     }

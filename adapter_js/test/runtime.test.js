@@ -248,7 +248,12 @@ test("the valid members of an invalid report are sent, and the problem is logged
   const { callId } = await call("work");
   const [{ progress, total, message }] = reports(callId);
   assert.deepEqual([progress, total ?? null, message], [5, null, "m"]);
-  assert.equal(page.warnings.length, 1);
+  const [[text, given], ...more] = /** @type {[[string, object]]} */ (page.warnings);
+  assert.match(
+    text,
+    /^OpenTabs: reported progress that is not valid: demo work\nreportProgress\(\) /,
+  );
+  assert.deepEqual([{ ...given }, more], [{ progress: 5, total: "many", message: "m" }, []]);
 });
 
 test("reports after the end of their call are logged once, with the tool's name", async () => {

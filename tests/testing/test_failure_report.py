@@ -4,7 +4,12 @@ from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.testing.expectations.breaches import LATE_REPORT, breach_text, find_breaches
+from opentabs_py.testing.expectations.breaches import (
+    INVALID_REPORT,
+    LATE_REPORT,
+    breach_text,
+    find_breaches,
+)
 from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.failure_report import annotation, failure_report
 from opentabs_py.testing.transcript import PluginLog, Transcript
@@ -92,11 +97,16 @@ def test_contracts_are_the_schema_of_the_value_and_progress_that_goes_forward() 
     back = CallSnapshot("c", ended=False, reports=[ProgressReport(0, 2), ProgressReport(1, 2)])
     failed = CallSnapshot("d", ended=True, error=RuntimeError(), output_schema=PROMISE)
 
-    found = find_breaches([good, worse, back, failed], ["other", f"{LATE_REPORT} chat read_all"])
+    invalid = f"{INVALID_REPORT} chat read_all\nnot {'x' * 999}"
+
+    found = find_breaches(
+        [good, worse, back, failed], ["other", f"{LATE_REPORT} chat read_all", invalid]
+    )
 
     assert found == [
         'b returned a value that violates its output schema: the value: "n" is a required property',
         "c reported progress that did not increase: report 2 says 2, after 2",
         "chat_read_all reported after its end",
+        f"chat_read_all reported progress that is not valid: not {'x' * 196}…",
     ]
     assert "  chat_read_all reported after its end\n" in breach_text(found)

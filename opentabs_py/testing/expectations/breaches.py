@@ -13,7 +13,10 @@ from opentabs_py.testing.expectations.verdicts import (
     schema_violations,
 )
 
-LATE_REPORT = "OpenTabs: reported progress after its end:"  # the runtime writes it, once per call
+# The runtime writes these, once per call.
+LATE_REPORT = "OpenTabs: reported progress after its end:"
+INVALID_REPORT = "OpenTabs: reported progress that is not valid:"
+REPORT_SHOWN = 200  # characters of what is wrong with a report
 SHOWN = 3  # schema violations shown per value; the rest are most likely similar
 
 
@@ -21,7 +24,8 @@ def find_breaches(calls: Sequence[CallSnapshot], page_warnings: Sequence[str]) -
     """Return the ways in which a test's calls broke their tools' contracts.
 
     A value must match the output schema; each progress value must be above the previous one, so
-    that progress bars never move backwards; and nothing may be reported after the end.
+    that progress bars never move backwards; and nothing may be reported that is not valid, or after
+    the end.
     """
     breaches: list[str] = []
     for seen in calls:
@@ -32,12 +36,19 @@ def find_breaches(calls: Sequence[CallSnapshot], page_warnings: Sequence[str]) -
             ]
         if (step := not_increasing(seen.reports)) is not None:
             breaches.append(f"{seen.name} reported progress that did not increase: {step}")
-    breaches += [
-        f"{text.removeprefix(LATE_REPORT).strip().replace(' ', '_')} reported after its end"
-        for text in page_warnings
-        if text.startswith(LATE_REPORT)
-    ]
+    for text in page_warnings:
+        if text.startswith(LATE_REPORT):
+            breaches.append(f"{_tool_of(text, LATE_REPORT)} reported after its end")
+        elif text.startswith(INVALID_REPORT):
+            first, _, why = text.partition("\n")
+            shown = why if len(why) <= REPORT_SHOWN else f"{why[:REPORT_SHOWN]}…"
+            name = _tool_of(first, INVALID_REPORT)
+            breaches.append(f"{name} reported progress that is not valid: {shown}")
     return breaches
+
+
+def _tool_of(line: str, prefix: str) -> str:
+    return line.removeprefix(prefix).strip().replace(" ", "_")
 
 
 def breach_text(breaches: Sequence[str]) -> str:
