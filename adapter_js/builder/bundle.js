@@ -2,6 +2,7 @@
  * Bundles a plugin's sources with esbuild: once for the page, and once to describe it here.
  */
 import { readFile } from "node:fs/promises";
+import { isBuiltin } from "node:module";
 import { extname, relative, resolve, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import * as esbuild from "esbuild";
@@ -156,12 +157,26 @@ export class Bundler {
       }
     }
     return {
-      problems: unique(results.flatMap((result) => result.errors.map(toProblem))),
-      warnings: unique(results.flatMap((result) => result.warnings.map(toProblem))),
+      problems: unique(results.flatMap((result) => result.errors.map(this.#toProblem))),
+      warnings: unique(results.flatMap((result) => result.warnings.map(this.#toProblem))),
       files,
       describe,
     };
   }
+
+  /**
+   * @param {Message} message
+   * @returns {SourceProblem}
+   */
+  #toProblem = ({ text, location }) => {
+    if (location === null || location.file.startsWith("opentabs:")) {
+      const why = text.endsWith('for import "default"')
+        ? `has no default export of a plugin; ${EXPORT}`
+        : text;
+      return { file: "", line: null, why };
+    }
+    return { file: location.file, line: location.line, why: explain(this.root, text) };
+  };
 
   async dispose() {
     await Promise.all((await this.#contexts).map((context) => context.dispose()));
@@ -288,18 +303,31 @@ function loaderOf(path) {
 }
 
 /**
- * @param {Message} message
- * @returns {SourceProblem}
+ * Says what to do about an error of esbuild, and names packages instead of where they are installed.
+ * @param {string} root
+ * @param {string} text
  */
-function toProblem({ text, location }) {
-  if (location === null || location.file.startsWith("opentabs:")) {
-    const why = text.endsWith('for import "default"')
-      ? `has no default export of a plugin; ${EXPORT}`
-      : text;
-    return { file: "", line: null, why };
+function explain(root, text) {
+  if (text.startsWith("Top-level await")) {
+    return TOP_LEVEL_AWAIT;
   }
-  const why = text.startsWith("Top-level await") ? TOP_LEVEL_AWAIT : text;
-  return { file: location.file, line: location.line, why };
+  const wanted = /^Could not resolve "([^"./][^"]*)"$/.exec(text)?.[1];
+  if (wanted !== undefined) {
+    const [name] = /^(?:@[^/]+\/)?[^/]+/.exec(wanted) ?? [wanted];
+    return isBuiltin(wanted)
+      ? `${text}, which only Node has; a plugin runs in a page`
+      : `${text}; install it: npm install ${name}`;
+  }
+  const named = text.replace(/(?<= in )"([^"]+)"/, (_, path) => `"${nameOf(resolve(root, path))}"`);
+  const missing = /^No matching export in (.+) for import (".+")$/.exec(named);
+  return missing === null ? named : `${missing[1]} does not export ${missing[2]}`;
+
+  /** @param {string} file absolute */
+  function nameOf(file) {
+    const isSdk = file.startsWith(SDK + sep) || file.startsWith(HERE);
+    const inside = file.split(`${sep}node_modules${sep}`);
+    return isSdk ? "@opentabs-dev/plugin-sdk" : inside[1] ? inside.pop() : relative(root, file);
+  }
 }
 
 /**

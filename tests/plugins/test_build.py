@@ -265,6 +265,14 @@ async def test_one_tools_error_does_not_hide_what_else_is_wrong(
 UNUSABLE = {
     "syntax": ("const = ;", "src/index.ts:1: "),
     "a missing file": ("import './nope';", "src/index.ts:1: Could not resolve"),
+    "a package that is not installed": (
+        "import '@acme/wire/parts';",
+        'src/index.ts:1: Could not resolve "@acme/wire/parts"; install it: npm install @acme/wire',
+    ),
+    "a module of Node": (
+        "import 'node:fs';",
+        'src/index.ts:1: Could not resolve "node:fs", which only Node has; a plugin runs in a page',
+    ),
     "a part of the SDK that is not": (
         "import '@opentabs-dev/plugin-sdk/nope';",
         'src/index.ts:1: The SDK has no "nope"',
@@ -305,6 +313,20 @@ async def test_a_source_that_cannot_be_parsed_is_reported_with_its_place(
 
     assert [str(problem) for problem in built.problems if str(problem).startswith(wanted)]
     assert not (tmp_path / "dist").exists()
+
+
+async def test_a_name_that_a_package_does_not_export_is_one_problem(
+    builder: Builder, tmp_path: Path
+) -> None:
+    imports = "import { slep } from '@opentabs-dev/plugin-sdk'; import { a } from './a.ts';"
+    files = {"src/index.ts": f"{imports} slep(a);\n{INDEX}", "src/a.ts": "export const b = 1;"}
+
+    built = await builder.build(source(tmp_path, **files))
+
+    assert [str(problem) for problem in built.problems] == [
+        'src/index.ts:1: "@opentabs-dev/plugin-sdk" does not export "slep"',
+        'src/index.ts:1: "src/a.ts" does not export "a"',
+    ]
 
 
 async def test_what_a_plugin_prints_does_not_get_in_the_way(
