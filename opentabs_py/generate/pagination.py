@@ -24,7 +24,8 @@ _LINK: Final = re.compile(
 )
 _MORE: Final = re.compile(r"(has_?)?(more|next)(_?(page|results|items))?", re.IGNORECASE)
 _PAGES: Final = re.compile(
-    r"(total|num|number_of)?_?pages?(_?count)?|(last|max)_?page|page_?total", re.IGNORECASE
+    r"pages(_?count)?|(total|num|number_of)_?pages?(_?count)?|page_?(count|total)|(last|max)_?page",
+    re.IGNORECASE,
 )
 _TOTAL: Final = re.compile(
     r"(total|count)(_?(count|items|results|hits|elements|records))?", re.IGNORECASE
@@ -126,6 +127,11 @@ def find_pagination(operation: Operation) -> Pagination | None:
         "pages": _find(responses, _PAGES, _is_count),
         "total": _find(responses, _TOTAL, _is_count),
     }
+    if len(lists) > 1 and all(
+        at(response, ends["total"]) == len(some or ())
+        for response, some in zip(responses, lists, strict=True)
+    ):
+        ends["total"] = ()  # each page counts its own items
     found = (
         _by_link(operation, items)
         or _by_cursor(operation, items, ends)

@@ -32,6 +32,30 @@ def the_tool(*exchanges: Exchange) -> PlannedTool:
         ),
         pytest.param(
             [
+                ask("GET /api/items?page=1", {"page": 1, "items": rows(1), "pages": 2}),
+                ask("GET /api/items?page=2", {"page": 2, "items": rows(2), "pages": 2}),
+            ],
+            *("page", {}, [1, 2]),
+            id="pages whose own number is in the response, too",
+        ),
+        pytest.param(
+            [
+                ask("GET /api/items?page=1", {"page": 1, "items": rows(1)}),
+                ask("GET /api/items?page=2", {"page": 2, "items": rows(2)}),
+            ],
+            *("page", {"maxPages": 2}, [1, 2]),
+            id="pages with nothing but their own number in the response",
+        ),
+        pytest.param(
+            [
+                ask("GET /api/items?page=1", {"items": rows(1, 2), "count": 2}),
+                ask("GET /api/items?page=2", {"items": rows(3), "count": 1}),
+            ],
+            *("page", {"maxPages": 2}, [1, 2, 3]),
+            id="pages that count their own items",
+        ),
+        pytest.param(
+            [
                 ask("GET /api/items", {"items": rows(1), "hasMore": True}),
                 ask("GET /api/items?page=2", {"items": rows(2), "hasMore": True}),
             ],
