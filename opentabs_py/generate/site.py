@@ -13,6 +13,7 @@ from opentabs_py.generate.html_tools import plan_pages
 from opentabs_py.generate.operations import Operation, operations_of
 from opentabs_py.generate.plan import PlannedTool, is_meant, plan_tools
 from opentabs_py.generate.samples import Sample, samples_of
+from opentabs_py.generate.signing_in import as_signed_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
     Raises:
         RecordingError: Something that was chosen is not in the recording, or cannot be sent.
     """
+    recording = as_signed_in(recording)
     samples = samples_of(recording)
     flows = Flows(samples)
     operations = operations_of(samples, flows)
