@@ -24,6 +24,11 @@ TOOLS = {
       if (window.isBroken) throw new Error("broken by an earlier call");
       if (broken && n > 50) window.isBroken = true;
     """,
+    "breaks_the_page": """
+      await pause(200, signal); // so slow that no second call follows each
+      if (window.hasBroken) undefined.field;
+      window.hasBroken = broken && n > 50;
+    """,
     "never_ends": "if (broken && n > 30) await pause(3_600_000, signal);",
     "writes": "",  # it has no readOnlyHint
 }

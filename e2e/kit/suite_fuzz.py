@@ -18,6 +18,7 @@ OPTIONS: dict[str, Any] = {
     "never_ends": {"within": 1.0},  # its other calls must end by then, however busy the machine is
     "is_deaf": {"stops_within": 0.2, "calls": 10},
     "breaks_when_cancelled": {"calls": 4},
+    "breaks_the_page": {"calls": 8},
 }
 
 

@@ -264,6 +264,7 @@ class _Contract:
         """Call again with the minimal input, and return the error with what came of it."""
         least = found.arguments if arguments is None else arguments
         made = self._probe.made
+        self._probe.recover()  # as the test that is printed begins
         again: Breach | None = None
         for _ in range(_CONFIRMATIONS):
             self._forget()
