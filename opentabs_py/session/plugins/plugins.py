@@ -171,8 +171,13 @@ class PluginSet:
             [name] = names
         plugin = None if name is None else self.find(name)
         if plugin is None:
-            wanted = "Name one of them" if name is None else f"There is no plugin {name!r}"
-            raise LookupError(f"{wanted}: {', '.join(names) or 'none is loaded'}.")
+            if name is not None:
+                text = f"There is no plugin {name!r}"
+            else:
+                text = "Name one of them" if names else "No plugin is served"
+            listed = f"{text}: {', '.join(names)}." if names else f"{text}."
+            skipped = reasons(self.skipped)
+            raise LookupError(" Skipped: ".join([listed, *skipped]))
         return self._view(plugin)
 
     def _view(self, plugin: Plugin) -> PluginView:

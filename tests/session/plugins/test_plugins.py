@@ -401,3 +401,21 @@ async def test_a_withdrawn_review_turns_tools_off_while_a_reload_waits_for_a_cal
                     await anyio.lowlevel.checkpoint()
                 assert registry.tools == ()
                 tasks.cancel_scope.cancel()
+
+
+async def test_the_error_for_a_plugin_that_is_not_served_says_why_it_was_skipped(
+    tmp_path: Path,
+) -> None:
+    bad, reviews = build(tmp_path / "bad", name="bad", tools="{"), Reviews(tmp_path / "reviews")
+    alone = PluginSet([bad], load_settings(), reviews=reviews)
+    beside = PluginSet([build(tmp_path / "chat"), bad], load_settings(), reviews=reviews)
+
+    for plugins, name, text in [
+        (alone, None, "No plugin is served. Skipped: "),
+        (alone, "bad", "There is no plugin 'bad'. Skipped: "),
+        (beside, "bad", "There is no plugin 'bad': chat. Skipped: "),
+    ]:
+        with pytest.raises(LookupError) as raised:
+            plugins.view(name)
+        assert str(raised.value).startswith(text)
+        assert "dist/tools.json: is not JSON" in str(raised.value)
