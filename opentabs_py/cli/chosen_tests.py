@@ -72,7 +72,9 @@ def choose(arguments: Sequence[str]) -> ChosenTests:
         (chosen if is_path and (not others or _names_tests(argument)) else others).append(argument)
     for path in chosen:
         if not _file(path).exists():
-            raise typer.BadParameter(f"{_file(path)} does not exist.")
+            raise typer.BadParameter(
+                f"{_file(path)} does not exist. Name a plugin's directory or its tests."
+            )
     first = _file(chosen[0]) if chosen else Path()
     directory = find_plugin(first.absolute()) or (first if first.is_dir() else Path())
     everything = str(directory / "tests")

@@ -150,7 +150,8 @@ def _read_arguments(given: str) -> dict[str, Any]:
         value = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=_as_object)
         json.dumps(value, ensure_ascii=False).encode()  # half of a character cannot be sent
     except OSError as error:
-        raise ConfigError(f"Cannot read the arguments: {error}.") from error
+        where = "stdin" if given == "-" else given[1:]
+        raise ConfigError(f"Cannot read the arguments in {where}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise ConfigError(
             f"The arguments are not valid JSON: {error}. Pass an object, such as "
