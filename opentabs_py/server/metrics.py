@@ -4,7 +4,6 @@ Anyone who can connect may read them: they are numbers, and names of plugins.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from http import HTTPStatus
 from typing import Final, Protocol
 
 from starlette.applications import Starlette
@@ -20,6 +19,7 @@ from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.readiness import STARTING, Readiness
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ConfigError
+from opentabs_py.server.http.refusals import why_refused
 from opentabs_py.server.tools.tool_calls import ToolCalls
 
 try:
@@ -156,12 +156,8 @@ class Exporter:
 
 async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    path = request.url.path
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        why = f"There is nothing at {path}. See /metrics, /healthz and /readyz.\n"
-    else:
-        why = f"{path} does not serve {request.method}.\n"
-    return PlainTextResponse(why, error.status_code, error.headers)
+    why = why_refused(request, error, instead="See /metrics, /healthz and /readyz.")
+    return PlainTextResponse(f"{why}\n", error.status_code, error.headers)
 
 
 class _State(Collector):

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from http import HTTPStatus
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -17,6 +16,7 @@ from opentabs_py.bridge.connection import SocketClosedError
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.core.protocol import CLOSE_WRONG_SECRET, SUBPROTOCOL
 from opentabs_py.server.http.guards import LocalOnly, RequireToken
+from opentabs_py.server.http.refusals import why_refused
 
 logger = logging.getLogger(__name__)
 
@@ -110,9 +110,5 @@ def create_app(
 
 async def _refuse_in_json(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    path = request.url.path
-    if error.status_code == HTTPStatus.NOT_FOUND:
-        why = f"There is nothing at {path}. MCP clients connect to /mcp."
-    else:
-        why = f"{path} does not serve {request.method}."
+    why = why_refused(request, error, instead="MCP clients connect to /mcp.")
     return JSONResponse({"error": why}, status_code=error.status_code, headers=error.headers)

@@ -136,27 +136,13 @@ async def test_an_invalid_tab_id_is_refused_and_named() -> None:
         ({"text": "too long"}, 'at text: "too long" is longer than 5 characters'),
         ({"text": "hi", "to": [1, "2"]}, 'at to[1]: "2" is not of type "integer"'),
         ({"text": "hi", "cc": 1}, "at cc: there is no such argument; the tool takes text, to"),
-    ],
-)
-async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
-    arguments: dict[str, Any], what: str
-) -> None:
-    calls, bridge = some_calls()
-    error = await refused(calls, "chat_send", arguments)
-    assert error.detail.code == "INVALID_ARGUMENTS"
-    assert what in str(error)
-    assert bridge.received == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "what"),
-    [
+        # From a program:
         ("hi", "at the top: its type is str; pass a dict of arguments by name"),
         ([("text", "hi")], "at the top: its type is list; pass a dict of arguments by name"),
         ({"text": "hi", 1: 2}, "at the top: the name 1 is not a string"),
     ],
 )
-async def test_arguments_without_names_are_refused_from_a_program_too(
+async def test_arguments_that_break_the_schema_are_refused_with_path_and_rule(
     arguments: Any, what: str
 ) -> None:
     calls, bridge = some_calls()
