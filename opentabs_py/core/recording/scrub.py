@@ -211,18 +211,25 @@ class _Scrubber:
         try:
             return json.loads(text)
         except ValueError:  # part of the syntax looks like a secret
-            return self._strings(value)
+            return self._part(value, "")
 
-    def _strings(self, value: Any) -> Any:
-        """Replace secrets in the strings of a JSON value, each by itself."""
-        if isinstance(value, str):
-            return self.text(value)
+    def _part(self, value: Any, holder: str) -> Any:
+        """Replace secrets in each string and number of a JSON value by itself.
+
+        Args:
+            value: The value.
+            holder: The name of what holds it, which is also that of what is in a list.
+        """
         if isinstance(value, Mapping):
             members = cast("Mapping[str, Any]", value)
-            return {self.text(name): self._strings(each) for name, each in members.items()}
+            return {self.text(name): self._part(each, name) for name, each in members.items()}
         if isinstance(value, list):
-            return [self._strings(each) for each in cast("Sequence[Any]", value)]
-        return value
+            return [self._part(each, holder) for each in cast("Sequence[Any]", value)]
+        if type(value) not in (str, int):
+            return value
+        text = str(value)
+        form = self._held.get((holder.lower(), text))
+        return type(value)(self.text(text) if form is None else self._use(form))
 
     # --- texts ---
 

@@ -49,7 +49,7 @@ _IN_TEXT: Final = re.compile(
 _JSON: Final = re.compile(r"\s*(?:[{\[]|(?P<encoded>%7B|%5B))", re.IGNORECASE)
 _JSON_BEGINS: Final = ("{", "[", '"')
 # A URL without a password, or a time: in a secret's JSON, these are not secret.
-_PLAIN: Final = re.compile(r"https?://[^@]*|\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?")
+_HARMLESS: Final = re.compile(r"https?://[^@]*|\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-][\d:]+)?)?")
 _LITERAL: Final = re.compile(r"[=(]\s*[{\[](?=\s*[\"\[{])")
 _DECODER: Final = json.JSONDecoder()
 _NO_NAMES: Final = frozenset(
@@ -128,7 +128,7 @@ class Finder:
             always: It is secret wherever it appears, whatever it looks like.
         """
         text = text.strip()
-        if text[:1] in _JSON_BEGINS and self._add_json(text, kind, where):
+        if not always and text[:1] in _JSON_BEGINS and self._add_json(text, kind, where):
             return
         is_short = len(text) < (_SHORTEST_NAME if kind == "name" else SHORTEST) and not always
         if not text or is_short or not self._public.isdisjoint((text, text.lower())):
@@ -147,7 +147,7 @@ class Finder:
     def _add_json(self, text: str, kind: Kind, where: str) -> bool:
         """Note each string in JSON as a secret, and return whether it is JSON.
 
-        Without the whole of it, a body that contains the same value is no longer JSON.
+        Not the whole: with that replaced, a body that contains the same value would not be JSON.
         """
         try:
             self._add_strings(json.loads(text), kind, where)
@@ -157,7 +157,7 @@ class Finder:
 
     def _add_strings(self, value: Any, kind: Kind, where: str) -> None:
         if isinstance(value, str):
-            if _PLAIN.fullmatch(value) is None:
+            if _HARMLESS.fullmatch(value) is None:
                 self.add(value, kind, where)
         elif isinstance(value, dict):
             for name, each in cast("dict[str, Any]", value).items():
@@ -362,12 +362,7 @@ class Finder:
     def _add_contents(self, members: Mapping[str, Any], holder: str) -> None:
         for name, each in members.items():
             is_secret = is_content(str(name)) or (isinstance(each, str) and looks_random(each))
-            if (
-                is_secret
-                and self._holds(str(name)) != "kept"
-                and isinstance(each, (str, int))
-                and not isinstance(each, bool)
-            ):
+            if is_secret and type(each) in (str, int) and self._holds(str(name)) != "kept":
                 self.add(str(each), kind_of(holder), str(name))
 
     def _search_nested(self, text: str, *, is_own: bool, depth: int) -> None:

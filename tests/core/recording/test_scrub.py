@@ -19,6 +19,7 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Response,
 )
+from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub import scrub
 from tests.core.recording.scrubbing import URL, answer, body, page, scrubbed, text
 
@@ -312,13 +313,28 @@ def test_json_stays_json_where_it_equals_what_the_browser_keeps_as_a_secret(valu
     assert json.loads(after.storage_state["origins"][0]["localStorage"][0]["value"]) == hidden
 
 
-def test_a_secret_that_looks_like_the_syntax_of_json_loses_no_call() -> None:
-    value = {'a","b': ['a","b', 1, None], "c": ["a", "b"]}
-    cookie = answer(sent_headers=[("cookie", 'odd=x": [')])
-    secret = answer(sent_headers=[("x-api-key", '": ["a')])
-    call = RecordedCall("chat_list", value, value)
-    [after] = scrub(Recording(URL, [cookie, secret], calls=[call])).calls
-    assert after.value == after.arguments == value
+def test_a_secret_that_looks_like_the_syntax_of_json_loses_no_call_and_hides_no_other() -> None:
+    odd = answer(sent_headers=[("x-api-key", '": ["a')])
+    value = {
+        "list": ["a", "b", None, True, 1.5],
+        "pin": 4711,  # like the password, it is secret only where it is held
+        "phone": 5551234567,
+        "password": "correcthorse",
+        "passwords": ["correcthorse"],
+        "topic": "correcthorse",
+    }
+    [call] = scrub(Recording(URL, [odd], calls=[RecordedCall("chat_list", {}, value)])).calls
+    assert call.value["list"] == value["list"]
+    assert call.value["pin"] not in (4711, "4711")
+    assert call.value["phone"] != 5551234567
+    assert call.value["password"] == call.value["passwords"][0] == "token-2"
+    assert call.value["topic"] == "correcthorse"
+
+
+def test_a_text_of_the_rules_is_secret_as_a_whole_even_if_it_is_json() -> None:
+    exchange = answer(b'See ["Acme"], not Acme.', mime="text/plain")
+    [after] = scrub(Recording(URL, [exchange]), Rules(texts=('["Acme"]',))).exchanges
+    assert text(after) == "See text-1, not Acme."
 
 
 def test_a_page_is_searched_for_fields_meta_elements_and_scripts() -> None:
