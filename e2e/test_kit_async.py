@@ -89,7 +89,7 @@ async def test_a_plugin_gets_ready_and_unready(
     with pytest.raises(AssertionError, match="plugin probe: expected to be ready, within 0"):
         await expect(probe).to_be_ready(within=0.1)
 
-    with pytest.raises(LookupError, match="There is no plugin 'nope': probe"):
+    with pytest.raises(LookupError, match="There is no plugin 'nope'; there are: probe"):
         tabs.plugin("nope")
 
 

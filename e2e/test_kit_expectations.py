@@ -42,7 +42,7 @@ def test_all_that_holds_passes_and_all_else_fails(ran: KitRun) -> None:
         ("logs", ["to log with level='error', text='boom'", "got: no logs", "the call: succeeded"]),
         ("a_plugin", ["the demo\nplugin demo: expected to be unavailable", "got: ready"]),
         ("what_must_not_be", ["expected not to succeed", "got: succeeded"]),
-        ("an_unknown_plugin", ["There is no plugin 'nope': demo, probe."]),
+        ("an_unknown_plugin", ["There is no plugin 'nope'; there are: demo, probe."]),
         ("a_clock_that_goes_by_itself", ['@pytest.mark.opentabs(clock="manual")']),
         (
             "a_fault_that_never_fires",
@@ -91,15 +91,28 @@ def test_a_soft_failure_shows_its_line(ran: KitRun) -> None:
     assert list(map(int, shown)) == numbers
 
 
-@pytest.mark.parametrize("name", ["of_a_call_that_failed", "that_a_client_was_not_sent"])
-def test_an_error_that_is_raised_by_value_shows_the_test_s_line_alone(
-    ran: KitRun, name: str
-) -> None:
-    text = ran[f"test_fails_of_the_value_{name}"].text
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("the_value_of_a_call_that_failed", "ToolFailedError: There is no channel 'nope'"),
+        ("the_value_that_a_client_was_not_sent", "ToolFailedError: There is no channel 'nope'"),
+        ("a_clock_that_goes_by_itself", "RuntimeError: The clock of this test runs in real time"),
+        (
+            "a_fault_in_a_message_that_does_not_exist",
+            "ValueError: No 'tool.nope' passes the hop 'websocket'; did you mean ",
+        ),
+        (
+            "an_argument_given_twice",
+            "TypeError: These arguments are given twice, in the mapping and as keywords: channelId",
+        ),
+    ],
+)
+def test_an_error_in_a_test_shows_the_test_s_line_alone(ran: KitRun, name: str, text: str) -> None:
+    shown = ran[f"test_fails_of_{name}"].text
 
-    assert ">       " not in text.partition('.value["total"] == 60')[2]
-    assert "ToolFailedError: There is no channel 'nope'" in text
-    assert "opentabs_py/" not in text
+    assert text in shown
+    assert shown.count("\n>       ") == 1
+    assert "opentabs_py/" not in shown
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,14 @@ def test_fails_of_a_clock_that_goes_by_itself(opentabs: SyncOpenTabs) -> None:
     opentabs.clock.advance(0)
 
 
+def test_fails_of_a_fault_in_a_message_that_does_not_exist(opentabs: SyncOpenTabs) -> None:
+    opentabs.faults.drop("websocket", kind="tool.nope")
+
+
+def test_fails_of_an_argument_given_twice(opentabs: SyncOpenTabs) -> None:
+    opentabs.call("demo_export_messages", {"channelId": "general"}, channelId="random")
+
+
 # --- contracts ---
 
 

@@ -54,7 +54,8 @@ class OutputCheck:
         structured = value.structured if isinstance(value, Output) else value
         if listing.promises_object and not _is_object(structured):
             kind = "content" if isinstance(value, Output) else json_kind(value)
-            violation = ("", f"it is {kind}, not an object")
+            hint = "; is a return missing?" if value is None else ""
+            violation = ("", f"it is {kind}, not an object{hint}")
             raise failures.result_breaks_schema(name, [violation], value)
         checked = self._checked.get(name)
         if checked is None or checked.listing is not listing:

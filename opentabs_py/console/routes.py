@@ -70,7 +70,7 @@ class Console:
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the server's application."""
         api = [
-            Route("/stream", StreamEndpoint(self._stream)),
+            Route("/stream", StreamEndpoint(self._stream), methods=["GET"]),
             Route("/tools", self._list_tools),
             Route("/tools/{name}", self._describe_tool),
             Route("/calls/{call_id}", self._describe_call),

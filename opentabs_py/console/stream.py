@@ -48,6 +48,9 @@ class StreamEndpoint:
 
         headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": headers})
+        if scope["method"] == "HEAD":
+            await send({"type": "http.response.body"})
+            return
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(cancel_at_disconnect, receive, tasks.cancel_scope)
             await self._follow(write, boot, version)

@@ -18,7 +18,7 @@ def unit(name: str, arguments: Sequence[str], directory: Path, variables: Mappin
         arguments: The options of `serve`.
         directory: Where it is started.
         variables: Its `OPENTABS_*` variables. Systemd's unit names a file of them instead, because
-            units are no place for secrets: systemd.exec(5), "Environment=".
+            units are not a place for secrets: systemd.exec(5), "Environment=".
     """
     command = [sys.executable, "-m", "opentabs_py", "serve", *arguments, "--name", name]
     command += ["--log-file", str(log_file(name))]

@@ -109,7 +109,7 @@ def inputs_of(
         operation: The operation.
         flows: Where ids come from.
         pagination: What the tool sends by itself.
-        replaced: What the recording has in place of secrets, which are no defaults.
+        replaced: What the recording has in place of secrets, which are not defaults.
     """
     inputs = Inputs()
     samples = operation.works or operation.samples

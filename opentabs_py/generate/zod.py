@@ -1,20 +1,17 @@
 """Write shapes as Zod schemas."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from opentabs_py.core.shapes.shape import Kind, Shape
 from opentabs_py.core.text import shorten
 from opentabs_py.generate.inputs import Input
-from opentabs_py.generate.names import is_identifier, title
+from opentabs_py.generate.names import is_identifier, title, words_of
 
 _DEEPEST: Final = 8
-_WHOLE: Final = re.compile(
-    r"(?:.*(?:[a-z_]))?(?:id|count|total|index|number|page|pages|size|length|year|position|rank"
-    r"|[a-z](?:Id|Count|Total|Index|Number|Pages?|Size|Length|Year))|n"
-)
+# The last words of names whose numbers are never fractions.
+_WHOLE: Final = {"id", "count", "index", "number", "page", "pages", "limit", "offset", "year"}
 # Line separators, which editors take for ends of lines, and the marks of `typed`.
 _ESCAPED: Final = {ord(each): f"\\u{ord(each):04x}" for each in "\u0085\u2028\u2029⟦⟧"}
 _ORDER: Final[Sequence[Kind]] = ("string", "number", "boolean", "array", "object")
@@ -59,8 +56,6 @@ def argument(given: Input, indent: int) -> str:
     """Return the Zod schema of an argument of a tool."""
     if given.choices:
         text = f"z.enum({literal([*given.choices])})"
-    elif {*given.shape.kinds} == {"number"} and not given.shape.fractions:
-        text = "z.int()"
     elif given.shape.is_known:
         text = schema(given.shape, name=given.name, indent=indent)
     else:
@@ -96,8 +91,7 @@ def _kind(kind: Kind, shape: Shape, name: str, indent: int, depth: int) -> str:
                 return f"z.string().meta({{ format: {literal(shape.format)} }})"
             return "z.string()"
         case "number":
-            is_whole = not shape.fractions and _WHOLE.fullmatch(name)
-            return "z.int()" if is_whole else "z.number()"
+            return "z.int()" if not shape.fractions and _is_whole(name) else "z.number()"
         case "boolean":
             return "z.boolean()"
         case "array":
@@ -106,6 +100,11 @@ def _kind(kind: Kind, shape: Shape, name: str, indent: int, depth: int) -> str:
             return f"z.array({schema(shape.items, name=name, indent=indent, depth=depth + 1)})"
         case _:
             return _object(shape, indent, depth)
+
+
+def _is_whole(name: str) -> bool:
+    words = words_of(name)
+    return not _WHOLE.isdisjoint(words[-1:]) or words[-2:] == ["page", "size"]
 
 
 def _object(shape: Shape, indent: int, depth: int) -> str:

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import anyio
 from anyio.lowlevel import checkpoint
-from watchfiles import Change, awatch  # pyright: ignore[reportUnknownVariableType]
+from watchfiles import (
+    Change,
+    DefaultFilter,
+    awatch,  # pyright: ignore[reportUnknownVariableType]  # because of its option for trio's events
+)
 
 from opentabs_py.core.plugins.file_names import BUILT_ADAPTER, BUILT_TOOLS, DIST
 
@@ -16,6 +20,8 @@ _NO_SOURCE = frozenset({DIST, "node_modules", "__pycache__", "test-results"})
 # The files in a plugin's directory that tests depend on; reports that pytest writes are not.
 _SOURCE_DIRS = frozenset({"src", "tests", "playground"})
 _SOURCE_SUFFIXES = frozenset({".py", ".ts", ".js", ".mjs", ".json", ".toml", ".ini", ".cfg"})
+# Knows the names of what editors write beside a file.
+_is_kept = DefaultFilter(ignore_dirs=())  # of which the plugin's own path may have some
 SHOWN = 3  # names of changed files
 
 
@@ -57,7 +63,8 @@ async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
             return change is Change.deleted and not file.exists()
         parts = file.relative_to(root).parts
         # The directory itself is reported when its times or its mode change.
-        return bool(parts) and not any(part in _NO_SOURCE or part.startswith(".") for part in parts)
+        hidden = any(part in _NO_SOURCE or part.startswith(".") for part in parts)
+        return bool(parts) and not hidden and _is_kept(change, path)
 
     async def watch() -> None:
         async for files in awatch(

@@ -96,4 +96,5 @@ def read_recording(file: Path) -> Recording:
             raise RecordingError(f"There is no recording {file}.") from None
         raise RecordingError(f"The recording {file} lacks its body {missing}.") from None
     except (ValueError, OSError, RecursionError) as error:
-        raise RecordingError(f"{file} is not a recording: {error}") from error
+        why = str(error).removesuffix(".")
+        raise RecordingError(f"{file} is not a recording: {why}.") from error

@@ -77,7 +77,7 @@ class RunnerPage:
     def app(self) -> Starlette:
         """Return the application."""
         api = [
-            Route("/stream", StreamEndpoint(self._stream)),
+            Route("/stream", StreamEndpoint(self._stream), methods=["GET"]),
             Route("/test", self._describe),
             Route("/screenshots/{run:int}/{number:int}.jpg", self._show_screenshot),
             self._post("/run", _RunBody, self._run),

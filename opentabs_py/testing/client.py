@@ -16,9 +16,12 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp.results import ERROR_META_KEY, FAILED_META_KEY
+from opentabs_py.testing.arguments import merged
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
+
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
 
 class SyncMcpClient:
@@ -55,16 +58,15 @@ class SyncMcpClient:
             CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
-        __tracebackhide__ = True  # pytest then shows the test's line
         run = partial(self._run, with_progress=with_progress)
-        return self._tabs.call_as("mcp.call", name, arguments or {}, run)
+        return self._tabs.call_as("mcp.call", name, merged(arguments, {}), run)
 
     def start(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, with_progress: bool = True
     ) -> Call:
         """Start a call and return it while it is running; `expect(call)` checks how it ends."""
         run = partial(self._run, with_progress=with_progress)
-        return self._tabs.start_as("mcp.start", name, arguments or {}, run)
+        return self._tabs.start_as("mcp.start", name, merged(arguments, {}), run)
 
     def _run(self, name: str, arguments: Mapping[str, Any], *, with_progress: bool) -> RunningCall:
         running = RunningCall(name, arguments, output_schema=self._tabs.output_schema(name))

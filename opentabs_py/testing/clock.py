@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from opentabs_py.testing.marks import RunsOn
     from opentabs_py.testing.thread import ServerThread
 
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
+
 Duration = float | str | timedelta
 """Seconds, or `"500ms"`, `"30s"`, `"5m"`, `"1h30m"`, or a `timedelta`."""
 

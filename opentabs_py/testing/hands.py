@@ -10,8 +10,11 @@ from playwright.sync_api import Page
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.errors import ConfigError
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.arguments import merged
 from opentabs_py.testing.call import Call, Caller
 from opentabs_py.testing.thread import ServerThread
+
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
 FOUND_WITHIN = 10.0  # s; takes some ms
 
@@ -38,7 +41,6 @@ class SyncHands:
             page: The page.
             more: Arguments of the tool, such as `links` or `maxTokens`.
         """
-        __tracebackhide__ = True
         return str(self.call("page_snapshot", page=page, **more)["snapshot"])
 
     def ref(self, what: str, page: Page | None = None) -> str:
@@ -51,7 +53,6 @@ class SyncHands:
         Raises:
             LookupError: It is not there, or several are.
         """
-        __tracebackhide__ = True
         shown = self.snapshot(page)
         pattern = rf"(?<![^\s|]){re.escape(what)}(?=\s)[^\n|]*?\s((?:f\d+)?e\d+)\b"
         found = [*dict.fromkeys(re.findall(pattern, shown))]
@@ -75,7 +76,6 @@ class SyncHands:
             CallError: The call failed; `error.detail` says why.
             ConfigError: Hands are not turned on in the settings.
         """
-        __tracebackhide__ = True
         return self._caller.call(name, self._given(arguments, more, page))
 
     def start(
@@ -98,7 +98,7 @@ class SyncHands:
                 f"The tools of {HANDS} are not served. Set hands = true under [tool.opentabs] in "
                 "pyproject.toml."
             )
-        return {"tabId": self._tab(page or self._caller.page), **(arguments or {}), **more}
+        return {"tabId": self._tab(page or self._caller.page), **merged(arguments, more)}
 
     def _tab(self, page: Page) -> int:
         """Return the number of a page's tab."""

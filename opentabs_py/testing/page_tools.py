@@ -5,7 +5,10 @@ from typing import Any
 
 from opentabs_py.bridge.page_tool import PageTool
 from opentabs_py.core.page_arguments import TAB_ID
+from opentabs_py.testing.arguments import merged
 from opentabs_py.testing.call import Call, Caller
+
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
 
 class SyncPageTool:
@@ -48,7 +51,6 @@ class SyncPageTool:
 
     def call(self, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """Call it, wait until it has ended, and return its value; see `SyncOpenTabs.call`."""
-        __tracebackhide__ = True
         return self._caller.call(self.mcp_name, self._given(arguments, more))
 
     def start(self, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
@@ -56,4 +58,4 @@ class SyncPageTool:
         return self._caller.start(self.mcp_name, self._given(arguments, more))
 
     def _given(self, arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Any:
-        return {**(arguments or {}), **more, TAB_ID: self._tab_id}
+        return {**merged(arguments, more), TAB_ID: self._tab_id}

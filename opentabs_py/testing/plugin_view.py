@@ -4,6 +4,8 @@ from opentabs_py.core.tabs.selection import PluginStatus
 from opentabs_py.session.plugins.view import PluginView
 from opentabs_py.testing.thread import ServerThread
 
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
+
 
 class SyncPluginView:
     """A plugin and its current state; `expect(plugin)` waits until it is ready.

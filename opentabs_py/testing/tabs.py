@@ -17,6 +17,7 @@ from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.arguments import merged
 from opentabs_py.testing.call import Call
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.faults.injector import FaultInjector
@@ -29,6 +30,8 @@ from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
+
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 
 Run = Callable[[str, Mapping[str, Any]], RunningCall]
 """Starts a call of a tool with arguments."""
@@ -180,15 +183,14 @@ class SyncOpenTabs:
             CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
         """
-        __tracebackhide__ = True  # pytest then shows the test's line
-        return self.call_as("call", name, {**(arguments or {}), **more}, self._run)
+        return self.call_as("call", name, merged(arguments, more), self._run)
 
     def start(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
         """Start a call, and return it once it has been sent to its page, or has ended.
 
         Use `expect(call)` to check how it ends.
         """
-        return self.start_as("start", name, {**(arguments or {}), **more}, self._run)
+        return self.start_as("start", name, merged(arguments, more), self._run)
 
     def call_as(self, what: str, name: str, given: Mapping[str, Any], run: Run) -> Any:
         """Make a call, wait until it has ended, and return its value.
@@ -201,7 +203,6 @@ class SyncOpenTabs:
             given: Its arguments.
             run: Starts the call.
         """
-        __tracebackhide__ = True
         with self._steps.step(what, name, given) as show_end:
             call = self._start(name, given, run)
             try:

@@ -56,7 +56,7 @@ async def test_a_driver_that_does_not_start_in_time_leaves_no_process(
 
 
 @pytest.mark.anyio
-async def test_sending_to_a_driver_that_has_just_died_is_no_error_of_the_event_loop() -> None:
+async def test_sending_to_a_driver_that_has_just_died_is_not_an_error_of_the_event_loop() -> None:
     with anyio.fail_after(PATIENT):
         started = await start_driver()
         stdin = started._process.stdin

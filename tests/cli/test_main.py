@@ -77,7 +77,7 @@ main()
 """
 
 
-def test_a_full_disk_is_an_error_that_says_so_where_the_output_is_no_file() -> None:
+def test_a_full_disk_is_an_error_that_says_so_where_the_output_is_not_a_file() -> None:
     command = [sys.executable, "-c", FULL]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     said = "error: Cannot write to /full/file: No space left on device. Free some space there.\n"

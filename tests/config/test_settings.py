@@ -178,7 +178,7 @@ def test_paths_in_the_project_start_in_its_directory() -> None:
     assert load_settings().plugins == (Path.cwd() / "chat",)
 
 
-def test_a_path_in_the_users_file_that_is_no_text_is_refused() -> None:
+def test_a_path_in_the_users_file_that_is_not_a_text_is_refused() -> None:
     write_user_file("profile = 7")
     with pytest.raises(ConfigError, match="profile"):
         load_settings()

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
@@ -15,6 +16,7 @@ from opentabs_py.server.http.serve import serve_locally
 from opentabs_py.tracing.html import VIEWER
 from tests.console.served import OURS, PORT, ServedConsole
 from tests.fakes import FakeBridge
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
@@ -199,6 +201,14 @@ async def test_only_the_cookies_own_server_is_served_its_page_by_any_method() ->
     async with ServedConsole(FakeBridge(value=1)).browser() as client:
         assert (await client.post("/")).status_code == 405
         assert (await client.get("/nowhere")).status_code == 404
+
+
+async def test_a_stream_s_headers_can_be_asked_for_and_end_at_once() -> None:
+    async with ServedConsole().browser() as client:
+        with anyio.fail_after(PATIENT):
+            answer = await client.head("/console/api/stream")
+    assert (answer.status_code, answer.content) == (200, b"")
+    assert answer.headers["content-type"] == "text/event-stream"
 
 
 @pytest.mark.parametrize("path", ["console/main.js", "console/viewer/x", "console/api/stream"])

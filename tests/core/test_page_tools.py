@@ -260,7 +260,7 @@ def test_what_a_page_says_is_marked_cut_and_cleaned() -> None:
     assert shown.input_schema["type"] == "object"
 
 
-def test_members_that_are_named_like_a_note_are_no_notes() -> None:
+def test_members_that_are_named_like_a_note_are_not_notes() -> None:
     member = {"description": "x\x1by", "properties": {"title": {"description": "a\x1bb"}}}
     schema = {"properties": {"title": {"const": "x\x1by"}, "description": member}}
     [shown] = listed(registrations_of((a_document(), a_tool(input_schema=schema))))

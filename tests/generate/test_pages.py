@@ -136,7 +136,7 @@ def test_which_entry_is_meant_is_an_argument_where_each_has_the_same_form() -> N
     assert [call.arguments for call in calls_of(tool)] == [{"book": 8}]
 
 
-def test_an_entry_that_is_named_by_digits_with_a_zero_before_is_no_number() -> None:
+def test_an_entry_that_is_named_by_digits_with_a_zero_before_is_not_a_number() -> None:
     form = "<form action=/lend method=POST><input type=hidden name=book value={0}></form>"
     tools = tools_of(
         ask("GET /books", CARDS + form.format("007") + form.format("008")),

@@ -20,9 +20,9 @@ from tests.generate.recorded import ask, secret, site_of
 @pytest.mark.parametrize(
     ("samples", "name", "expected"),
     [
-        ([1, 2], "size", "z.int()"),
-        ([1, 2], "price", "z.number()"),
-        ([1.5], "size", "z.number()"),
+        *(([1], name, "z.int()") for name in ("id", "userId", "page_size", "perPage", "year")),
+        *(([1], name, "z.number()") for name in ("", "price", "size", "paid", "discount", "total")),
+        ([1, 1.5], "id", "z.number()"),
         ([True], "", "z.boolean()"),
         (["a", None], "", "z.string().nullable()"),
         ([None], "", "z.unknown()"),

@@ -156,7 +156,7 @@ def test_a_request_that_fails_is_a_call_with_the_code_of_its_status() -> None:
     ]
 
 
-def test_a_failed_request_that_the_tool_cannot_send_is_no_call() -> None:
+def test_a_failed_request_that_the_tool_cannot_send_is_not_a_call() -> None:
     [tool] = tools_of(
         ask("GET /api/items?size=5", [ITEM]),
         ask("GET /api/items?size=9", [ITEM, ITEM]),
@@ -206,7 +206,7 @@ def test_a_form_is_sent_as_one() -> None:
 
 
 @pytest.mark.parametrize("extensions", [5, True, "persistedQuery", ["persistedQuery"]])
-def test_extensions_that_are_no_object_make_no_persisted_query(extensions: object) -> None:
+def test_extensions_that_are_not_an_object_make_no_persisted_query(extensions: object) -> None:
     body = {"operationName": "Rooms", "extensions": extensions}
     [tool] = tools_of(ask("POST /graphql", {"rooms": []}, body=body)).values()
     assert tool.operation.style == "rest"

@@ -30,7 +30,7 @@ def test_of_two_secrets_that_begin_alike_the_longer_is_hidden_whole() -> None:
     assert secrets.mask("hunter2 hunter") == "<secret LONG> <secret SHORT>"
 
 
-def test_the_name_of_a_secret_is_no_value_of_another() -> None:
+def test_the_name_of_a_secret_is_not_a_value_of_another() -> None:
     secrets = Secrets({"A": "secret", "B": "A"})
     assert secrets.mask("secret A") == "<secret A> <secret B>"
 

@@ -22,6 +22,8 @@ async def test_changes_of_source_files_are_reported_and_others_are_not(
         async with watch_source(tmp_path) as changes:
             (tmp_path / "dist" / "adapter.iife.js").write_text("built")
             os.utime(tmp_path)  # the directory itself
+            for temporary in ("index.ts~", "index.ts.swp", ".#index.ts"):
+                (tmp_path / "src" / temporary).write_text("an editor's")
             (tmp_path / "src" / "index.ts").write_text("written")
 
             assert await changes.next() == [str(Path("src", "index.ts"))]
@@ -48,7 +50,7 @@ async def test_a_build_that_is_removed_is_reported_as_a_change_of_dist(
             assert await changes.next() == ["dist"]
 
 
-async def test_a_build_that_is_written_again_is_no_change(tmp_path: Path) -> None:
+async def test_a_build_that_is_written_again_is_not_a_change(tmp_path: Path) -> None:
     dist = tmp_path / "dist"
     dist.mkdir()
     (dist / "tools.json").write_text("built")

@@ -91,7 +91,7 @@ async def test_a_call_from_a_thread_ends_with_the_call_that_makes_it() -> None:
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), True, "1", 10**400])
-async def test_what_is_no_number_that_mcp_can_send_is_left_out_of_a_report(number: Any) -> None:
+async def test_what_is_not_a_number_that_mcp_can_send_is_left_out_of_a_report(number: Any) -> None:
     reports: list[ProgressReport] = []
     run = a_run(reports)
     Progress(run).report("half", progress=number, total=number)

@@ -75,7 +75,7 @@ export class Wrong extends Plain {
 }
 
 export class WrongTools extends Overriding {
-  // @ts-expect-error these are no tools
+  // @ts-expect-error these are not tools
   override readonly tools = [{ name: "list_orders" }];
 }
 

@@ -156,10 +156,10 @@ defineTool({ ...base, input, output });
 // @ts-expect-error a field that does not exist
 defineTool({ ...base, input, output, handel: 1, handle: () => ({ ok: true }) });
 
-// @ts-expect-error an input that is no object
+// @ts-expect-error an input that is not an object
 defineTool({ ...base, input: z.string(), output, handle: () => ({ ok: true }) });
 
-// @ts-expect-error an input that is no schema
+// @ts-expect-error an input that is not a schema
 defineTool({ ...base, input: { id: "string" }, output, handle: () => ({ ok: true }) });
 
 // @ts-expect-error a result of another type
@@ -195,7 +195,7 @@ defineTool({
 
 defineTool({
   ...base,
-  // @ts-expect-error a hint that is no boolean
+  // @ts-expect-error a hint that is not a boolean
   annotations: { readOnlyHint: "yes" },
   input,
   output,

@@ -141,7 +141,7 @@ class _Session:
             failure = None
             try:
                 await self._watch(tabs, page, recorder)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 (the script's own)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 (usually the script's)
                 failure = error
             traffic = await recorder.stop()
             dead = _driver_error(tabs)
@@ -151,6 +151,8 @@ class _Session:
         self._write(recording)
         if dead is not None:
             raise dead
+        if failure is not None and self._use is None:
+            raise failure
         if failure is not None:
             from opentabs_py.cli.terminal import print_error
 

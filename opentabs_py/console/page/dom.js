@@ -116,7 +116,7 @@ export function wordsOf(query) {
 }
 
 /**
- * Return whether keys go to a field, so that they are no commands.
+ * Return whether keys go to a field, so that they are not commands.
  * @param {EventTarget | null} target
  */
 export function isTyping(target) {

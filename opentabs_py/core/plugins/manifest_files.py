@@ -8,7 +8,7 @@ an author can fix a plugin in one go.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
@@ -106,7 +106,7 @@ def _check(
     problems += _settings_problems(package_raw, "opentabs", "configSchema")
     tools_problems += _duplicate_problems(tools_raw)
     if package is not None and tools is not None:
-        tools_problems += _long_name_problems(plugin_id(package.name), tools.tools)
+        tools_problems += _name_problems(plugin_id(package.name), tools.tools)
     tools_problems += _settings_problems(tools_raw, "configSchema")
     return package, tools
 
@@ -384,8 +384,15 @@ def _duplicate_problems(tools: JsonValue) -> Iterator[Problem]:
             )
 
 
-def _long_name_problems(plugin: str, tools: Iterable[_Tool]) -> Iterator[Problem]:
+def _name_problems(plugin: str, tools: Sequence[_Tool]) -> Iterator[Problem]:
+    others = {mcp_name(plugin, tool.name): index for index, tool in enumerate(tools)}
     for index, tool in enumerate(tools):
+        if (other := others.get(tool.name)) is not None:
+            yield Problem(
+                ("tools", index, "name"),
+                f"MCP clients and permissions call tools[{other}] {tool.name!r}; "
+                "give this tool another name",
+            )
         length = len(mcp_name(plugin, tool.name))
         if length > LONGEST_TOOL_NAME:
             yield Problem(

@@ -65,7 +65,7 @@ _NO_SECRETS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 _PARAMETER: Final = re.compile(r'(\w+)\s*=\s*"([^"]+)"')
-_PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are no secrets
+_PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are not secrets
     {"realm", "uri", "qop", "algorithm", "oauth_signature_method", "oauth_version"}
 )
 _LONG: Final = 8  # characters of a parameter that is secret whatever it looks like

@@ -171,11 +171,11 @@ class PluginSet:
             [name] = names
         plugin = None if name is None else self.find(name)
         if plugin is None:
-            if name is not None:
-                text = f"There is no plugin {name!r}"
+            if name is None:
+                text = "Name one of them:" if names else "No plugin is served."
             else:
-                text = "Name one of them" if names else "No plugin is served"
-            listed = f"{text}: {', '.join(names)}." if names else f"{text}."
+                text = f"There is no plugin {name!r}" + ("; there are:" if names else ".")
+            listed = f"{text} {', '.join(names)}." if names else text
             skipped = reasons(self.skipped)
             raise LookupError(" Skipped: ".join([listed, *skipped]))
         return self._view(plugin)

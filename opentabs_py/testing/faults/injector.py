@@ -26,6 +26,8 @@ from opentabs_py.testing.faults.message_kinds import CHUNK, RESPONSE, check_kind
 from opentabs_py.testing.faults.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
+
 Death = Literal["stop", "close", "sigkill"]
 
 WITHIN = 10.0  # s; upper bound for operations that take milliseconds

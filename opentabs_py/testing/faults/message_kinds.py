@@ -8,6 +8,8 @@ from opentabs_py.core.fault_injection import DIRECTIONS, Direction, Hop
 from opentabs_py.core.protocol import FromExtension, ToExtension
 from opentabs_py.core.text import did_you_mean, nearest
 
+__tracebackhide__ = True  # pytest then shows the line of the test, and none of these
+
 RESPONSE = "response"  # a JSON-RPC response, which has no method
 CHUNK = "chunk"  # part of a long message; the first part has the message's own kind
 

@@ -77,9 +77,10 @@ class MarkedRecording:
             with nullcontext() if self.is_offline else locked(self.file):
                 try:
                     return _read(self.file, self.file.stat().st_mtime_ns, volatile)
-                except RecordingError:
+                except RecordingError as error:
                     if self.is_replayed:
-                        raise
+                        again = "To replace it, run this test with --opentabs-record=all."
+                        raise RecordingError(f"{error} {again}") from error
                     return Index(Recording(""))  # it is damaged, and is about to be replaced
         if self.is_offline:
             raise RecordingError(

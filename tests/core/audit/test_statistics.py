@@ -34,7 +34,7 @@ def test_each_tool_has_its_numbers_and_the_most_used_is_first() -> None:
     }
 
 
-def test_of_no_calls_there_are_no_numbers() -> None:
+def test_without_calls_there_are_no_numbers() -> None:
     assert summarize([]) == []
 
 

@@ -211,7 +211,7 @@ def test_how_long_it_waits_follows_the_last_silence() -> None:
     assert one.channel.deadline == 99.0 + channel.REPEAT_AFTER_AT_MOST
 
 
-def test_a_pause_in_which_nothing_was_sent_is_no_silence() -> None:
+def test_a_pause_in_which_nothing_was_sent_is_not_silence() -> None:
     one, other = Side(), Side()
     one.channel.send(b"first")
     exchange(one, other)

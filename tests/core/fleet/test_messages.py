@@ -174,7 +174,7 @@ def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
         (b"[]", r"^An announcement is not valid: Input should be an object\.$"),
     ],
 )
-def test_what_is_no_announcement_is_said_in_one_sentence(data: bytes, said: str) -> None:
+def test_one_sentence_says_what_is_not_an_announcement(data: bytes, said: str) -> None:
     with pytest.raises(ProtocolError, match=said):
         read_announcement(data, opentabs="1")
 

@@ -207,7 +207,7 @@ def test_pages_that_package_json_does_not_have_are_a_problem(
     assert text.endswith(f"but servers read package.json, which has {has}; make them the same")
 
 
-def test_pages_that_package_json_has_in_another_order_are_no_problem() -> None:
+def test_pages_that_package_json_has_in_another_order_are_not_a_problem() -> None:
     pages = ["https://a.example/*", "https://b.example/*"]
     about = {"urlPatterns": pages, "excludePatterns": [], "homepage": "https://a.example/"}
     package = {**PACKAGE, "opentabs": {**PACKAGE["opentabs"], **about}}

@@ -418,6 +418,16 @@ def test_two_tools_of_one_name_are_refused_at_the_second() -> None:
     )
 
 
+def test_a_tool_named_as_clients_and_permissions_call_another_is_refused() -> None:
+    clients = f"{parse(tools=[a_tool('send')]).name}_send"
+    [problem] = problems_of(tools={"tools": [a_tool(clients), a_tool("send")]})
+    assert problem == (
+        f"dist/tools.json: tools[0].name: MCP clients and permissions call tools[1] {clients!r}; "
+        "give this tool another name"
+    )
+    assert parse(tools=[a_tool(clients)]).tools[0].name == clients
+
+
 @pytest.mark.parametrize(
     ("schema", "why"),
     [

@@ -224,7 +224,7 @@ def test_an_upload_is_answered_although_its_body_is_not_recorded() -> None:
     assert unrecorded.why == "The recording has this request only 2 times."
 
 
-def test_a_body_that_is_not_recorded_is_no_difference() -> None:
+def test_a_body_that_is_not_recorded_is_not_a_difference() -> None:
     replay = replaying(Recording("", [answered(UPLOAD)]))
     assert replay.answer(post("/other", b"one", PARTS)) is None
     assert replay.unrecorded[0].why.splitlines()[1:] == [

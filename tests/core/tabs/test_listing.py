@@ -69,7 +69,7 @@ def test_a_tab_that_is_loading_is_listed_as_pending_after_the_others() -> None:
     }
 
 
-def test_tabs_of_pages_own_tools_are_listed_and_those_are_no_plugin() -> None:
+def test_tabs_of_pages_own_tools_are_listed_but_not_as_a_plugin() -> None:
     documents = a_document(plugins={PAGE: {"readiness": "ready"}})
     coming = LoadingTab(tab_id=3, url="https://mail.example/", plugins=[PAGE, "mail"])
     one, other = listed(documents, loading=[coming])["tabs"]

@@ -413,7 +413,7 @@ async def test_the_error_for_a_plugin_that_is_not_served_says_why_it_was_skipped
     for plugins, name, text in [
         (alone, None, "No plugin is served. Skipped: "),
         (alone, "bad", "There is no plugin 'bad'. Skipped: "),
-        (beside, "bad", "There is no plugin 'bad': chat. Skipped: "),
+        (beside, "bad", "There is no plugin 'bad'; there are: chat. Skipped: "),
     ]:
         with pytest.raises(LookupError) as raised:
             plugins.view(name)

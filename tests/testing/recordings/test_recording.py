@@ -25,7 +25,9 @@ def test_a_damaged_recording_that_is_recorded_again_counts_as_none(tmp_path: Pat
     file.write_text("{")
     assert marked(file, "all").read(()).recording == Recording("")
     for mode in ("none", "missing"):
-        with pytest.raises(RecordingError, match="is not a recording"):
+        with pytest.raises(
+            RecordingError, match=r"is not a recording: .*\. To replace it, .*=all\."
+        ):
             marked(file, mode).read(())
 
 
