@@ -27,8 +27,9 @@ from opentabs_py.core.recording.exchange import (
 )
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
-from opentabs_py.core.recording.secret_forms import Kind, name_parts
-from opentabs_py.core.recording.secrets import Finder, FoundSecret
+from opentabs_py.core.recording.secrets.forms import Kind, name_parts
+from opentabs_py.core.recording.secrets.found import FoundSecret
+from opentabs_py.core.recording.secrets.search import find_secrets
 
 _FIRST_NAMES: Final = ("Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan")
 _PHONE: Final = "5550100"
@@ -59,9 +60,9 @@ def scrub(
         earlier: What was scrubbed from the recording that this one will be added to.
         step: Called twice for each exchange and WebSocket.
     """
-    finder = Finder(rules or Rules(), {each.replacement for each in earlier})
-    finder.search(recording, step=step)
-    return _Scrubber(finder.found.values(), earlier).scrub(recording, step)
+    replacements = {each.replacement for each in earlier}
+    secrets = find_secrets(recording, rules or Rules(), replacements=replacements, step=step)
+    return _Scrubber(secrets, earlier).scrub(recording, step)
 
 
 @dataclass(frozen=True, slots=True)

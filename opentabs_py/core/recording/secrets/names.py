@@ -7,7 +7,7 @@ from typing import Final, Literal
 
 from opentabs_py.core.excerpts import is_secret_name, plain_name
 from opentabs_py.core.recording.rules import Rules
-from opentabs_py.core.recording.secret_forms import Kind
+from opentabs_py.core.recording.secrets.forms import Kind
 
 Holds = Literal["kept", "secret", "phone number", "person", "anything"]
 """What has a name, by the name alone; "kept" if the user's rules say so."""

@@ -17,8 +17,8 @@ from opentabs_py.core.recording.exchange import (
     Response,
 )
 from opentabs_py.core.recording.rules import Rules
-from opentabs_py.core.recording.secret_forms import Kind
-from opentabs_py.core.recording.secrets import Finder
+from opentabs_py.core.recording.secrets.forms import Kind
+from opentabs_py.core.recording.secrets.search import find_secrets
 
 URL = "https://site.test/"
 ME = "https://site.test/api/me"
@@ -51,9 +51,8 @@ def stored(**state: Any) -> Recording:
 
 def found(recording: Recording, rules: Rules | None = None) -> dict[str, tuple[Kind, str, bool]]:
     """Return the secrets: their kind, what first contained them, and whether secret everywhere."""
-    finder = Finder(rules or Rules())
-    finder.search(recording)
-    return {each.text: (each.kind, each.where, each.is_distinct) for each in finder.found.values()}
+    secrets = find_secrets(recording, rules or Rules())
+    return {each.text: (each.kind, each.where, each.is_distinct) for each in secrets}
 
 
 def socket(data: str | bytes) -> Recording:

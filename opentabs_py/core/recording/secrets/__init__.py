@@ -1,0 +1,1 @@
+"""The secrets of a recording: what is one, where they are, and which there are."""
