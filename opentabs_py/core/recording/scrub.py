@@ -9,9 +9,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
-from opentabs_py.core.encodings import base64url, encodings_of
+from opentabs_py.core.encodings import encodings_of
 from opentabs_py.core.recording.exchange import (
     Event,
     Exchange,
@@ -25,24 +25,11 @@ from opentabs_py.core.recording.exchange import (
     Scrubbed,
     reads_as_text,
 )
+from opentabs_py.core.recording.replacements import choose_replacements
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
-from opentabs_py.core.recording.secrets.forms import Kind, name_parts
 from opentabs_py.core.recording.secrets.found import FoundSecret
 from opentabs_py.core.recording.secrets.search import find_secrets
-
-_FIRST_NAMES: Final = ("Robin", "Sasha", "Noor", "Kim", "Alex", "Jamie", "Charlie", "Morgan")
-_PHONE: Final = "5550100"
-_STEMS: Final[Mapping[Kind, str]] = {
-    "authorization": "authorization",
-    "cookie": "cookie",
-    "CSRF token": "csrf-token",
-    "text": "text",
-    "token": "token",
-}
-# A token's header and claims; it does not expire, because a recording is replayed for years.
-_JWT_HEADER: Final = {"alg": "none", "typ": "JWT"}
-_JWT_EXPIRES: Final = 4_102_444_800  # 2100-01-01
 
 
 def scrub(
@@ -82,16 +69,11 @@ class _Scrubber:
     """
 
     def __init__(self, secrets: Iterable[FoundSecret], earlier: Sequence[Scrubbed]) -> None:
-        self._replacements: dict[str, str] = {}
         self._forms: dict[str, _Form] = {}
         self._held: dict[tuple[str, str], _Form] = {}
         self._counts: Counter[str] = Counter()
-        self._numbers: Counter[str] = Counter(each.kind for each in earlier)
-        self._numbers["digits"] = len(earlier)
         self._secrets: list[FoundSecret] = sorted(secrets, key=lambda each: -len(each.text))
-        # The parts of a name before the whole, which consists of them.
-        for each in sorted(self._secrets, key=lambda each: len(each.text)):
-            self._replacements[each.text] = self._replacement(each)
+        self._replacements = choose_replacements(self._secrets, earlier)
         for each in self._secrets:
             new = self._replacements[each.text]
             for encode in encodings_of(each.text):
@@ -267,48 +249,3 @@ class _Scrubber:
     def _use(self, form: _Form) -> str:
         self._counts[form.secret.text] += 1
         return form.replacement
-
-    # --- what is there instead ---
-
-    def _replacement(self, secret: FoundSecret) -> str:
-        text, kind = secret.text, secret.kind
-        if kind == "name":
-            return self._name(text)
-        if kind == "phone number" or text.lstrip("-").isdigit():
-            return self._digits(text)
-        number = self._numbers[kind] = self._numbers[kind] + 1
-        if kind == "e-mail address":
-            return f"person{number}@example.com"
-        if kind == "JSON Web Token":
-            claims = {"sub": f"jwt-{number}", "exp": _JWT_EXPIRES}
-            return ".".join(base64url(json.dumps(each)) for each in (_JWT_HEADER, claims)) + "."
-        return f"{_STEMS[kind]}-{number}"
-
-    def _name(self, text: str) -> str:
-        parts = name_parts(text)
-        if len(parts) > 1:
-            name = text
-            for part in parts:
-                if (known := self._replacements.get(part)) is not None:
-                    name = name.replace(part, known)
-            return name
-        number = self._numbers["name"]
-        self._numbers["name"] += 1
-        again, index = divmod(number, len(_FIRST_NAMES))
-        new = _FIRST_NAMES[index] + (str(again + 1) if again else "")
-        return new.lower() if text.islower() else new
-
-    def _digits(self, text: str) -> str:
-        """Replace digits by as many others, which are the same for the same number."""
-        digits = "".join(c for c in text if c.isdigit())
-        number = self._numbers[f"digits {digits}"]
-        if not number:
-            self._numbers["digits"] += 1
-            number = self._numbers[f"digits {digits}"] = self._numbers["digits"]
-        new = f"{_PHONE}{number:0{max(1, len(digits) - len(_PHONE))}}"[-len(digits) :]
-        if len(digits) < len(_PHONE):
-            new = f"{number:0{len(digits)}}"[-len(digits) :]
-        if new[0] == "0":  # which would be an octal number in JSON
-            new = "5" + new[1:]
-        following = iter(new)
-        return "".join(next(following) if c.isdigit() else c for c in text)
