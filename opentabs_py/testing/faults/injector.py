@@ -6,7 +6,6 @@ closed, its connection closed.
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -19,10 +18,11 @@ from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Worker
 
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.core import fault_injection
-from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, InjectedFault, Rule
+from opentabs_py.core.fault_injection import Action, Direction, FaultLog, Hop, Rule
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.faults.faulty_links import FaultySocket, Transport, faulty_streams
-from opentabs_py.testing.faults.message_kinds import CHUNK, RESPONSE, check_kind
+from opentabs_py.testing.faults.message_faults import HOPS, MessageFaults
+from opentabs_py.testing.faults.message_kinds import check_kind
 from opentabs_py.testing.faults.processes import kill_extension_process
 from opentabs_py.testing.thread import ServerThread
 
@@ -31,9 +31,7 @@ __tracebackhide__ = True  # pytest then shows the line of the test, and none of 
 Death = Literal["stop", "close", "sigkill"]
 
 WITHIN = 10.0  # s; upper bound for operations that take milliseconds
-HOPS: tuple[Hop, ...] = ("mcp", "websocket", "port", "event")
 REPORTED_WITHIN = 2.0  # s; a page's console is read within milliseconds
-_METHOD = re.compile(r'"method":\s*"([\w./]+)"')
 _IN_BROWSER = ("port", "event")
 _FIRED = "OpenTabs: fault "  # prefix of the JSON that the page's side writes to its console
 _GOING_AWAY = 1012  # RFC 6455 and IANA: service restart
@@ -56,14 +54,13 @@ class FaultInjector:
 
     _session: OpenTabs
     _context: BrowserContext
-    _replayed: FaultLog | None
 
     def __init__(self, thread: ServerThread) -> None:
         self._thread = thread
-        self._epoch = self._version = 0
-        self._lines: dict[tuple[Hop, Direction], fault_injection.Faults] = {}
+        self._messages = MessageFaults()
+        self._version = 0  # of what pages were sent
         self._frozen: dict[Page, CDPSession] = {}
-        self._forget(0)
+        self._restart(0)
 
     def attach(self, session: OpenTabs, context: BrowserContext) -> None:
         """Connect the injector to a session and its browser, as soon as these are running.
@@ -76,7 +73,8 @@ class FaultInjector:
     def begin(self, seed: int) -> None:
         """Begin a test with no faults. For this package's own use."""
         self.clear()
-        self._thread.do(self._forget, seed)
+        self._thread.do(self._messages.begin, seed)
+        self._restart(seed)
 
     def note_console(self, text: str) -> None:
         """Record a console message about faults in a page; ignore other messages.
@@ -84,31 +82,30 @@ class FaultInjector:
         For this package's own use.
         """
         if text.startswith(_FIRED):
-            epoch, number, direction, count = json.loads(text.removeprefix(_FIRED))
-            if epoch >= self._began:  # a late one belongs to the previous test
-                self._thread.do(self._note, number, direction, count)
+            self._thread.do(self._messages.note, *json.loads(text.removeprefix(_FIRED)))
 
     def wrap_socket(self, socket: Socket) -> Socket:
         """Wrap a socket so that faults on the hop `websocket` apply to it.
 
         For this package's own use.
         """
-        return FaultySocket(socket, partial(self._apply, "websocket"))
+        return FaultySocket(socket, partial(self._messages.apply, "websocket"))
 
     def wrap_streams(self, transport: Transport) -> Transport:
         """Wrap an MCP client's streams so that faults on the hop `mcp` apply to them.
 
         For this package's own use.
         """
-        return faulty_streams(transport, partial(self._apply, "mcp"))
+        return faulty_streams(transport, partial(self._messages.apply, "mcp"))
 
     # --- the log ---
 
     @property
     def log(self) -> FaultLog:
         """The faults applied in this test so far; `to_json` writes it for `replay`."""
+        has_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self._messages.injected)
         for page in self._context.pages:
-            if any(rule.hop in _IN_BROWSER for rule in self._injected) and page not in self._frozen:
+            if has_any_in_browser and page not in self._frozen:
                 self._thread.answers(page)  # with its console messages so far
         return self.log_so_far()
 
@@ -117,13 +114,7 @@ class FaultInjector:
 
         For this package's own use.
         """
-        injected = [
-            InjectedFault(
-                rule, {name: fault_injection.ranges(sorted(fired)) for name, fired in by.items()}
-            )
-            for rule, by in zip(self._injected, self._fired, strict=True)
-        ]
-        return FaultLog(self.seed, tuple(injected), tuple(self._done))
+        return self._messages.log(self._done)
 
     def wait_unfired(self) -> list[Rule]:
         """Return the faults that affected no message, although they are not optional.
@@ -133,7 +124,8 @@ class FaultInjector:
         For this package's own use.
         """
         until = monotonic() + REPORTED_WITHIN
-        while unfired := [rule for rule in self._due if not self._fired[rule.number]]:
+        faults = self._messages
+        while unfired := [rule for rule in faults.due if not faults.has_fired(rule)]:
             if monotonic() > until or not any(rule.hop in _IN_BROWSER for rule in unfired):
                 break
             self._thread.sleep(0.02)
@@ -151,11 +143,11 @@ class FaultInjector:
         Raises:
             ValueError: This is not a valid log, or a fault was already injected.
         """
-        if self._injected:
+        if self._messages.injected:
             raise ValueError("A fault was already injected. Call replay() before that.")
         read = fault_injection.read_log(log) if isinstance(log, str) else log
-        self._thread.do(self._forget, read.seed)
-        self._replayed = read
+        self._thread.do(partial(self._messages.begin, read.seed, replayed=read))
+        self._restart(read.seed)
 
     # --- injected ---
 
@@ -184,8 +176,8 @@ class FaultInjector:
         for cdp in self._frozen.values():
             _thaw(cdp)
         self._frozen.clear()
-        had_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self._rules)
-        self._thread.do(self._renew)
+        had_any_in_browser = any(rule.hop in _IN_BROWSER for rule in self._messages.rules)
+        self._thread.do(self._messages.clear)
         if had_any_in_browser:
             self._update_browser()
 
@@ -278,66 +270,16 @@ class FaultInjector:
             )
         check_kind(hop, kind, direction)
         counted = (nth,) if isinstance(nth, int) else None if nth is None else tuple(nth)
-        number = len(self._injected)
+        number = len(self._messages.injected)
         rule = Rule(hop, action, direction, kind, counted, seconds, number)
-        rules = [rule] if self._replayed is None else self._again(self._replayed, rule)
-        self._thread.do(self._add, rule, rules, when)
-        if not (optional or all(each.nth == () for each in rules)):
-            self._due.append(rule)
+        self._thread.do(partial(self._messages.add, rule, when, is_optional=optional))
         if hop in _IN_BROWSER:
             self._update_browser()
 
-    def _again(self, log: FaultLog, rule: Rule) -> list[Rule]:
-        if len(log.injected) <= rule.number or log.injected[rule.number].rule != rule:
-            then = ", ".join(str(each.rule) for each in log.injected) or "nothing"
-            raise ValueError(
-                f"The log does not belong to this test: fault number {rule.number + 1} is {rule}, "
-                f"but the log has {then}."
-            )
-        return log.injected[rule.number].to_replay()
-
-    # The methods below use state that belongs to the server's thread, and run there.
-
-    def _forget(self, seed: int) -> None:
+    def _restart(self, seed: int) -> None:
+        self._done: list[str] = []
         self.seed = seed
         self.random = Random(seed)  # noqa: S311 (it must be reproducible)
-        self._injected: list[Rule] = []
-        self._due: list[Rule] = []  # those that must affect a message
-        self._fired: list[dict[Direction, set[int]]] = []
-        self._done: list[str] = []
-        self._replayed = None
-        self._renew()
-        self._began = self._epoch
-
-    def _renew(self) -> None:
-        rules: list[Rule] = []
-        whens: list[Callable[[str], bool] | None] = []
-        self._rules, self._whens = rules, whens
-
-        def is_meant(index: int, text: str) -> bool:
-            when = whens[index]
-            return when is None or when(text)
-
-        def note(rule: Rule, direction: Direction, count: int) -> None:
-            self._note(rule.number, direction, count)
-
-        self._epoch += 1
-        self._lines = {
-            (hop, direction): fault_injection.Faults(
-                rules, seed=self.seed, when=is_meant, on_fired=note
-            )
-            for hop in HOPS
-            for direction in fault_injection.DIRECTIONS
-        }
-
-    def _add(self, injected: Rule, rules: list[Rule], when: Callable[[str], bool] | None) -> None:
-        self._injected.append(injected)
-        self._fired.append({})
-        self._whens += [when] * len(rules)
-        self._rules += rules
-
-    def _note(self, number: int, direction: Direction, count: int) -> None:
-        self._fired[number].setdefault(direction, set()).add(count)
 
     async def _come_back(self, before: str | None) -> None:
         """Wait until another run of the service worker is connected; it may be already."""
@@ -346,21 +288,13 @@ class FaultInjector:
             await bridge.changed().wait()
         await bridge.wait_connected()
 
-    def _apply(self, hop: Hop, direction: Direction, text: str) -> list[fault_injection.Piece]:
-        found = _METHOD.search(text[:400])
-        unnamed = CHUNK if text.startswith("~") else RESPONSE
-        kind = unnamed if found is None else found[1]
-        return self._lines[hop, direction].apply(hop, direction, kind, text)
-
-    # The methods below run in the thread of the test.
-
     def _update_browser(self) -> None:
         self._version += 1
         plan = {
             "draws": fault_injection.draws(self.seed),
-            "epoch": self._epoch,
+            "epoch": self._messages.epoch,
             "version": self._version,
-            "rules": [rule.to_json() for rule in self._rules if rule.hop in _IN_BROWSER],
+            "rules": [rule.to_json() for rule in self._messages.rules if rule.hop in _IN_BROWSER],
         }
         self._evaluate("faults => chrome.storage.local.set({ faults })", plan)
         # A page without a plugin has no relay, so it never confirms the rules. One that hangs has

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from opentabs_py.testing.faults.injector import HOPS, relay_faults
+from opentabs_py.testing.faults.injector import relay_faults
+from opentabs_py.testing.faults.message_faults import HOPS
 from opentabs_py.testing.faults.message_kinds import check_kind, known_kinds
 
 
