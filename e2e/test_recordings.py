@@ -10,6 +10,7 @@ import threading
 from base64 import b64encode
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from shutil import copyfile
@@ -26,11 +27,13 @@ from e2e.processes import descendants
 from e2e.recorded_site import SECRETS, Site, write_notes_plugin
 from e2e.terminals import Terminal, terminal
 from e2e.test_driver import driver_in
-from opentabs_py.recording.files import read_recording
+from opentabs_py.core.recording.exchange import Recording
+from opentabs_py.recording.files import read_recording, write_recording
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 
 RECORD_WITHIN = 90  # s
+HOUR = 3600.0  # s
 SCRIPT = """
 async def use(page, opentabs):
     await opentabs.internals.bridge.wait_ready("notes")
@@ -101,7 +104,39 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     with serving(Site()) as url:
         done = record(plugin, url, "--script", "use.py", "--out", "tests/site.har")
     assert done.returncode == 0, done.stderr
+    slow = slowed(read_recording(plugin / "tests" / "site.har"))
+    write_recording(slow, plugin / "tests" / "slow.har", version="1")
     return plugin, done.stderr
+
+
+def slowed(recording: Recording) -> Recording:
+    """Return a recording whose messages of event streams and WebSockets came an hour apart."""
+    exchanges = [
+        each
+        if each.response is None
+        else replace(
+            each,
+            response=replace(
+                each.response,
+                events=[
+                    replace(event, at=event.at + number * HOUR)
+                    for number, event in enumerate(each.response.events)
+                ],
+            ),
+        )
+        for each in recording.exchanges
+    ]
+    sockets = [
+        replace(
+            socket,
+            frames=[
+                replace(frame, at=frame.at + number * HOUR)
+                for number, frame in enumerate(socket.frames)
+            ],
+        )
+        for socket in recording.sockets
+    ]
+    return replace(recording, exchanges=exchanges, sockets=sockets)
 
 
 @pytest.fixture(scope="module")
