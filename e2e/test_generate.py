@@ -241,8 +241,9 @@ def test_a_recording_is_analyzed_for_programs(recorded: dict[str, Path], tmp_pat
     ]
 
 
-def test_only_addresses_and_recordings_are_analyzed(tmp_path: Path) -> None:
-    done = opentabs(tmp_path, "analyze", "ftp://chat.example.com")
+@pytest.mark.parametrize("target", ["ftp://chat.example.com", f"file:{'a' * 300}"])
+def test_only_addresses_and_recordings_are_analyzed(tmp_path: Path, target: str) -> None:
+    done = opentabs(tmp_path, "analyze", target)
 
     assert done.returncode == 2
     assert "write an http or https URL" in done.stderr

@@ -33,7 +33,7 @@ from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
 from opentabs_py.core.progress import BURST, RATE, Pace
 from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
-from opentabs_py.core.text import did_you_mean, nearest, rule_text
+from opentabs_py.core.text import did_you_mean, nearest, rule_text, shorten
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
@@ -370,6 +370,7 @@ def load_settings(**given: Any) -> Settings:
 _PLAIN: Final = {
     "bool_parsing": "write true or false",
     "bool_type": "write true or false",
+    "dict_type": "write a table",
     "extra_forbidden": "there is no such setting",
     "finite_number": "write a finite number",
     "float_parsing": "write a number without a unit, such as 2.5",
@@ -381,6 +382,12 @@ _PLAIN: Final = {
     "int_type": "write a whole number, such as 2",
     "less_than_equal": "write {le} or less",
     "literal_error": "write {expected}",
+    "model_type": "write a table",
+    "path_type": "write a path in quotes",
+    "pattern_regex": "write a valid regular expression",
+    "pattern_type": "write a regular expression in quotes",
+    "string_type": "write a text in quotes",
+    "tuple_type": 'write a list, such as ["first", "second"]',
 }
 
 
@@ -399,4 +406,4 @@ def _problem_text(problem: ErrorDetails) -> str:
     # A validator of ours says what is wrong, with the value if that helps.
     if problem["type"] in ("extra_forbidden", "value_error") or is_secret:
         return text
-    return f"{text}, not {problem['input']!r}"
+    return f"{text}, not {shorten(repr(problem['input']))}"

@@ -95,6 +95,8 @@ def read_recording(file: Path) -> Recording:
         if missing == file:
             raise RecordingError(f"There is no recording {file}.") from None
         raise RecordingError(f"The recording {file} lacks its body {missing}.") from None
-    except (ValueError, OSError, RecursionError) as error:
+    except OSError as error:
+        raise RecordingError(f"Cannot read {error.filename or file}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
         why = str(error).removesuffix(".")
         raise RecordingError(f"{file} is not a recording: {why}.") from error

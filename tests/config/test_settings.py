@@ -128,7 +128,12 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
             "'a b' is not a valid name; write `default`, a plugin, or plugin.tool",
         ),
         ("profile", "~nobody-at-all/x", "there is no user of that name: ~nobody-at-all/x"),
-        ("signed_in", 5, "Input should be a valid string, not 5"),
+        ("signed_in", 5, "write a text in quotes, not 5"),
+        ("profile", 5, "write a path in quotes, not 5"),
+        ("webmcp", 5, 'write a list, such as ["first", "second"], not 5'),
+        ("scrub", 5, "write a table, not 5"),
+        ("scrub.patterns.0", {"patterns": ["("]}, "write a valid regular expression, not '('"),
+        ("host", ["x" * 200], f"write a text in quotes, not ['{'x' * 117}…"),
         ("zebra", 2, "there is no such setting"),
         ("idel", 2, "there is no such setting (did you mean 'idle'?)"),
     ],
@@ -137,7 +142,7 @@ def test_a_value_that_cannot_be_used_is_refused_in_plain_words(
     name: str, value: object, told: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
-        load_settings(**{name: value})
+        load_settings(**{name.partition(".")[0]: value})
     assert str(caught.value) == f"A setting is not valid. {name}: {told}"
 
 
@@ -253,7 +258,7 @@ def test_plugins_settings_of_all_sources_are_merged_key_by_key(
     ("value", "told"),
     [
         (f'{{"chat": {{"token": "{SECRET}"', "OPENTABS_SETTINGS is not valid JSON"),
-        (f'{{"chat": "{SECRET}"}}', "settings.chat: Input should be a valid dictionary"),
+        (f'{{"chat": "{SECRET}"}}', "settings.chat: write a table"),
         (f'"{SECRET}"', "settings: write a table"),
     ],
 )

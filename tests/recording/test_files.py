@@ -1,6 +1,7 @@
 """Recordings on disk."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,15 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     [body] = bodies_dir(file).iterdir()
     body.unlink()
     with pytest.raises(RecordingError, match=body.name):
+        read_recording(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("", "Is a directory"), ("a" * 300, "File name too long")]
+)
+def test_what_cannot_be_read_is_named_with_the_reason(tmp_path: Path, name: str, why: str) -> None:
+    file = tmp_path / name
+    with pytest.raises(RecordingError, match=re.escape(f"Cannot read {file}: {why}.")):
         read_recording(file)
 
 

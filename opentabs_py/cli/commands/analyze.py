@@ -53,7 +53,7 @@ def analyze(
         else:
             _print(site)
 
-    if "://" not in target and (target.endswith(".har") or Path(target).exists()):
+    if "://" not in target and (target.endswith(".har") or _is_there(target)):
         show(read_recording(Path(target)))
         return
     try:
@@ -92,6 +92,13 @@ async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
                 pass  # it never stops asking
             recording = await recorder.stop()
     return scrub(recording, settings.scrub.rules)
+
+
+def _is_there(target: str) -> bool:
+    try:
+        return Path(target).exists()
+    except OSError:  # the name is too long
+        return False
 
 
 def _document(site: "KnownSite") -> dict[str, Any]:
