@@ -1,7 +1,6 @@
 """Derive a tool's schemas from a function's signature."""
 
 import inspect
-import re
 import types as builtin_types
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from opentabs_py.python_tools.progress import Progress
 CALLBACK_NAME: Final = "progress_callback"
 Injected = Literal["progress", "callback"]
 _Kind = inspect.Parameter
+_NO_SCHEMA = (PydanticUserError, NotImplementedError)
 _CALLBACK = Callable[[Any], Awaitable[None]]
 
 
@@ -124,12 +124,13 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
             if parameter.kind is _Kind.POSITIONAL_ONLY:
                 positional.append(parameter.name)
     try:
-        model = create_model(name, __base__=base, **fields)
-        schema = model.model_json_schema(schema_generator=_Schemas)
-    except (PydanticUserError, NotImplementedError) as error:
+        model, schema = _model(name, base, fields)
+    except _NO_SCHEMA as error:
+        which = _without_schema(base, fields)
+        kind = inspect.formatannotation(fields[which][0])
         raise ConfigError(
-            f"The tool {name} has a parameter that cannot come from JSON: {_first_line(error)}. "
-            "Use a JSON-compatible type, or bind it with functools.partial."
+            f"The parameter {names[which]!r} of the tool {name} cannot come from JSON: its type is "
+            f"{kind}. Use a JSON-compatible type, or bind it with functools.partial."
         ) from error
     schema = _without_titles(schema)
     schema.pop("description", None)
@@ -231,5 +232,18 @@ def _without_titles(schema: Any) -> Any:
     return clean
 
 
-def _first_line(error: Exception) -> str:
-    return re.sub(r"\s+", " ", str(error).strip().partition("\n")[0]).rstrip(".")
+def _model(
+    name: str, base: type[BaseModel], fields: Mapping[str, Any]
+) -> tuple[type[BaseModel], dict[str, Any]]:
+    model = create_model(name, __base__=base, **fields)
+    return model, model.model_json_schema(schema_generator=_Schemas)
+
+
+def _without_schema(base: type[BaseModel], fields: Mapping[str, Any]) -> str:
+    """Return the first field whose type has no JSON schema."""
+    for field, definition in fields.items():
+        try:
+            _model("tool", base, {field: definition})
+        except _NO_SCHEMA:
+            return field
+    return next(iter(fields))

@@ -296,11 +296,13 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
     class Lamp(Module):
         def __init__(self, bulb: str) -> None: ...
 
-    def takes(a: Thing) -> None: ...
+    def takes(n: int, a: Thing) -> None: ...
 
     def works() -> None: ...
 
-    with pytest.raises(ConfigError, match="has a parameter that cannot come from JSON"):
+    with pytest.raises(
+        ConfigError, match=r"parameter 'a' of the tool takes cannot .* its type is \S+Thing\. Use"
+    ):
         listing(takes)
     with pytest.raises(ConfigError, match="is a method without its object"):
         listing(Thing.method)
