@@ -2,10 +2,12 @@
 
 from typing import Any
 
+import anyio
 import pytest
 
 from opentabs_py.consent.gate import REMIND_AFTER
 from opentabs_py.core import failures
+from opentabs_py.core.consent import Permission
 from opentabs_py.core.questions import ASK_FOR, ask_text
 from opentabs_py.errors import ChainError, ErrorDetail
 from tests.consent.chain import Chain, Client
@@ -136,3 +138,18 @@ async def test_its_client_is_kept_waiting_while_the_user_signs_in() -> None:
         await until_all_wait()
         assert len(client.waits) == 2
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("permission", ["ask", "auto"])
+async def test_a_call_that_still_waits_for_its_user_when_the_server_stops_did_not_run(
+    permission: Permission,
+) -> None:
+    calls, client = Calls({"chat": permission}), Client()
+    async with calls.chain.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(calls.call, client)
+        await until_all_wait()
+        assert len(client.asked) == 1
+        calls.chain.tool_calls.running.stop()
+    [error] = calls.errors
+    assert (error.code, error.retryable) == ("SERVER_STOPPED", True)
+    assert "so chat_send did not run" in error.message

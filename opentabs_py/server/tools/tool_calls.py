@@ -166,10 +166,12 @@ class ToolCalls:
         if call.recorder is not None:
             call.recorder.record_allowed(allowed_by or "auto")
         try:
-            return await run()
+            with self.running.begun(call.call_id):
+                return await run()
         except ChainError as error:
             await self._questions(tool).sign_in(call, error)
-            return await run()
+            with self.running.begun(call.call_id):
+                return await run()
 
     def _questions(self, tool: Tool) -> CallQuestions:
         gated = self.registry.gated(tool.listing)
