@@ -29,7 +29,7 @@ from e2e.console import (
     write_lacking,
 )
 from e2e.terminals import terminal
-from opentabs_py import tool
+from opentabs_py import Progress, ToolError, tool
 from opentabs_py.config.settings import load_settings
 from opentabs_py.console.access import Access
 from opentabs_py.errors import CallError, ChainError
@@ -515,6 +515,8 @@ async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
             await row.click()
             details = page.get_by_role("complementary", name="The chosen call")
             await expect(details.locator(".pill")).to_have_text("running")
+            await expect(details).to_contain_text("The page: the tool is running.")
+            await expect(details).not_to_contain_text("ended here")
             await details.get_by_role("button", name="Cancel").click()
     assert failures[0].detail.code == "CANCELLED"
     await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
@@ -923,6 +925,42 @@ async def test_the_running_calls_of_a_server_that_is_gone_are_shown_as_lost(
             tasks.start_soon(call, tabs)
             await expect(page.get_by_role("option", name="wait, running")).to_be_visible()
         await expect(page.get_by_role("option", name="wait, lost")).to_be_visible(timeout=PATIENT)
+
+
+async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Browser) -> None:
+    @tool
+    async def count(progress: Progress) -> str:
+        """Count, and wait."""
+        progress.report(progress=1, message="counted one")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    @tool
+    def fail() -> None:
+        """Fail."""
+        raise ToolError("It is out of stock.", code="OUT_OF_STOCK")
+
+    async def call(tabs: OpenTabs, name: str) -> None:
+        with pytest.raises(CallError):
+            await tabs.call(name)
+
+    settings = load_settings(port=0, profile=None)
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        async with OpenTabs(browser="none", settings=settings, tools=[count, fail]) as tabs:
+            page = await stack.enter_async_context(console_page(browser, tabs))
+            await go(page, "calls")
+            await call(tabs, "fail")
+            tasks.start_soon(call, tabs, "count")
+            details = page.get_by_role("complementary", name="The chosen call")
+            await page.get_by_role("option", name="count, running").click()
+            await expect(details).to_contain_text("counted one")
+        await expect(details.locator(".pill")).to_have_text("lost", timeout=PATIENT)
+        await expect(details).to_contain_text("The server stopped")
+        await expect(details).to_contain_text("counted one")
+        await expect(details.get_by_role("button", name="Cancel")).to_have_count(0)
+        await page.get_by_role("option", name="fail, failed").click()
+        await expect(details).to_contain_text("It is out of stock.")
+        await expect(details).to_contain_text("opentabs status")
 
 
 @pytest.mark.usefixtures("tab")

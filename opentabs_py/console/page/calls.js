@@ -28,6 +28,20 @@ const STATES = [
 ];
 
 /**
+ * Where a call that runs is, by the place it has reached.
+ * @type {Record<string, string>}
+ */
+const SO_FAR = {
+  server: "the server: nothing has been sent to the browser yet",
+  websocket: "the WebSocket: the service worker has not confirmed it yet",
+  "service worker": "the service worker: the page's relay has not confirmed it yet",
+  relay: "the relay in the page: the tool has not started yet",
+  page: "the page: the tool is running",
+};
+
+/** @typedef {{started: number, running: boolean, calls: Call[]}} Details */
+
+/**
  * @param {Console} console_
  * @returns {View}
  */
@@ -83,6 +97,8 @@ export function callsView({ store, link, go }) {
   );
   let opened = "";
   let shownAs = ""; // what the details were drawn from
+  /** @type {Details | null} */
+  let known = null; // of the call that is open
   let looking = 0;
 
   /** @param {CallRow} call */
@@ -189,7 +205,7 @@ export function callsView({ store, link, go }) {
     const kept = earlier.get(id);
     const call = store.rows("calls").get(id);
     if (call === undefined && kept !== undefined) {
-      fillEarlier(kept);
+      fillRow(kept, "From the audit, which does not record hops.");
       return;
     }
     const version = JSON.stringify(call ?? null);
@@ -198,11 +214,20 @@ export function callsView({ store, link, go }) {
         const data = await link.get(`/calls/${id}`);
         if (id !== opened) return;
         shownAs = version;
+        known = data;
         fill(data);
       } catch (error) {
         if (id !== opened) return;
         shownAs = version;
+        if (known !== null) {
+          fill(call === undefined ? known : withEnd(known, call)); // all that will ever be known
+          return;
+        }
         const why = whyFailed(error);
+        if (call !== undefined) {
+          fillRow({ ...call, arguments: null, result: null }, why);
+          return;
+        }
         details.replaceChildren(
           h(
             "div",
@@ -216,14 +241,17 @@ export function callsView({ store, link, go }) {
     if (call?.state === "running") looking = window.setTimeout(look, LOOK_AGAIN);
   }
 
-  /** @param {{started: number, running: boolean, calls: Call[]}} data */
-  function fill({ started, running, calls: [call] }) {
-    if (call === undefined) return;
-    if (running) call.outcomeText = "running";
+  /** @param {Details} data */
+  function fill({ started, running, calls: [recorded] }) {
+    if (recorded === undefined) return;
+    const call = running ? asRunning(recorded) : recorded;
     const place = h("div", { class: "call-details", "data-call": call.id });
     place.append(...describe(call, started, { zoom: () => {}, close: () => go("calls") }));
-    const pill = place.querySelector(".pill");
-    if (running && pill !== null) pill.className = "pill running";
+    if (running) {
+      place.querySelector("h2 .icon")?.replaceWith(h("span", { class: "pulse" }));
+      for (const part of place.querySelectorAll(".pill, .journey"))
+        part.classList.replace(call.outcome, "running");
+    }
     const buttons = place.querySelector(".second");
     buttons?.querySelector("button")?.remove(); // there is no axis to zoom
     if (running) {
@@ -255,11 +283,15 @@ export function callsView({ store, link, go }) {
     if (focused && !details.contains(document.activeElement)) details.focus();
   }
 
-  /** @param {EarlierCall} call */
-  function fillEarlier(call) {
+  /**
+   * Show what is known of a call without its record.
+   * @param {Omit<EarlierCall, "number">} call
+   * @param {string} why there is no record
+   */
+  function fillRow(call, why) {
     const facts = h("dl", { class: "facts" });
     /** @type {[string, string | null | undefined][]} */
-    const known = [
+    const rows = [
       ["When", `${new Date(1000 * call.started).toLocaleString()}, for ${timeText(call)}`],
       ["Error", call.error && [call.error.code, call.error.message].filter(Boolean).join(": ")],
       ["Site", call.url && site(call.url)],
@@ -267,7 +299,7 @@ export function callsView({ store, link, go }) {
       ["Client", call.client],
       ["Allowed", call.allowed],
     ];
-    for (const [name, value] of known) {
+    for (const [name, value] of rows) {
       if (value) facts.append(h("dt", {}, name), h("dd", {}, value));
     }
     const values = [
@@ -285,7 +317,7 @@ export function callsView({ store, link, go }) {
         "div",
         { class: "call-details earlier-call" },
         h("h2", {}, call.name, " ", h("span", { class: `pill ${call.state}` }, stateText(call))),
-        h("p", { class: "quiet" }, "From the audit, which does not record hops."),
+        h("p", { class: "quiet" }, why),
         h("div", { class: "buttons" }, again, close),
         facts,
         ...values,
@@ -298,6 +330,7 @@ export function callsView({ store, link, go }) {
     if (id === opened) return;
     opened = id;
     shownAs = "";
+    known = null;
     element.classList.toggle("opened", id !== "");
     list.mark(id);
     if (id === "") {
@@ -331,6 +364,39 @@ export function callsView({ store, link, go }) {
     },
     leave: () => go("calls"),
   };
+}
+
+/**
+ * A call that runs; its record so far describes it as if it ended now.
+ * @param {Call} call
+ * @returns {Call}
+ */
+function asRunning(call) {
+  return {
+    ...call,
+    outcomeText: "running",
+    reachedText: SO_FAR[call.reached] ?? call.reachedText,
+    hops: call.hops.map((hop) => ({ ...hop, unfinished: false })),
+  };
+}
+
+/**
+ * What was known of a call, with the end that the list shows.
+ * @param {Details} known
+ * @param {CallRow} row
+ * @returns {Details}
+ */
+function withEnd(known, row) {
+  if (!known.running || row.state === "running") return known;
+  const { state: outcome, error } = row;
+  const detail = { category: null, retryable: false, retryAfterMs: null, stack: null };
+  const calls = known.calls.map((call) => ({
+    ...call,
+    outcome,
+    outcomeText: stateText(row),
+    error: error && { ...detail, ...error },
+  }));
+  return { ...known, running: false, calls };
 }
 
 /**
@@ -408,7 +474,7 @@ class Earlier {
       for (const call of page.calls) this.#calls.set(call.id, call);
       this.#before = page.calls.at(-1)?.number ?? this.#before;
       this.button.hidden = !page.more;
-      if (this.#calls.size === 0) write(this.text, "The audit has no calls.");
+      if (this.#calls.size === 0) write(this.text, "There are no earlier calls.");
     } catch (error) {
       write(this.text, whyFailed(error));
     }
