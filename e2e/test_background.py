@@ -410,6 +410,18 @@ async def test_a_client_is_pointed_at_the_running_server(server: OpenTabs) -> No
     assert "No server named 'other' is running" in none.stderr
 
 
+def test_doctor_says_how_the_browser_of_a_running_server_connects(home: dict[str, str]) -> None:
+    server = start(home, "--browser", "none", "--plugin", str(PROBE))
+    guide = f"{server['mcpUrl'].removesuffix('/mcp')}/extension"
+
+    run = opentabs("doctor", "--json", env=home)
+
+    document = json.loads(run.stdout)
+    assert run.returncode == 3
+    assert document["broken"] == "The browser of 'default' is connected"
+    assert f"{guide} shows how to load it" in document["checks"][-1]["detail"]
+
+
 async def test_status_and_doctor_say_what_the_server_does(server: OpenTabs, site: str) -> None:
     page = await server.open(f"{site}/page")
     said = (await run("status")).stdout

@@ -97,7 +97,7 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     from opentabs_py.config.settings import demo_settings, load_settings
     from opentabs_py.core import failures
     from opentabs_py.daemon.local_client import LocalClient
-    from opentabs_py.daemon.state import read_states
+    from opentabs_py.daemon.state import name_flag, read_states
     from opentabs_py.demo import create_demo_site, demo_plugin_dir
     from opentabs_py.server.http.serve import serve_locally
     from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
@@ -107,11 +107,15 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
     for server in read_states():
         async with probe(f"The running server {server.name!r} answers") as detail:
             status = await anyio.to_thread.run_sync(LocalClient(server).status)
-            if not status["extension"] and status["plugins"]:
-                raise failures.not_connected()
             detail.append(
                 f"pid {server.pid}, tools: {status['tools']}, tabs: {len(status['tabs'])}"
             )
+        if status["plugins"]:
+            async with probe(f"The browser of {server.name!r} is connected"):
+                if not status["extension"]:
+                    waits = " ".join(each["userAction"] for each in status["browsers"]).strip()
+                    see = f"See its log: opentabs logs{name_flag(server.name)}"
+                    raise failures.not_connected(waits or see)
     async with probe("Your settings are valid"):
         settings = load_settings()
     async with probe("Chromium is installed") as detail:

@@ -44,7 +44,7 @@ def status(
         write_json(reports)
     elif not reports:
         none = "No server is running. Start one: opentabs start"
-        err.print(none if name is None else how_to_start(name))
+        err.print(none if name is None else how_to_start(name), soft_wrap=True)
     for report in reports if not json_ else ():
         _print(report)
     bad = not reports or any(report["error"] is not None for report in reports)
