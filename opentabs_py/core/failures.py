@@ -28,6 +28,7 @@ from opentabs_py.errors import (
 
 TITLE_MAX = 60  # characters of a tab's title
 REASONS_MAX = 1_000  # characters; many plugins may be skipped
+BROKEN_RESULT_FOLLOWS = "The result follows. This is a bug in the tool."
 MAY_HAVE_RUN = "The tool may have run; check before you call again."
 
 _LOST = {
@@ -541,9 +542,7 @@ def result_breaks_schema(
 
     Each violation is a pair of path and broken rule.
     """
-    message = (
-        f"{schema_violation_text(tool, violations)} The result follows. This is a bug in the tool."
-    )
+    message = f"{schema_violation_text(tool, violations)} {BROKEN_RESULT_FOLLOWS}"
     detail = ErrorDetail(codes.RESULT_BREAKS_SCHEMA, message, category="validation")
     return BrokenResultError(detail, value=value)
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from opentabs_py.core import codes
+from opentabs_py.core import codes, failures
 from opentabs_py.core.drift.live import LiveRun, Outcome
 from opentabs_py.core.drift.obstacles import why_unknown
 from opentabs_py.core.drift.report import CallVerdict, Finding, Severity
@@ -66,7 +66,9 @@ def judge_call(
     found = [*changes(shape_of(*earlier), shape_of(call.value))]
     found += changed_values(earlier, call.value, site.replaced)
     if code:
-        broken = Finding("schema", shorten(message, _LONGEST))
+        # The rest is for an agent. Here no result follows, and it is the site that has changed.
+        violations = message.removesuffix(failures.BROKEN_RESULT_FOLLOWS).rstrip()
+        broken = Finding("schema", shorten(violations, _LONGEST))
         return verdict.drift("schema", [broken, *map(Finding.of, found)])
     missed = _unfinished(recorded.tool, samples, site, live)
     return _judge_value(verdict, found, missed, site)

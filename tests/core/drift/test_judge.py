@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from opentabs_py.core import failures
 from opentabs_py.core.drift.judge import judge
 from opentabs_py.core.drift.live import LiveRun, Outcome
 from opentabs_py.core.drift.report import CallVerdict, Finding, RecordingVerdict
@@ -68,6 +69,16 @@ def test_a_result_that_breaks_its_schema_is_the_worst() -> None:
         Finding("schema", "title is missing"),
         Finding("renamed", "[].title is now called name", "[].title"),
     ]
+
+
+def test_what_an_agent_reads_about_a_broken_result_is_left_out() -> None:
+    error = failures.result_breaks_schema("t", [("title", "is missing")], RENAMED).detail
+    broken = called(RENAMED, {"code": error.code, "message": error.message})
+
+    call = only_call(recording(called(ITEMS)), lived(broken, category="validation"))
+
+    said = "t succeeded, but its result does not match its output schema: at title: is missing."
+    assert call.findings[0] == Finding("schema", said)
 
 
 def test_a_call_that_fails_now_breaks_the_tool() -> None:
