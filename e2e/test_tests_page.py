@@ -681,6 +681,8 @@ async def test_ctrl_c_leaves_no_process_and_no_file(
         left = [each.name for each in (plugin.parent / "tmp").iterdir()]
         assert [name for name in left if not name.startswith("pytest-of")] == []
         await expect(shown.page.locator("#state")).to_contain_text("is not running")
+        await expect(shown.page.get_by_role("alert", name="A failure")).to_have_count(0)
+        await expect(shown.page.get_by_role("button", name="Stop")).to_be_hidden()
 
 
 async def test_the_page_opens_in_the_users_browser(

@@ -126,3 +126,37 @@ test("a call that runs is shown as lost while its server is gone", (t) => {
     [running, ended],
   ]);
 });
+
+test("a run of tests is shown as stopped while its server is gone", (t) => {
+  t.mock.timers.enable({ apis: ["Date"], now: 60_000 });
+  const store = new TestStore();
+  /** @type {any[]} */
+  const shown = [];
+  const note = () => {
+    const { state, seconds } = store.status;
+    const tests = store.tests.map((/** @type {any} */ { state, pause }) => [state, pause]);
+    shown.push([state, seconds, ...tests]);
+  };
+  store.subscribe(note);
+  const changed = ["passed", "running", "waiting", "paused"].map((state, at) => ({
+    id: state,
+    at,
+    state,
+    pause: state === "paused" ? 1 : null,
+  }));
+  const status = { state: "running", started: 50, seconds: 0 };
+  const tests = { reset: true, changed, gone: [] };
+  store.disconnect(); // nothing has been received
+  store.apply({ ...update(1), now: 60, tests, status: { ...tests, changed: [status] } });
+  store.disconnect();
+  store.disconnect();
+  assert.deepEqual(store.test("paused").state, "failed");
+  t.mock.timers.tick(5000);
+  store.apply({ ...update(2), now: 65 }); // the same server, with nothing new
+  const running = ["running", 0, ["passed", null], ["running", null], ["waiting", null]];
+  assert.deepEqual(shown, [
+    [...running, ["paused", 1]],
+    ["idle", 10, ["passed", null], ["idle", null], ["idle", null], ["failed", null]],
+    [...running, ["paused", 1]],
+  ]);
+});

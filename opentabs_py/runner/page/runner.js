@@ -192,6 +192,7 @@ function pauseNotice(test, headed, terminal) {
 function showState(state) {
   byId("state").dataset.state = state;
   write(byId("state-text"), STATES[state]);
+  if (state !== "live") store.disconnect();
 }
 
 store.subscribe(() => {

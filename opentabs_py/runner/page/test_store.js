@@ -50,17 +50,37 @@ export class TestStore {
   #listeners = new Set();
   #ahead = 0; // s; how far the server's clock is ahead of the page's
   /** @type {Status | null} */
-  status = null;
+  #status = null;
+  /** @type {Status | null} */
+  #whileGone = null; // the status while there is no connection
+
+  /** The state of the run; while its server is gone, that it has stopped. */
+  get status() {
+    return this.#whileGone ?? this.#status;
+  }
 
   /** The tests in the order in which they are listed. */
   get tests() {
-    this.#ordered ??= [...this.#tests.values()].sort((a, b) => a.at - b.at);
+    this.#ordered ??= [...this.#tests.values()]
+      .map((test) => this.#now(test))
+      .sort((a, b) => a.at - b.at);
     return this.#ordered;
   }
 
   /** @param {string} id */
   test(id) {
-    return this.#tests.get(id);
+    const test = this.#tests.get(id);
+    return test === undefined ? undefined : this.#now(test);
+  }
+
+  /**
+   * A test as it is now: without its server, it neither runs nor waits for the user.
+   * @param {TestRow} test
+   * @returns {TestRow}
+   */
+  #now(test) {
+    if (this.#whileGone === null || !runs(test)) return test;
+    return { ...test, state: test.state === "paused" ? "failed" : "idle", pause: null };
   }
 
   /** The server's time, in seconds since the epoch. */
@@ -73,9 +93,21 @@ export class TestStore {
     this.#listeners.add(listener);
   }
 
+  /** Handle the end of the connection. */
+  disconnect() {
+    if (this.#whileGone !== null || this.#status === null) return;
+    const { state, started, seconds } = this.#status;
+    const ran = state === "idle" ? seconds : Math.max(0, this.now() - started);
+    this.#whileGone = { ...this.#status, state: "idle", seconds: ran };
+    this.#ordered = null;
+    this.#notify();
+  }
+
   /** @param {TestUpdate} update */
   apply(update) {
     this.#ahead = update.now - Date.now() / 1000;
+    if (this.#whileGone !== null) this.#ordered = null;
+    this.#whileGone = null;
     const { tests, status } = update;
     if (tests !== undefined) {
       if (tests.reset) this.#tests.clear();
@@ -83,7 +115,11 @@ export class TestStore {
       for (const row of tests.changed) this.#tests.set(row.id, row);
       this.#ordered = null;
     }
-    if (status !== undefined) this.status = status.changed.at(-1) ?? this.status;
+    if (status !== undefined) this.#status = status.changed.at(-1) ?? this.#status;
+    this.#notify();
+  }
+
+  #notify() {
     for (const listener of this.#listeners) {
       try {
         listener();
