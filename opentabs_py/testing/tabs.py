@@ -182,6 +182,7 @@ class SyncOpenTabs:
         Raises:
             CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
+            TypeError: An argument is given twice, or the mapping is not one.
         """
         return self.call_as("call", name, merged(arguments, more), self._run)
 
