@@ -151,9 +151,9 @@ class _Session:
         self._write(recording)
         if dead is not None:
             raise dead
-        if failure is not None and self._use is None:
-            raise failure
         if failure is not None:
+            if self._use is None:
+                raise failure  # ours: there is no script
             from opentabs_py.cli.terminal import print_error
 
             what = f"{type(failure).__name__}: {failure}"

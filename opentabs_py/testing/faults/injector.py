@@ -114,7 +114,7 @@ class FaultInjector:
 
         For this package's own use.
         """
-        return self._messages.log(self._done)
+        return self._thread.do(self._messages.log, self._done)
 
     def wait_unfired(self) -> list[Rule]:
         """Return the faults that affected no message, although they are not optional.
@@ -124,8 +124,7 @@ class FaultInjector:
         For this package's own use.
         """
         until = monotonic() + REPORTED_WITHIN
-        faults = self._messages
-        while unfired := [rule for rule in faults.due if not faults.has_fired(rule)]:
+        while unfired := self._thread.do(self._messages.unfired):
             if monotonic() > until or not any(rule.hop in _IN_BROWSER for rule in unfired):
                 break
             self._thread.sleep(0.02)

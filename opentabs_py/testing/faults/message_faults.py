@@ -1,6 +1,7 @@
 """The message faults of a test: which it injected, and which messages they were applied to.
 
-All of this belongs to the server's thread, where messages pass, and is called there.
+Messages pass in the server's thread, so whatever changes this, or reads what they change, is called
+there.
 """
 
 import re
@@ -29,7 +30,6 @@ class MessageFaults:
     Attributes:
         seed: The seed of which characters are corrupted.
         injected: The faults of the test, in order.
-        due: Those of them that must affect a message.
         rules: Those that apply now: none after `clear`, and in a replay, one fault may be several.
         epoch: Counts the sets of rules, over all tests.
         replayed: The log that is repeated, if any.
@@ -44,7 +44,7 @@ class MessageFaults:
         self.seed = seed
         self.replayed = replayed
         self.injected: list[Rule] = []
-        self.due: list[Rule] = []
+        self._due: list[Rule] = []  # those of them that must affect a message
         self._fired: list[dict[Direction, set[int]]] = []
         self.clear()
         self._began = self.epoch
@@ -86,7 +86,7 @@ class MessageFaults:
         self._whens += [when] * len(rules)
         self.rules += rules
         if not (is_optional or all(each.nth == () for each in rules)):
-            self.due.append(rule)
+            self._due.append(rule)
 
     def note(self, epoch: int, number: int, direction: Direction, count: int) -> None:
         """Note what a page reports: that a fault was applied to a message.
@@ -100,9 +100,9 @@ class MessageFaults:
         if epoch >= self._began:
             self._fired[number].setdefault(direction, set()).add(count)
 
-    def has_fired(self, rule: Rule) -> bool:
-        """Return whether a fault was applied to any message."""
-        return bool(self._fired[rule.number])
+    def unfired(self) -> list[Rule]:
+        """Return the faults that had to affect a message, and were applied to none so far."""
+        return [rule for rule in self._due if not self._fired[rule.number]]
 
     def apply(self, hop: Hop, direction: Direction, text: str) -> list[Piece]:
         """Return the messages to forward in place of this one, in order."""
