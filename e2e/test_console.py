@@ -607,6 +607,37 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
 
 
 @pytest.mark.usefixtures("tab")
+async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.registry.gate
+    gate.set_rules({"forms.where": "ask"})
+    details = page.get_by_role("complementary", name="The chosen call")
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(served.call, "forms_where", {"title": "?", "people": []})
+                await go(page, "calls")
+                calls = page.get_by_role("listbox", name="Calls")
+                asking = calls.get_by_role("option", name="waiting for you")
+                await expect(asking).to_contain_text("Waiting for your answer")
+                await asking.click()
+                await expect(details.locator(".pill")).to_have_text("waiting for you")
+                await details.get_by_role("link", name="Answer").click()
+                await page.get_by_role("button", name="Allow once").click()
+        await go(page, "calls")
+        await expect(calls.get_by_role("option").first).to_have_accessible_name(
+            re.compile("forms_where, succeeded")
+        )
+        await expect(asking).to_have_count(0)
+        await calls.get_by_role("option").first.click()
+        await expect(details.locator(".pill")).to_have_text("succeeded")
+        await expect(details.get_by_role("link", name="Answer")).to_have_count(0)
+    finally:
+        gate.set_rules({})
+
+
+@pytest.mark.usefixtures("tab")
 async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
     page: Page, served: OpenTabs
 ) -> None:

@@ -53,6 +53,7 @@ class PermissionRequest:
         arguments: Its arguments.
         client_name: Who makes it, if they have said.
         client: The client that makes it; None for a call from within this process.
+        call_id: Its id.
         notify_waiting: Called with why the call waits, now and then until it does not.
         is_nested: Whether a running tool makes it, so that its client cannot repeat it.
         find_place: Returns where it would run now.
@@ -64,6 +65,7 @@ class PermissionRequest:
     arguments: Mapping[str, Any]
     client_name: str | None = None
     client: CallClient | None = None
+    call_id: str | None = None
     notify_waiting: Callable[[str], None] = lambda _why: None
     is_nested: bool = False
     find_place: Callable[[], Awaitable[Place]] = _nowhere
@@ -264,6 +266,7 @@ class Gate:
             answers=answers,
             about=about,
             by_client=asker is not None,
+            call_id=request.call_id,
             at=self._clock.now(),
         )
 

@@ -200,6 +200,7 @@ def question_rows(questions: Questions, now: float) -> Rows:
     return {
         each.id: {
             "id": each.id,
+            "call": each.call_id,
             "tool": each.tool,
             "title": shorten(each.title, LONGEST_TITLE),
             "plugin": each.plugin,

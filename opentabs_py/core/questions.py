@@ -62,6 +62,7 @@ class Question:
         answers: The possible answers.
         about: Whether the call may run, or whether the user has signed in on its page.
         by_client: Whether the client that makes the call asks its user itself.
+        call_id: The id of the call, which waits for the answer.
         at: When it was asked, in seconds on the clock of calls.
     """
 
@@ -76,6 +77,7 @@ class Question:
     answers: tuple[Answer, ...] = ANSWERS
     about: About = "permission"
     by_client: bool = False
+    call_id: str | None = None
     at: float = 0.0
 
 

@@ -18,6 +18,7 @@ const LOOK_AGAIN = 400; // ms; how often a running call is read that is open
 const STATES = [
   ["", "Every outcome"],
   ["running", "Running"],
+  ["waiting", "Waiting for you"],
   ["unsuccessful", "Unsuccessful"],
   ["succeeded", "Succeeded"],
   ["failed", "Failed"],
@@ -26,6 +27,8 @@ const STATES = [
   ["refused", "Refused"],
   ["cancelled", "Cancelled"],
 ];
+
+const WAITING = "waiting for you"; // the state of a call that a question is about
 
 /**
  * Where a call that runs is, by the place it has reached.
@@ -69,7 +72,7 @@ export function callsView({ store, link, go }) {
     key: (call) => call.id,
     height: () => (narrow.matches ? 58 : 38),
     render: row,
-    name: (call) => `${call.name}, ${stateText(call)}, ${timeText(call)}`,
+    name: (call) => `${call.name}, ${stateOf(call)}, ${timeText(call)}`,
     onChoose: (call, asked) => {
       if (asked || !narrow.matches) go(`calls/${call.id}`, !asked);
     },
@@ -100,16 +103,35 @@ export function callsView({ store, link, go }) {
   /** @type {Details | null} */
   let known = null; // of the call that is open
   let looking = 0;
+  /** @type {ReadonlySet<string | null>} */
+  let asking = new Set(); // the calls that wait for an answer
+
+  /** @param {CallRow} call */
+  function isWaiting(call) {
+    return call.state === "running" && asking.has(call.id);
+  }
+
+  /** @param {CallRow} call */
+  function stateOf(call) {
+    return isWaiting(call) ? WAITING : stateText(call);
+  }
+
+  /** @param {CallRow} call */
+  function said(call) {
+    if (isWaiting(call)) return "Waiting for your answer";
+    if (call.state === "running") return call.message;
+    return call.error?.message ?? call.message;
+  }
 
   /** @param {CallRow} call */
   function row(call) {
     const bar = h("progress", { class: "bar", max: call.total ?? 1, "aria-label": "Progress" });
     if (call.total !== null && call.progress !== null) bar.value = call.progress;
     const running = call.state === "running";
-    const text = running ? call.message : (call.error?.message ?? call.message);
+    const waiting = isWaiting(call);
     return h(
       "div",
-      { class: `call ${call.state}` },
+      { class: `call ${call.state} ${waiting ? "waiting" : ""}` },
       h(
         "span",
         { class: "sign" },
@@ -120,8 +142,9 @@ export function callsView({ store, link, go }) {
         "span",
         { class: "said" },
         running &&
+          !waiting &&
           (call.reports > 0 ? bar : h("progress", { class: "bar", "aria-label": "Progress" })),
-        h("span", { class: "text" }, text ?? ""),
+        h("span", { class: "text" }, said(call) ?? ""),
       ),
       h("span", { class: "client quiet" }, call.client ?? ""),
       h("span", { class: "where quiet" }, site(call.url)),
@@ -140,13 +163,14 @@ export function callsView({ store, link, go }) {
     const words = wordsOf(query.value);
     const live = store.rows("calls");
     const all = [...live.values(), ...earlier.but(live)];
+    asking = new Set([...store.rows("questions").values()].map((question) => question.call));
     const shown = all.filter(
       (call) =>
-        isOf(call, state.value) &&
+        (state.value === "waiting" ? isWaiting(call) : isOf(call, state.value)) &&
         (plugin.value === "" || call.plugin === plugin.value) &&
         matches(
           words,
-          `${call.name} ${call.id} ${call.url ?? ""} ${call.state} ${call.error?.code ?? ""} ${call.error?.message ?? ""} ${call.message ?? ""} ${call.client ?? ""}`,
+          `${call.name} ${call.id} ${call.url ?? ""} ${stateOf(call)} ${call.error?.code ?? ""} ${call.error?.message ?? ""} ${call.message ?? ""} ${call.client ?? ""}`,
         ),
     );
     shown.sort((a, b) => b.started - a.started);
@@ -208,7 +232,7 @@ export function callsView({ store, link, go }) {
       fillRow(kept, "From the audit, which does not record hops.");
       return;
     }
-    const version = JSON.stringify(call ?? null);
+    const version = JSON.stringify([call, asking.has(id)]);
     if (version !== shownAs || call?.state === "running") {
       try {
         const data = await link.get(`/calls/${id}`);
@@ -244,13 +268,15 @@ export function callsView({ store, link, go }) {
   /** @param {Details} data */
   function fill({ started, running, calls: [recorded] }) {
     if (recorded === undefined) return;
-    const call = running ? asRunning(recorded) : recorded;
+    const waiting = running && asking.has(recorded.id);
+    const call = running ? asRunning(recorded, waiting) : recorded;
     const place = h("div", { class: "call-details", "data-call": call.id });
     place.append(...describe(call, started, { zoom: () => {}, close: () => go("calls") }));
     if (running) {
-      place.querySelector("h2 .icon")?.replaceWith(h("span", { class: "pulse" }));
+      const state = waiting ? "waiting" : "running";
+      place.querySelector("h2 .icon")?.replaceWith(h("span", { class: `pulse ${state}` }));
       for (const part of place.querySelectorAll(".pill, .journey"))
-        part.classList.replace(call.outcome, "running");
+        part.classList.replace(call.outcome, state);
     }
     const buttons = place.querySelector(".second");
     buttons?.querySelector("button")?.remove(); // there is no axis to zoom
@@ -265,7 +291,7 @@ export function callsView({ store, link, go }) {
       buttons?.append(cancel);
     }
     buttons?.append(
-      h("a", { class: "button", href: `#/try/${encodeURIComponent(call.name)}` }, "Try it"),
+      waiting ? h("a", { class: "button", href: "#/approvals" }, "Answer") : tryLink(call.name),
     );
     const row = store.rows("calls").get(call.id);
     for (const [name, value] of [
@@ -307,18 +333,13 @@ export function callsView({ store, link, go }) {
       ["Result", call.result],
     ].flatMap(([name, text]) => (text ? [h("h3", {}, name), h("pre", {}, text)] : []));
     const close = h("button", { type: "button", onclick: () => go("calls") }, "Close");
-    const again = h(
-      "a",
-      { class: "button", href: `#/try/${encodeURIComponent(call.name)}` },
-      "Try it",
-    );
     details.replaceChildren(
       h(
         "div",
         { class: "call-details earlier-call" },
         h("h2", {}, call.name, " ", h("span", { class: `pill ${call.state}` }, stateText(call))),
         h("p", { class: "quiet" }, why),
-        h("div", { class: "buttons" }, again, close),
+        h("div", { class: "buttons" }, tryLink(call.name), close),
         facts,
         ...values,
       ),
@@ -357,7 +378,7 @@ export function callsView({ store, link, go }) {
       open(id);
     },
     update(changed) {
-      if (!changed.has("calls")) return;
+      if (!changed.has("calls") && !changed.has("questions")) return;
       showPlugins();
       show();
       look();
@@ -369,12 +390,13 @@ export function callsView({ store, link, go }) {
 /**
  * A call that runs; its record so far describes it as if it ended now.
  * @param {Call} call
+ * @param {boolean} waiting whether it waits for an answer
  * @returns {Call}
  */
-function asRunning(call) {
+function asRunning(call, waiting) {
   return {
     ...call,
-    outcomeText: "running",
+    outcomeText: waiting ? WAITING : "running",
     reachedText: SO_FAR[call.reached] ?? call.reachedText,
     hops: call.hops.map((hop) => ({ ...hop, unfinished: false })),
   };
@@ -399,6 +421,11 @@ function withEnd(known, row) {
   return { ...known, running: false, calls };
 }
 
+/** @param {string} tool */
+function tryLink(tool) {
+  return h("a", { class: "button", href: `#/try/${encodeURIComponent(tool)}` }, "Try it");
+}
+
 /**
  * Draw a call again, and leave its buttons where they are: a button that is replaced between the press of a mouse
  * and its release gets no click, and loses the focus.
@@ -406,7 +433,7 @@ function withEnd(known, row) {
  * @param {Element} now
  */
 function renew(shown, now) {
-  for (const part of ["h2", ".pill", ".second strong"])
+  for (const part of ["h2", ".pill", ".second strong", ".second a"])
     swap(shown.querySelector(part), now.querySelector(part));
   if (now.querySelector(".cancel") === null) shown.querySelector(".cancel")?.remove();
   const [, ...before] = shown.children; // without the head

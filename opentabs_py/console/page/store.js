@@ -65,6 +65,7 @@
  *
  * @typedef {object} QuestionRow
  * @property {string} id
+ * @property {string | null} call the call that waits for the answer
  * @property {string} tool
  * @property {string} title
  * @property {string} plugin

@@ -93,6 +93,7 @@ class CallQuestions:
             call.arguments,
             client_name=call.origin.name,
             client=call.origin.client,
+            call_id=call.call_id,
             notify_waiting=call.notify_waiting,
             is_nested=call.origin.is_nested,
         )
