@@ -64,7 +64,6 @@ LONGEST = (
     "test_webmcp_doc.py",
     "test_metrics.py",
     "test_audit.py",
-    "test_console.py",
     "test_testing_doc.py",
     "test_driver.py",
     "test_kit_fuzz.py",

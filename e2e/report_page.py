@@ -8,8 +8,8 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Locator, Page, expect
 
-from e2e.console import PATIENT
 from e2e.kit.runs import prepare
+from e2e.live_page import PATIENT
 from opentabs_py import __version__
 from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
 from opentabs_py.recording.files import write_recording

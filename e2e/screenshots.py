@@ -9,7 +9,8 @@ import anyio
 from playwright.async_api import Page, expect
 
 from e2e.bench.many_plugins import write_plugins
-from e2e.console import PATIENT, chromium, console_page, go
+from e2e.console.opened import console_page, go
+from e2e.live_page import PATIENT, chromium
 from e2e.report_page import open_report
 from e2e.tests_page import shown_tests
 from opentabs_py.config.settings import load_settings

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from playwright.async_api import Page, expect
 
-from e2e.console import chromium, says_server_stopped
+from e2e.live_page import chromium, says_server_stopped
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import LaunchPlan, launch_browser

@@ -10,9 +10,9 @@ from subprocess import DEVNULL
 import pytest
 from playwright.async_api import Browser, expect
 
-from e2e.console import chromium
 from e2e.documents import run as run_command
 from e2e.kit.runs import HAS_FFMPEG, RUN_WITHIN, KitRun, command, environment, run
+from e2e.live_page import chromium
 from e2e.report_page import OpenReport, open_report, prepare_suite
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.runner.report import Report

@@ -17,8 +17,8 @@ import pytest
 from playwright.async_api import Browser, Page, Route, expect
 from watchfiles import awatch
 
-from e2e.console import PATIENT, READ_ALOUD, chromium
 from e2e.documents import run
+from e2e.live_page import PATIENT, READ_ALOUD, chromium
 from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.terminals import environment_of

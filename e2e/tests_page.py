@@ -11,7 +11,7 @@ from threading import Event, Thread
 import anyio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from e2e.console import live_page
+from e2e.live_page import live_page
 from e2e.terminals import Terminal, environment_of, terminal
 
 COMMAND = ("opentabs", "test", "--ui", "--no-open")

@@ -22,7 +22,8 @@ from e2e.bench.many import Folders, plugin_folders
 from e2e.bench.many_plugins import COUNT
 from e2e.bench.table import Measurement
 from e2e.chain import PROBE
-from e2e.console import chromium, console_page
+from e2e.console.opened import console_page
+from e2e.live_page import chromium
 from opentabs_py import tool
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs

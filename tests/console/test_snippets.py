@@ -1,4 +1,4 @@
-"""Calls as code: all formats make exactly the same call. e2e/test_console_copies.py runs them."""
+"""Calls as code: all formats make exactly the same call. e2e/console/test_copies.py runs them."""
 
 import ast
 import json

@@ -13,7 +13,9 @@ import httpx2
 import pytest
 from playwright.async_api import expect
 
-from e2e.console import PATIENT, chromium, console_page, go, write_forms
+from e2e.console.opened import console_page, go
+from e2e.console.plugins import write_forms
+from e2e.live_page import PATIENT, chromium
 from opentabs_py.config.settings import load_settings
 from opentabs_py.daemon.state import ServeCommand, claim
 from opentabs_py.session.registration import registered

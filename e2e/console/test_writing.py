@@ -10,7 +10,8 @@ import anyio
 import pytest
 from playwright.async_api import Page, expect
 
-from e2e.console import PATIENT, chromium, console_page
+from e2e.console.opened import console_page
+from e2e.live_page import PATIENT, chromium
 from e2e.on_disk import write_plugin
 from opentabs_py.calling.call import CallOrigin
 from opentabs_py.config.paths import data_dir, user_file

@@ -1,0 +1,269 @@
+"""Calls in the console: as they run, while they wait for the user, and without their server."""
+
+import re
+from contextlib import AsyncExitStack
+from typing import Any
+
+import anyio
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from e2e.console.opened import console_page, go
+from e2e.console.plugins import HOSTILE
+from e2e.live_page import PATIENT, READ_ALOUD
+from opentabs_py import Progress, ToolError, tool
+from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import CallError
+from opentabs_py.session.session import OpenTabs
+
+WITHIN = PATIENT / 1000  # s
+
+
+async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    steps = [{"report": {"progress": 2, "total": 8, "message": "page 2"}}, {"wait": 120_000}]
+    failures: list[CallError] = []
+
+    async def call() -> None:
+        try:
+            await served.call("probe_run", {"key": "theirs", "steps": steps})
+        except CallError as error:
+            failures.append(error)
+
+    with anyio.fail_after(WITHIN):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            row = page.get_by_role("option", name="probe_run, running").first
+            await expect(row.get_by_role("progressbar")).to_have_js_property("value", 2)
+            await expect(row).to_contain_text("page 2")
+            await tab.evaluate("probe.report({progress: 6, total: 8, message: 'page 6'})")
+            await expect(row).to_contain_text("page 6")
+            await row.click()
+            details = page.get_by_role("complementary", name="The chosen call")
+            await expect(details.locator(".pill")).to_have_text("running")
+            await expect(details).to_contain_text("The page: the tool is running.")
+            await expect(details).not_to_contain_text("ended here")
+            await details.get_by_role("button", name="Cancel").click()
+    assert failures[0].detail.code == "CANCELLED"
+    await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
+
+
+async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    failures: list[CallError] = []
+
+    async def call() -> None:
+        steps = [{"report": {"message": "page 1"}}, {"wait": 120_000}]
+        try:
+            await served.call("probe_run", {"key": "held", "steps": steps})
+        except CallError as error:
+            failures.append(error)
+
+    async def report(message: str) -> None:
+        """Report, and wait until the details show it."""
+        await tab.evaluate("(message) => probe.report({message})", message)
+        await expect(details).to_contain_text(message)
+
+    details = page.get_by_role("complementary", name="The chosen call")
+    cancel = details.get_by_role("button", name="Cancel")
+    with anyio.fail_after(WITHIN):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(call)
+            await page.get_by_role("option", name="probe_run, running").first.click()
+            await cancel.focus()
+            await report("page 2")
+            await expect(cancel).to_be_focused()
+            await cancel.hover()
+            await page.mouse.down()
+            await report("page 3")
+            await page.mouse.up()
+    assert failures[0].detail.code == "CANCELLED"
+    await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
+    await expect(cancel).to_have_count(0)
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
+    page: Page, served: OpenTabs
+) -> None:
+    with pytest.raises(CallError):
+        await served.call("probe_fail", {"kind": "plain"})
+    await go(page, "calls")
+    await page.get_by_label("Outcome").select_option("failed")
+    await page.get_by_label("Filter calls").fill("probe_fail broke")
+    row = page.get_by_role("listbox", name="Calls").get_by_role("option").first
+    await expect(row).to_contain_text("something broke")
+    await row.click()
+    details = page.get_by_role("complementary", name="The chosen call")
+    await expect(details.locator(".stack")).to_contain_text("something broke")
+    await expect(details).to_contain_text("Where the time went")
+    await expect(details.get_by_role("row")).not_to_have_count(0)
+    await page.get_by_label("Filter calls").fill("nothing like this")
+    await expect(page.get_by_text("No call matches.")).to_be_visible()
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_call_that_asks_waits_for_the_answer_given_here(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.registry.gate
+    gate.set_rules({"forms.where": "ask"})
+    values: list[Any] = []
+
+    async def call() -> None:
+        arguments = {"title": HOSTILE, "people": []}
+        values.append(await served.call("forms_where", arguments))
+
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(call)
+                await page.get_by_role("link", name="Approvals").click()
+                question = page.get_by_role("list", name="Questions").get_by_role("listitem").first
+                await expect(question).to_contain_text("wants to use File a report")
+                await expect(question.get_by_label("The arguments")).to_contain_text("<img src=x")
+                await expect(page).to_have_title("(1) Approvals · OpenTabs")
+                await question.get_by_role("button", name="Allow once").click()
+        assert values[0]["params"]["title"] == HOSTILE
+        await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    finally:
+        gate.set_rules({})
+
+
+@pytest.mark.usefixtures("tab")
+async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.registry.gate
+    gate.set_rules({"forms.where": "ask"})
+    details = page.get_by_role("complementary", name="The chosen call")
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(served.call, "forms_where", {"title": "?", "people": []})
+                await go(page, "calls")
+                calls = page.get_by_role("listbox", name="Calls")
+                asking = calls.get_by_role("option", name="waiting for you")
+                await expect(asking).to_contain_text("Waiting for your answer")
+                await asking.click()
+                await expect(details.locator(".pill")).to_have_text("waiting for you")
+                await details.get_by_role("link", name="Answer").click()
+                await page.get_by_role("button", name="Allow once").click()
+        await go(page, "calls")
+        await expect(calls.get_by_role("option").first).to_have_accessible_name(
+            re.compile("forms_where, succeeded")
+        )
+        await expect(asking).to_have_count(0)
+        await calls.get_by_role("option").first.click()
+        await expect(details.locator(".pill")).to_have_text("succeeded")
+        await expect(details.get_by_role("link", name="Answer")).to_have_count(0)
+    finally:
+        gate.set_rules({})
+
+
+@pytest.mark.usefixtures("tab")
+async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.registry.gate
+    gate.set_rules({"forms.version": "ask"})
+    try:
+        with anyio.fail_after(WITHIN):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(served.call, "forms_version")
+                await go(page, "approvals")
+                left = page.locator(".left")
+                await expect(left).to_contain_text("s left")
+                await page.evaluate(READ_ALOUD)
+                await expect(left).not_to_have_text(await left.inner_text())
+                assert await page.evaluate("readAloud") == []
+                await page.get_by_role("button", name="Allow once").click()
+    finally:
+        gate.set_rules({})
+
+
+async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Browser) -> None:
+    @tool
+    def greet() -> str:
+        """Greet."""
+        raise AssertionError
+
+    async def call(tabs: OpenTabs) -> None:
+        with pytest.raises(CallError):
+            await tabs.call("greet")
+
+    settings = load_settings(port=0, profile=None, permissions={"default": "ask"})
+    async with anyio.create_task_group() as tasks:
+        async with OpenTabs(browser="none", settings=settings, tools=[greet]) as tabs:
+            stack = console_page(browser, tabs)
+            page = await stack.__aenter__()
+            tasks.start_soon(call, tabs)
+            await expect(page).to_have_title("(1) Plugins · OpenTabs")
+        await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
+        await expect(page).to_have_title("Plugins · OpenTabs")
+        await go(page, "approvals")
+        await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    await stack.__aexit__(None, None, None)
+
+
+async def test_the_running_calls_of_a_server_that_is_gone_are_shown_as_lost(
+    browser: Browser,
+) -> None:
+    @tool
+    async def wait() -> str:
+        """Wait."""
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async def call(tabs: OpenTabs) -> None:
+        with pytest.raises(CallError):
+            await tabs.call("wait")
+
+    settings = load_settings(port=0, profile=None)
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        async with OpenTabs(browser="none", settings=settings, tools=[wait]) as tabs:
+            page = await stack.enter_async_context(console_page(browser, tabs))
+            await go(page, "calls")
+            tasks.start_soon(call, tabs)
+            await expect(page.get_by_role("option", name="wait, running")).to_be_visible()
+        await expect(page.get_by_role("option", name="wait, lost")).to_be_visible(timeout=PATIENT)
+
+
+async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Browser) -> None:
+    @tool
+    async def count(progress: Progress) -> str:
+        """Count, and wait."""
+        progress.report(progress=1, message="counted one")
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    @tool
+    def fail() -> None:
+        """Fail."""
+        raise ToolError("It is out of stock.", code="OUT_OF_STOCK")
+
+    async def call(tabs: OpenTabs, name: str) -> None:
+        with pytest.raises(CallError):
+            await tabs.call(name)
+
+    settings = load_settings(port=0, profile=None)
+    async with anyio.create_task_group() as tasks, AsyncExitStack() as stack:
+        async with OpenTabs(browser="none", settings=settings, tools=[count, fail]) as tabs:
+            page = await stack.enter_async_context(console_page(browser, tabs))
+            await go(page, "calls")
+            await call(tabs, "fail")
+            tasks.start_soon(call, tabs, "count")
+            details = page.get_by_role("complementary", name="The chosen call")
+            await page.get_by_role("option", name="count, running").click()
+            await expect(details).to_contain_text("counted one")
+        await expect(details.locator(".pill")).to_have_text("lost", timeout=PATIENT)
+        await expect(details).to_contain_text("The server stopped")
+        await expect(details).to_contain_text("counted one")
+        await expect(details.get_by_role("button", name="Cancel")).to_have_count(0)
+        await page.get_by_role("option", name="fail, failed").click()
+        await expect(details).to_contain_text("It is out of stock.")
+        await expect(details).to_contain_text("opentabs status")
