@@ -85,7 +85,7 @@ test-e2e: setup clients  ## Test the whole chain in a real Chromium
 
 .PHONY: conformance
 conformance: setup clients  ## Run the official MCP conformance suite against tools in a page
-	@$(BIN)/python -m e2e.conformance $(ARGS)
+	@$(BIN)/python -m e2e.mcp.conformance $(ARGS)
 
 .PHONY: test-realtime
 test-realtime: setup  ## Wait out the real 30 s and 5 min limits (6 minutes)
@@ -95,7 +95,7 @@ test-realtime: setup  ## Wait out the real 30 s and 5 min limits (6 minutes)
 .PHONY: soak
 soak: setup  ## Run the soak tests: 50,000 calls, 400 kills, 100,000 malformed frames (30 minutes)
 	$(call step,'Soak')
-	@SOAK=1 $(BIN)/pytest -s -v e2e/test_soak.py e2e/test_fleet_soak.py e2e/test_verify.py e2e/test_recovery.py e2e/test_pages.py e2e/test_stopping.py e2e/test_conditions.py tests/bridge/test_malformed_frames.py tests/core/test_dispatch_stateful.py tests/core/test_progress.py tests/core/test_protocol_js.py --timeout 1800 $(ARGS)
+	@SOAK=1 $(BIN)/pytest -s -v e2e/calls/test_soak.py e2e/fleet/test_soak.py e2e/sites/test_verify.py e2e/calls/test_recovery.py e2e/pages/test_pages.py e2e/cli/test_stopping.py e2e/calls/test_conditions.py tests/bridge/test_malformed_frames.py tests/core/test_dispatch_stateful.py tests/core/test_progress.py tests/core/test_protocol_js.py --timeout 1800 $(ARGS)
 
 .PHONY: test-wheel
 test-wheel: setup  ## Build the wheel, install it in an empty environment, run its demo

@@ -2,7 +2,7 @@
 
 Chrome takes an extension's icons only as bitmaps. Chromium draws them, so what is in the vector is
 drawn as the console shows it. Chromiums of other versions may smooth edges a little differently;
-`e2e/test_icons.py` compares the files with the vector, and allows for that.
+`e2e/browser/test_icons.py` compares the files with the vector, and allows for that.
 """
 
 from pathlib import Path

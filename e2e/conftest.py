@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
-from e2e.apart import Apart, launch_apart
+from e2e.browser.apart import Apart, launch_apart
+from e2e.browser.desktop import missing_programs, screen
 from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
-from e2e.desktop import missing_programs, screen
 from e2e.quiet import Quiet, Turns
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.trace.record import CallRecord
@@ -27,7 +27,7 @@ from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:
-    from e2e.fleet import Fleet, Nats
+    from e2e.fleet.members import Fleet, Nats
 
 # Pages that differ in what their host lets scripts do.
 HEADERS = {
@@ -40,55 +40,55 @@ BODIES = {
     "unready": '<body data-ready="no">signed out',
     "hostile": '<script src="/hostile.js"></script><body>hostile',
 }
-HOSTILE = (Path(__file__).parent / "hostile.js").read_text()
+HOSTILE = (Path(__file__).parent / "pages" / "hostile.js").read_text()
 # The files that take longest start first, because workers take one file after another. Before them
 # come those that need quiet, among files of short tests: quiet waits for running tests to end.
 LONGEST = (
-    "test_stopping.py",
-    "test_cli.py",
-    "test_background.py",
-    "test_attach.py",
-    "test_clients.py",
-    "test_reload.py",
-    "test_traps.py",
-    "test_progress.py",
-    "test_kit_timing.py",
-    "test_conformance.py",
-    "test_tests_page.py",
-    "test_verify.py",
-    "test_recordings.py",
-    "test_generate.py",
-    "test_consent.py",
-    "test_fleet.py",
-    "test_kit_report_page.py",
-    "test_webmcp_doc.py",
-    "test_metrics.py",
-    "test_audit.py",
-    "test_testing_doc.py",
-    "test_driver.py",
-    "test_kit_fuzz.py",
-    "test_kit_command.py",
-    "test_kit_plain.py",
-    "test_kit_building.py",
-    "test_kit_faults.py",
-    "test_kit_expectations.py",
-    "test_plugins_doc.py",
-    "test_recovery.py",
-    "test_readme.py",
-    "test_cancellation.py",
-    "test_kit_runs.py",
-    "test_kit_lifetime.py",
-    "test_kit_isolation.py",
-    "test_ci_doc.py",
-    "test_limits.py",
-    "test_config.py",
-    "test_conditions.py",
-    "test_kit_options.py",
-    "test_crashes.py",
-    "test_start_page.py",
-    "test_built_plugins.py",
-    "test_kit_tools.py",
-    "test_pages.py",
+    "cli/test_stopping.py",
+    "cli/test_cli.py",
+    "cli/test_background.py",
+    "browser/test_attach.py",
+    "mcp/test_clients.py",
+    "plugins/test_reload.py",
+    "pages/test_traps.py",
+    "calls/test_progress.py",
+    "kit/test_timing.py",
+    "mcp/test_conformance.py",
+    "runner/test_tests_page.py",
+    "sites/test_verify.py",
+    "sites/test_recordings.py",
+    "sites/test_generate.py",
+    "server/test_consent.py",
+    "fleet/test_fleet.py",
+    "kit/test_report_page.py",
+    "docs/test_webmcp_doc.py",
+    "server/test_metrics.py",
+    "server/test_audit.py",
+    "docs/test_testing_doc.py",
+    "browser/test_driver.py",
+    "kit/test_fuzz.py",
+    "kit/test_command.py",
+    "kit/test_plain.py",
+    "kit/test_building.py",
+    "kit/test_faults.py",
+    "kit/test_expectations.py",
+    "docs/test_plugins_doc.py",
+    "calls/test_recovery.py",
+    "docs/test_readme.py",
+    "calls/test_cancellation.py",
+    "kit/test_runs.py",
+    "kit/test_lifetime.py",
+    "kit/test_isolation.py",
+    "docs/test_ci_doc.py",
+    "calls/test_limits.py",
+    "mcp/test_config.py",
+    "calls/test_conditions.py",
+    "kit/test_options.py",
+    "calls/test_crashes.py",
+    "plugins/test_start_page.py",
+    "plugins/test_built_plugins.py",
+    "kit/test_tools.py",
+    "pages/test_pages.py",
 )
 TURNS: "pytest.StashKey[Turns]" = pytest.StashKey()
 
@@ -116,8 +116,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest tests first."""
-    places = {name: place for place, name in enumerate(LONGEST)}
-    items.sort(key=lambda item: places.get(item.path.name, len(places)))
+    here = Path(__file__).parent
+    places = {here / name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path, len(places)))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -258,7 +259,7 @@ def records(tabs: OpenTabs) -> Generator[list[CallRecord]]:
 @pytest.fixture(scope="module")
 def nats(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Nats]":
     """A NATS server."""
-    from e2e.fleet import nats_server
+    from e2e.fleet.members import nats_server
 
     with nats_server(tmp_path_factory.mktemp("nats")) as nats:
         yield nats
@@ -267,7 +268,7 @@ def nats(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Nats]":
 @pytest.fixture
 def fleet(nats: "Nats", tmp_path: Path) -> "Generator[Fleet]":
     """A fleet without workers."""
-    from e2e.fleet import a_fleet
+    from e2e.fleet.members import a_fleet
 
     with a_fleet(nats, tmp_path) as fleet:
         yield fleet

@@ -10,9 +10,9 @@ from playwright.async_api import Page, expect
 
 from e2e.bench.many_plugins import write_plugins
 from e2e.console.opened import console_page, go
+from e2e.kit.report_page import open_report
 from e2e.live_page import PATIENT, chromium
-from e2e.report_page import open_report
-from e2e.tests_page import shown_tests
+from e2e.runner.tests_page import shown_tests
 from opentabs_py.config.settings import load_settings
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.demo.site import create_demo_site

@@ -24,7 +24,7 @@ from nats.aio.client import Client
 
 from e2e.bench.fleet_workers import UVLOOP, SimulatedSession
 from e2e.bench.table import Measurement, rounds_shown, show, to_document
-from e2e.fleet import Nats, nats_server, until
+from e2e.fleet.members import Nats, nats_server, until
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport

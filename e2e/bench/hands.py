@@ -11,7 +11,7 @@ from typing import Any
 from playwright.async_api import Page
 
 from e2e.bench.table import Measurement
-from e2e.saved_pages import PAGES
+from e2e.hands.saved_pages import PAGES
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 

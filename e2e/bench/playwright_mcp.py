@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from e2e.saved_pages import PAGES
+from e2e.hands.saved_pages import PAGES
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import load_settings

@@ -1,4 +1,4 @@
-"""Tests that record the site in `e2e/recorded_site.py`."""
+"""Tests that record the site in `e2e/sites/recorded_site.py`."""
 
 import os
 

@@ -1,10 +1,10 @@
-"""Tests that replay a recording of the site in `e2e/recorded_site.py`, which is not there."""
+"""Tests that replay a recording of the site in `e2e/sites/recorded_site.py`, which is not there."""
 
 import os
 
 import pytest
 
-from e2e.recorded_site import GAP
+from e2e.sites.recorded_site import GAP
 from opentabs_py.testing import SyncOpenTabs, expect
 
 URL = os.environ.get("SITE", "")

@@ -1,4 +1,4 @@
-"""The page that shows a trace; e2e/test_trace.py tests its behaviour in a browser."""
+"""The page that shows a trace; e2e/calls/test_trace.py tests its behaviour in a browser."""
 
 import base64
 import hashlib

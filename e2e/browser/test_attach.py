@@ -1,0 +1,175 @@
+"""The user's own browser: attached through Chrome's own dialog, which is really clicked."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from e2e.browser.desktop import ALLOW, CANCEL, Chromium
+from e2e.on_disk import write_plugin
+from opentabs_py.browser.endpoints import Attach
+from opentabs_py.config.settings import load_settings
+from opentabs_py.errors import CallRefusedError, ChainError
+from opentabs_py.session.browsers.browser import SessionBrowser
+from opentabs_py.session.session import OpenTabs
+
+PATIENT = 40  # s
+ALLOW_ONCE = (227, 280)  # where the button of the only dialog is, in the panel as a tab
+
+
+@pytest.fixture
+async def chromium(display: str, tmp_path: Path) -> AsyncGenerator[Chromium]:
+    person = Chromium(tmp_path / "profile", display)
+    yield person
+    await person.stop()
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A separate data directory, where the attached extension is staged."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@asynccontextmanager
+async def attached(
+    chromium: Chromium, tmp_path: Path, *, keep: bool = False
+) -> AsyncGenerator[OpenTabs]:
+    plugin = write_plugin(tmp_path / "chat", tools=["version", "where"])
+    settings = load_settings(port=0, profile=None, headed=False)
+    attach = Attach(user_data_dir=chromium.directory, keep=keep)
+    async with OpenTabs(plugins=[plugin], browser=attach, settings=settings) as tabs:
+        yield tabs
+
+
+def the_browser(tabs: OpenTabs) -> SessionBrowser:
+    """Return the browser; its name follows from its id once it has connected."""
+    [browser] = tabs.internals.browsers
+    return browser
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that another process does, without an event."""
+    with anyio.fail_after(PATIENT):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.1)
+
+
+async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> None:
+    """Click a button of the dialog once it is there, until it is gone."""
+    browser = the_browser(tabs)
+    await until(lambda: "asks" in browser.user_action)
+    with anyio.fail_after(PATIENT):
+        while "asks" in browser.user_action:
+            chromium.click(place)
+            await anyio.sleep(0.5)
+
+
+@pytest.mark.usefixtures("data")
+async def test_a_tool_runs_in_the_browser_of_the_user_who_allows_it(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        with pytest.raises(ChainError, match="not connected"):
+            await tabs.call("chat_version")
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/mine"
+        manifest = json.loads((tabs.extension_dir / "manifest.json").read_bytes())
+        assert manifest["host_permissions"] == ["http://127.0.0.1/*"]
+
+
+@pytest.mark.usefixtures("data")
+async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path, keep=True) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+    # Another server, on another port: the extension finds it, without a dialog.
+    async with attached(chromium, tmp_path) as tabs:
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+        assert the_browser(tabs).user_action == ""
+        assert await tabs.call("chat_version") == {"version": "1"}
+    # This one has removed it, so the next has to ask.
+    async with attached(chromium, tmp_path) as tabs:
+        await until(lambda: "Click Allow" in the_browser(tabs).user_action)
+
+
+@pytest.mark.usefixtures("data")
+async def test_the_user_who_presses_cancel_is_not_asked_again_and_calls_say_why(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await answer(chromium, tabs, CANCEL)
+        await until(lambda: "Cancel" in the_browser(tabs).user_action)
+        with pytest.raises(ChainError, match="perhaps you pressed Cancel") as error:
+            await tabs.call("chat_version")
+        assert error.value.detail.code == "EXTENSION_NOT_CONNECTED"
+
+
+@pytest.mark.usefixtures("data")
+async def test_a_browser_that_restarts_is_asked_again(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+        await chromium.stop()
+        await until(lambda: not tabs.internals.bridge.connected)
+        chromium.start(f"{site}/again")
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/again"
+
+
+@pytest.mark.usefixtures("data")
+async def test_without_debugging_the_error_says_what_to_tick(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await until(lambda: the_browser(tabs).user_action != "")
+        with pytest.raises(ChainError, match="chrome://inspect/#remote-debugging"):
+            await tabs.call("chat_version")
+
+
+@pytest.mark.usefixtures("data")
+async def test_the_extensions_panel_answers_for_a_person_in_their_own_browser(
+    chromium: Chromium, tmp_path: Path, site: str
+) -> None:
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+        gate = tabs.registry.gate
+        gate.set_rules({"chat": "ask"})
+        with pytest.raises(CallRefusedError, match="no way to ask"):
+            await tabs.call("chat_version")
+        chromium.open(f"{tabs.internals.bridge.origin}/panel/index.html")
+        await until(lambda: gate.questions.can_be_seen)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tabs.call, "chat_version")  # fails if it is not allowed
+            await until(lambda: len(gate.questions.waiting) == 1)
+            with anyio.fail_after(PATIENT):
+                while gate.questions.waiting:
+                    chromium.click(ALLOW_ONCE)
+                    await anyio.sleep(0.5)
