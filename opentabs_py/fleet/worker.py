@@ -38,7 +38,7 @@ from opentabs_py.core.fleet.messages import (
 )
 from opentabs_py.core.fleet.subjects import caller_of
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import TABS_OPEN
+from opentabs_py.core.plugin_names import RESERVED_TOOLS, TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.tabs.owners import SessionKey
@@ -98,6 +98,10 @@ class FleetWorker:
     def running(self) -> int:
         """How many calls run in it now."""
         return sum(call.runs for call in self._calls.values())
+
+    @property
+    def _is_full(self) -> bool:
+        return self._draining.is_set() or self.running >= self.identity.max_calls
 
     @property
     def connected(self) -> bool:
@@ -221,7 +225,7 @@ class FleetWorker:
             return
         match read_for_worker(data):
             case CallRequest() as request:
-                if self._draining.is_set() or self.running >= self.identity.max_calls:
+                if self._is_full and request.tool not in RESERVED_TOOLS:  # no other can run those
                     self._settle(call_id, call, Busy())
                     return
                 call.runs = True

@@ -27,7 +27,7 @@ from opentabs_py.core.fleet.messages import (
     ToolsRequest,
 )
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import OURSELVES, TABS_LIST, TABS_OPEN
+from opentabs_py.core.plugin_names import OURSELVES, RESERVED_TOOLS, TABS_LIST, TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry, Model
 from opentabs_py.core.trace.record import read_record
@@ -240,6 +240,22 @@ async def test_a_worker_takes_no_more_calls_than_it_may_run_at_once() -> None:
             pair.session.end()
             pair.session.end()
     assert len(pair.session.calls) == 3
+
+
+@pytest.mark.parametrize("tool", RESERVED_TOOLS)
+async def test_a_worker_lists_opens_and_closes_its_tabs_however_many_calls_run(tool: str) -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair(max_calls=1) as pair, anyio.create_task_group() as tasks:
+            tasks.start_soon(Requester().run, pair, a_call())
+            await pair.settle()
+            about_tabs = Requester()
+            tasks.start_soon(about_tabs.run, pair, a_call(tool=tool))
+            await pair.settle()
+            assert not about_tabs.answers
+            assert await pair.request(a_call()) == Busy()
+            pair.session.end()
+            pair.session.end()
+    assert len(pair.session.calls) == 2
 
 
 async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
