@@ -7,6 +7,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,7 +41,9 @@ def save_sign_in(name: str, state: State, *, warn: Callable[[str], None] = logge
 
     file = _file(check_name(name))
     create_private(file.parent)
-    token = Fernet(_key(warn, create=True)).encrypt(json.dumps(state).encode())
+    keys, _ = _kept_keys()
+    key = keys[0] if keys else _new_key(warn)
+    token = Fernet(key).encrypt(json.dumps(state).encode())
     write_whole(file, token, mode=0o600)
     return file
 
@@ -51,7 +54,7 @@ def read_sign_in(name: str) -> State:
     Raises:
         ConfigError: There is none with this name, it cannot be decrypted, or it has expired.
     """
-    from cryptography.fernet import Fernet, InvalidToken  # noqa: PLC0415
+    from cryptography.fernet import Fernet, InvalidToken, MultiFernet  # noqa: PLC0415
 
     again = f"Sign in again: opentabs login URL --save {name}"
     try:
@@ -59,11 +62,17 @@ def read_sign_in(name: str) -> State:
     except FileNotFoundError:
         saved = ", ".join(sign_ins()) or "none"
         raise ConfigError(f"There is no sign-in named {name!r}. Saved: {saved}. {again}") from None
+    keys, problem = _kept_keys()
     try:
-        state: State = json.loads(Fernet(_key(logger.warning, create=False)).decrypt(token))
+        decrypted = MultiFernet([Fernet(each) for each in keys]).decrypt(token)
+        state: State = json.loads(decrypted)
     except (InvalidToken, ValueError):
+        if problem:
+            why = f"the system's keyring cannot be read ({problem}). Unlock it, or sign in again"
+        else:
+            why = "it was saved with another key. Sign in again"
         raise ConfigError(
-            f"Cannot decrypt the sign-in {name!r}: it was saved with another key. {again}"
+            f"Cannot decrypt the sign-in {name!r}: {why}: opentabs login URL --save {name}"
         ) from None
     if _has_expired(state):
         raise ConfigError(f"The sign-in {name!r} has expired, with all its cookies. {again}")
@@ -116,27 +125,44 @@ def _file(name: str) -> Path:
     return data_dir() / "sign-ins" / f"{name}.sealed"
 
 
-def _key(warn: Callable[[str], None], *, create: bool) -> bytes:
-    """Return the key, from the keyring or else the file, creating it if that is asked for."""
+def _kept_keys() -> tuple[list[str], str]:
+    """Return the keys, the one to encrypt with first, and why a keyring cannot be read."""
     import keyring  # noqa: PLC0415
-    from cryptography.fernet import Fernet  # noqa: PLC0415
-    from keyring.errors import KeyringError  # noqa: PLC0415
+    from keyring.errors import KeyringError, NoKeyringError  # noqa: PLC0415
 
-    file = data_dir() / "sign-ins.key"
+    keys: list[str] = []
+    problem = ""
     try:
         kept = keyring.get_password(SERVICE, KEY_NAME)
-        if kept is None and create and not file.exists():
-            kept = Fernet.generate_key().decode()
-            keyring.set_password(SERVICE, KEY_NAME, kept)
         if kept is not None:
-            return kept.encode()
-    except KeyringError as error:
+            keys.append(kept)
+    except NoKeyringError as error:
         logger.debug("No keyring: %s", error)
-    if file.exists():
-        return file.read_bytes()
-    key = Fernet.generate_key()
-    if create:
-        warn(f"No keyring found: the key for saved sign-ins is in {file}. Keep that file private.")
+    except KeyringError as error:  # for example, it is locked
+        problem = str(error)
+    # A keyring that was locked once has left a key here.
+    with suppress(FileNotFoundError):
+        keys.append(_key_file().read_text())
+    return keys, problem
+
+
+def _new_key(warn: Callable[[str], None]) -> str:
+    """Create the key, in the keyring if possible."""
+    import keyring  # noqa: PLC0415
+    from cryptography.fernet import Fernet  # noqa: PLC0415
+    from keyring.errors import KeyringError, NoKeyringError  # noqa: PLC0415
+
+    key = Fernet.generate_key().decode()
+    try:
+        keyring.set_password(SERVICE, KEY_NAME, key)
+    except KeyringError as error:
+        file = _key_file()
+        why = "No keyring found" if isinstance(error, NoKeyringError) else f"No keyring ({error})"
+        warn(f"{why}: the key for saved sign-ins is in {file}. Keep that file private.")
         create_private(file.parent)
-        write_whole(file, key, mode=0o600)
+        write_whole(file, key.encode(), mode=0o600)
     return key
+
+
+def _key_file() -> Path:
+    return data_dir() / "sign-ins.key"

@@ -112,10 +112,13 @@ def _import_file(file: Path) -> ModuleType:
     file = file.resolve()
     if not file.is_file():
         raise ConfigError(f"There is no file {file} to load tools from.")
-    loaded = sys.modules.get(file.stem)
-    if loaded is not None and getattr(loaded, "__file__", None) == str(file):
+    name = file.stem
+    loaded = sys.modules.get(name)
+    if loaded is not None and getattr(loaded, "__file__", None) != str(file):
+        name += f"_{abs(hash(file)):x}"  # another module has that one
+        loaded = sys.modules.get(name)
+    if loaded is not None:
         return loaded
-    name = file.stem if loaded is None else f"{file.stem}_{abs(hash(file)):x}"
     spec = spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ConfigError(f"{file} is not a Python file.")

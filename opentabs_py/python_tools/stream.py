@@ -261,6 +261,7 @@ class Streams:
         return asyncio.get_running_loop().call_later(NOTIFY_EVERY, self._notify, uri)
 
     def _notify(self, uri: str) -> None:
+        self._notified.pop(uri, None)  # perhaps a handle, which has fired
         self._listeners.notify(uri)
         if self._listeners:
             asyncio.get_running_loop().call_later(NOTIFY_EVERY, self._rest, uri)

@@ -243,7 +243,9 @@ class _CallEndpoint:
                 await session.open_start_page(owner)  # it stays open, for the next call
 
     async def _call(self, request: LocalCallRequest, stream: CallStream) -> dict[str, Any]:
-        usual = self._session.tool_calls.limits
+        found = self._session.registry.get(request.tool)
+        own = None if found is None else found.limits
+        usual = own or self._session.tool_calls.limits
         limits = None
         if request.idle is not None or request.ceiling is not None:
             limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)

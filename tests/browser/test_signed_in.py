@@ -8,6 +8,7 @@ import keyring
 import pytest
 from keyring.backend import KeyringBackend
 from keyring.backends import fail
+from keyring.errors import KeyringLocked
 
 from opentabs_py.browser.signed_in import (
     profile_dir,
@@ -39,6 +40,17 @@ class InMemory(KeyringBackend):
 
     def delete_password(self, service: str, username: str) -> None:
         del self.kept[service, username]
+
+
+class Locked(InMemory):
+    """A keyring that its user has not unlocked, as in a session over SSH."""
+
+    def get_password(self, service: str, username: str) -> str | None:
+        raise KeyringLocked(f"{service} {username} is locked")
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        del password
+        raise KeyringLocked(f"{service} {username} is locked")
 
 
 def no_keyring() -> KeyringBackend:
@@ -91,6 +103,20 @@ def test_a_sign_in_saved_with_another_key_is_an_error_that_says_what_to_do(
         ConfigError, match=r"another key\. Sign in again: opentabs login URL --save"
     ):
         read_sign_in("work")
+
+
+def test_a_sign_in_saved_while_the_keyring_was_locked_can_be_read_once_it_is_not() -> None:
+    keyring.set_keyring(unlocked := InMemory())
+    save_sign_in("before", STATE)
+    keyring.set_keyring(Locked())
+    warnings: list[str] = []
+    save_sign_in("meanwhile", STATE, warn=warnings.append)
+    assert "No keyring (opentabs sign-ins is locked)" in warnings[0]
+    with pytest.raises(ConfigError, match=r"keyring cannot be read .+ Unlock it, or"):
+        read_sign_in("before")
+    assert read_sign_in("meanwhile") == STATE
+    keyring.set_keyring(unlocked)
+    assert read_sign_in("before") == read_sign_in("meanwhile") == STATE
 
 
 def test_a_sign_in_that_was_never_saved_is_an_error_that_names_those_that_were() -> None:

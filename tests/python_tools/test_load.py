@@ -83,6 +83,13 @@ def test_a_name_behind_the_file_gives_that_alone_marked_or_not(source: str) -> N
     assert names(f"{source}:made.five") == {"five"}
 
 
+def test_a_file_named_like_a_loaded_module_is_executed_once(tmp_path: Path) -> None:
+    file = tmp_path / "calendar.py"  # Python has one, too
+    file.write_text("def a(): ...\n")
+    one = load_tools([f"{file}:a"])
+    assert load_tools([f"{file}:a"]) == one
+
+
 def test_a_module_is_found_by_its_name() -> None:
     assert "export" in names("tests.python_tools.samples")
     assert names("tests.python_tools.samples:export") == {"export"}

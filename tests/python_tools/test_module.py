@@ -375,6 +375,25 @@ async def test_of_streams_that_have_ended_no_more_stay_in_memory_than_can_be_rea
     assert None not in kept[10:]
 
 
+async def test_changes_are_notified_of_again_after_nobody_listened_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.python_tools.stream.NOTIFY_EVERY", 0.0)
+    streams, loop = Streams(AlarmClock(HeldClock())), asyncio.get_running_loop()
+    stream = streams.open("s", Nobody(), Limits(), loop)
+    heard: list[str] = []
+    unsubscribe = streams.subscribe(heard.append)
+    stream.update("at once")
+    stream.update("later")
+    unsubscribe()
+    later = asyncio.Event()
+    loop.call_later(0.0, later.set)
+    await later.wait()
+    streams.subscribe(heard.append)
+    stream.update("again")
+    assert heard == [stream.uri, stream.uri]
+
+
 async def test_a_buffer_that_overflows_says_how_many_updates_it_dropped() -> None:
     server = Server(tools=[module := Streamers()])
     module.all_here.set()

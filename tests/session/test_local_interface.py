@@ -13,7 +13,7 @@ import anyio
 import httpx2
 import pytest
 
-from opentabs_py import Progress, __version__
+from opentabs_py import Progress, __version__, tool
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.trace.record import CallRecord
@@ -177,6 +177,16 @@ async def test_a_call_ends_by_the_timer_that_its_command_gives(timer: str) -> No
     async with serving(tools.hang) as server:
         [*_, last] = await server.call("hang", **{timer: 0.05})
         assert last["outcome"]["error"]["code"] == f"TIMEOUT_{timer.upper()}"
+
+
+async def test_a_timer_that_a_command_gives_leaves_the_other_to_the_tool() -> None:
+    @tool(ceiling=0.05)
+    async def hang_a_while() -> None:
+        await anyio.sleep_forever()
+
+    async with serving(hang_a_while) as server:
+        [*_, last] = await server.call("hang_a_while", idle=60)
+        assert last["outcome"]["error"]["code"] == "TIMEOUT_CEILING"
 
 
 async def test_a_call_is_cancelled_when_its_command_goes_away() -> None:

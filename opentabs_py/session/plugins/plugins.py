@@ -78,6 +78,7 @@ class PluginSet:
         self._directories = directories
         self.reviews = reviews
         self.standings: dict[str, Standing] = {}
+        self._synced: Mapping[str, Standing] | None = None  # what the pages have, if that is known
         self._cache = cache
         self._to_debug = settings.headed
         self._read_settings = read_settings
@@ -137,6 +138,7 @@ class PluginSet:
         self._list()
         self._log.log_standings(self.standings)
         await self._sync(new.specs)
+        self._synced = self.standings
 
     async def read_stack(self, name: str, stack: str) -> str:
         """Return a stack trace of a plugin with its source's file names and lines, if known."""
@@ -194,9 +196,10 @@ class PluginSet:
             skipped += new.problems
             changes = compare_plugins(before, (new.plugins, skipped))
             is_changed = bool(changes.added or changes.removed or changes.changed)
-            is_changed |= standings != self.standings
+            is_changed |= standings != self._synced
             if is_changed:
                 self._turn_off(standings)
+                self._synced = None
                 async with grant_access(
                     self._sites(new.plugins, skipped),
                     self._stager.extensions,
@@ -206,6 +209,7 @@ class PluginSet:
                     # First the pages, then the list, so that everything listed can be called. If
                     # this is cancelled or fails, the next reload does it.
                     await self._sync(new.specs, reloads=reloads)
+                    self._synced = standings
             self.plugins, self.skipped = new.plugins, skipped
             self.standings = standings
             if is_changed or skipped != before[1]:
@@ -222,7 +226,7 @@ class PluginSet:
             name: each for name, each in standings.items() if why_unreviewed(each) is not None
         }
         if not off.items() <= self.standings.items():
-            self.standings |= off
+            self.standings = self.standings | off
             self._list()
 
     def _list(self) -> None:
@@ -254,13 +258,19 @@ class PluginSet:
 
         Yields:
             Those that cannot be served, and why.
+
+        Raises:
+            PluginError: None of them can be served.
         """
         wanted = {each.resolve() for each in plugins}
         new = wanted - {each.resolve() for each in self._configured.plugins()}
         try:
             self._added.update(new)
             if new:
-                await self.reload()
+                try:
+                    await self.reload()
+                except OSError as error:  # for example a full disk
+                    raise PluginError(f"Cannot serve more plugins: {error}") from error
             yield [each for each in self.skipped if each.directory.resolve() in wanted]
         finally:
             self._added -= Counter(new)  # which forgets those no longer wanted

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import chdir
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.selection import Target
+from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build_content import content_digest
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.watch import _Watched
@@ -273,6 +275,48 @@ async def test_what_a_cancelled_reload_has_not_done_is_done_by_the_next(
     assert [tool.listing.name for tool in registry.tools] == ["chat_send"]
     assert (await plugins.reload()).changed == ("chat",)
     assert [tool.listing.name for tool in registry.tools] == ["chat_read"]
+
+
+async def test_a_withdrawn_review_that_a_cancelled_reload_left_in_pages_is_removed_by_the_next(
+    tmp_path: Path, write_settings: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = build(tmp_path / "chat")
+    write_settings(f"plugins = [{json.dumps(str(chat))}]")
+    reviews = Reviews(tmp_path / "reviews")
+    reviews.approve("chat", "1.2.0", content_digest(load_plugin(chat)), {})
+    plugins = PluginSet([], load_settings(), read_settings=load_settings, reviews=reviews)
+    await serve(plugins, tmp_path)
+    injected: list[list[str]] = []
+
+    async def sync(_: object, specs: Sequence[PluginSpec], **__: object) -> None:
+        injected.append([each.name for each in specs])
+        if len(injected) == 1:
+            scope.cancel()
+            await anyio.sleep_forever()
+
+    monkeypatch.setattr(FakeBridge, "sync_plugins", sync)
+    reviews.revoke("chat")
+    with anyio.CancelScope() as scope:
+        await plugins.reload()
+    await plugins.reload()
+    await plugins.reload()  # with which nothing has changed
+    assert injected == [[], []]
+
+
+async def test_whoever_adds_plugins_reads_why_none_of_them_can_be_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugins = PluginSet([], load_settings(), reviews=Reviews(tmp_path / "reviews"))
+    await serve(plugins, tmp_path)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(PluginSet, "_stage", fail)
+    async with anyio.create_task_group() as tasks:
+        with pytest.raises(PluginError, match="No space left on device"):
+            async with plugins.added([build(tmp_path / "chat")], tasks):
+                raise AssertionError("served")
 
 
 async def test_who_added_a_plugin_can_be_cancelled_while_another_reload_waits(
