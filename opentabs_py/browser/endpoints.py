@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from opentabs_py.core.hosts import LOCAL
 from opentabs_py.errors import BrowserError, ConfigError
 
 PORT_FILE: Final = "DevToolsActivePort"
@@ -117,7 +118,7 @@ def check_cdp(url: str) -> str:
         ConfigError: It is not: whoever is connected to a browser can do anything in it.
     """
     host = url.removeprefix("ws://").partition("/")[0].rpartition(":")[0]
-    if not url.startswith("ws://") or host not in ("127.0.0.1", "localhost", "[::1]"):
+    if not url.startswith("ws://") or host not in LOCAL:
         raise ConfigError(
             f"Cannot use --cdp {url}. Pass the URL of a browser on this machine, as in "
             "ws://127.0.0.1:9222/devtools/browser/UUID."

@@ -29,6 +29,7 @@ from pydantic_settings import (
 from opentabs_py.config.paths import absolute, user_file, working_dir
 from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
 from opentabs_py.core.consent import Permission, parse_rules
+from opentabs_py.core.hosts import url_host
 from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
 from opentabs_py.core.progress import BURST, RATE, Pace
 from opentabs_py.core.recording.rules import Rules
@@ -260,8 +261,8 @@ class Settings(BaseSettings):
 
     @property
     def url_host(self) -> str:
-        """The host in URL form (RFC 3986, section 3.2.2)."""
-        return f"[{self.host}]" if ":" in self.host else self.host
+        """The host in URL form."""
+        return url_host(self.host)
 
     @property
     def pace(self) -> Pace:
@@ -331,6 +332,8 @@ def demo_settings(*, headed: bool | None) -> Settings:
         profile=None,
         signed_in=None,
         webmcp=(),
+        hands=False,
+        secrets=(),
     )
 
 

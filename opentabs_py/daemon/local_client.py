@@ -78,7 +78,7 @@ class LocalClient:
         Closing the generator cancels the call.
 
         Args:
-            request: What `CallRequest` of the local interface describes.
+            request: What `LocalCallRequest` of the local interface describes.
 
         Raises:
             ChainError: The server does not answer, or stopped before the call ended.

@@ -29,6 +29,7 @@ from opentabs_py.python_tools.timers import RunningTimers
 
 logger = logging.getLogger(__name__)
 
+_NO_VALUE: Final = "the call that opened it returned no value"
 WAITING: Final = 10_000  # reports waiting for the event loop; beyond that, the oldest are dropped
 
 
@@ -144,8 +145,10 @@ class ToolRun:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call another tool within this call; its reports count as this call's as well."""
-        if self._is_over or self.host.caller is None:
+        if self._is_over:
             raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
+        if self.host.caller is None:
+            raise RuntimeError(f"{self.tool} cannot call {name}: no server is running.")
         observers = [_Relay(self, self._call)]
         return await self.host.caller.call(
             name,
@@ -171,6 +174,8 @@ class ToolRun:
         """Open a stream that belongs to this call, from any thread."""
         stream = self.host.streams.open(name, self, limits, self._loop)
         self._streams.append(stream)
+        if self._is_cancelled:  # perhaps since before it was added
+            stream.end(_NO_VALUE)
         return stream
 
     def handle_update(self, update: StreamUpdate) -> None:
@@ -204,7 +209,7 @@ class ToolRun:
         self._timers.stop()
         if not has_value:  # its client never hears of them
             for stream in self._streams:
-                stream.end("the call that opened it returned no value")
+                stream.end(_NO_VALUE)
         for calling in list(self._calling):
             calling.cancel()
         if self._mailbox.dropped:

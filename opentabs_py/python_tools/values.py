@@ -67,6 +67,7 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
     """
     serializer = Serializer(tool, limit)
     if isinstance(value, Output):
+        serializer.serialize(value)
         return value
     if isinstance(value, types.CallToolResult):
         serializer.serialize(value)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from opentabs_py.core import metrics, readiness
+from opentabs_py.core.hosts import url_host
 from opentabs_py.core.metrics import Role
 from opentabs_py.core.readiness import Readiness
 from opentabs_py.core.tabs.selection import ready_by_plugin
@@ -57,8 +58,8 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
 
     with bind(host, port, option="--metrics") as listener:
         async with serve_http(exporter.app(), listener):
-            shown = f"[{host}]" if ":" in host else host
-            logger.info("Metrics at http://%s:%d/metrics", shown, listener.getsockname()[1])
+            port = listener.getsockname()[1]
+            logger.info("Metrics at http://%s:%d/metrics", url_host(host), port)
             yield attach
 
 

@@ -22,6 +22,7 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
+from opentabs_py.core.hosts import LOCAL
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import FleetError
 from opentabs_py.plugins.manifest_cache import ManifestCache
@@ -198,7 +199,7 @@ class SessionServer:
 
             self._fleet = await join_fleet(stack, self._fleet_options, self._settings, self._clock)
             return FleetBackend(self._fleet, self.pages, self._settings, self._clock)
-        names = dict.fromkeys(("127.0.0.1", "localhost", "[::1]", self._settings.url_host))
+        names = dict.fromkeys((*LOCAL, self._settings.url_host))
         return BrowserBackend(
             self.browsers,
             self.pages,

@@ -119,7 +119,7 @@ class OpenTabs:
         check_list("args", args)
         check_list("ignore_default_args", ignore_default_args)
         check_list("reopen", reopen)
-        if nats is not None and (plugins or browsers):
+        if nats is not None and (plugins or browsers or callable(browser)):
             raise ConfigError(
                 "An endpoint of a fleet has no plugins and no browsers; its workers have them. "
                 "Leave them out, or leave out nats."

@@ -322,9 +322,10 @@ def test_a_server_for_one_program_serves_it_every_tool_whatever_the_settings_say
     assert (own.idle, own.strict_output) == (7, True)
 
 
-def test_the_demo_ignores_settings_of_plugins() -> None:
-    write_user_file("[settings.chat]\na = 1")
-    assert demo_settings(headed=None).settings == {}
+def test_the_demo_ignores_settings_of_plugins_and_of_hands() -> None:
+    write_user_file('hands = true\nsecrets = ["PASSWORD"]\n[settings.chat]\na = 1')
+    settings = demo_settings(headed=None)
+    assert (settings.settings, settings.hands, settings.secrets) == ({}, False, ())
 
 
 @pytest.mark.parametrize("token", ["short", "a token with spaces in it", "é" * 16])

@@ -40,6 +40,12 @@ def a_run(reports: list[ProgressReport] | None = None) -> ToolRun:
     return ToolRun(host, "export", ToolCall({}, Limits(), observers=observers), Declaration())
 
 
+async def test_a_stream_that_a_thread_opens_once_its_call_has_timed_out_ends_at_once() -> None:
+    run = a_run()
+    run.end(has_value=False)
+    assert run.open_stream("updates", Limits()).ended == "the call that opened it returned no value"
+
+
 async def test_a_progress_made_by_hand_discards_reports_and_calls_no_tool() -> None:
     progress = Progress()
     progress.report("half", progress=1, total=2)

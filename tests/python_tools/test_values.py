@@ -54,7 +54,7 @@ def test_a_result_of_mcp_keeps_all_its_parts() -> None:
 
 def test_content_that_another_tool_returned_can_be_returned_again() -> None:
     output = Output((TEXT,), {"n": 1})
-    assert to_output("t", output, limit=100) is output
+    assert to_output("t", output, limit=1000) is output
 
 
 @pytest.mark.parametrize("value", ["x" * 8, "ü" * 8, [1, 2, 3456]])
@@ -78,6 +78,8 @@ RESOURCE = types.EmbeddedResource(resource=types.TextResourceContents(uri="a://b
         [TEXT, "x" * 450, "y" * 450],
         types.CallToolResult(content=[IMAGE]),
         types.CallToolResult(content=[], structured_content={"text": "x" * 900}),
+        Output((IMAGE,)),
+        Output((), {"text": "x" * 900}),
     ],
 )
 def test_content_of_mcp_counts_too(value: Any) -> None:

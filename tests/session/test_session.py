@@ -270,6 +270,16 @@ async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() 
         await OpenTabs(nats="nats://127.0.0.1:1").call_tool("any")
 
 
+def test_an_endpoint_of_a_fleet_launches_no_browser() -> None:
+    @asynccontextmanager
+    async def launch(planned: Planned) -> AsyncGenerator[None]:
+        await planned()
+        yield
+
+    with pytest.raises(ConfigError, match="has no plugins and no browsers"):
+        OpenTabs(browser=launch, nats="nats://127.0.0.1:1")
+
+
 async def test_a_session_ends_although_a_browser_cannot_be_detached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

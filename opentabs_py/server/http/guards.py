@@ -9,6 +9,8 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from opentabs_py.core.hosts import LOCAL
+
 logger = logging.getLogger(__name__)
 
 # A Host (RFC 9110, section 7.2) and an Origin (RFC 6454, section 7), with nothing around them.
@@ -33,7 +35,7 @@ class LocalOnly:
         self, app: ASGIApp, host: str = "127.0.0.1", extension: tuple[str, str] | None = None
     ) -> None:
         self._app = app
-        self._hosts = {"127.0.0.1", "localhost", "[::1]", host.lower()}
+        self._hosts = {*LOCAL, host.lower()}
         self._extension = extension
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

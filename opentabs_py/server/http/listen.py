@@ -3,6 +3,7 @@
 import socket
 from errno import EADDRNOTAVAIL
 
+from opentabs_py.core.hosts import url_host
 from opentabs_py.errors import ConfigError
 
 
@@ -33,6 +34,7 @@ def bind(host: str, port: int, *, option: str = "--port") -> socket.socket:
                 "Stop the program that uses it, or choose another port "
                 f"({option} 0 picks a free one)."
             )
-        raise ConfigError(f"Cannot listen on {host}:{port}: {error.strerror}. {advice}") from error
+        address = f"{url_host(host)}:{port}"
+        raise ConfigError(f"Cannot listen on {address}: {error.strerror}. {advice}") from error
     listener.setblocking(False)
     return listener

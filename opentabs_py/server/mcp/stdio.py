@@ -87,7 +87,7 @@ class Slots:
 async def serve_stdio(server: Server[Any], *, line_limit: int) -> None:
     """Serve one client until it closes stdin.
 
-    Meanwhile, file descriptor 1 is stderr and 0 is empty, so that no output of ours or of a
+    From then on, file descriptor 1 is stderr and 0 is empty, so that no output of ours or of a
     child process reaches the client.
 
     Args:

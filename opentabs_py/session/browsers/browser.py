@@ -194,10 +194,11 @@ class SessionBrowser:
 
     async def _run_relaunch(self, launch: BackgroundLaunch, relaunch: _Relaunch) -> None:
         try:
-            await self._handle(await launch.relaunch())
+            context = await launch.relaunch()
             try:
+                await self._handle(context)
                 await self._wait_connected()
-            except BrowserError:
+            except Exception:
                 await launch.close()
                 self.handle_gone()  # so that the next call tries again
                 raise
@@ -267,7 +268,11 @@ class SessionBrowser:
     async def _handle(self, context: BrowserContext | None) -> None:
         if context is not None and self.sign_in is not None:
             state: Any = self.sign_in
-            await context.set_storage_state(state)
+            try:
+                await context.set_storage_state(state)
+            except FAILURES as error:  # it has just died, or cannot read the state
+                why = str(error).partition("\n")[0]
+                raise BrowserError(f"Cannot restore the saved sign-in: {why}") from error
         self._context = context
         self._gone = anyio.Event()
         self.bridge.handle_browser()

@@ -76,11 +76,13 @@ async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_sessi
     async def die(_: object) -> None:
         raise Error("Target page, context or browser has been closed")
 
-    async with closed_browser(Launches()) as browser:
+    launches = Launches()
+    async with closed_browser(launches) as browser:
         monkeypatch.setattr(browser, "_handle", die)
         for _ in range(2):
             with pytest.raises(BrowserError, match="has been closed"):
                 await browser.reopen()
+            assert launches.open == 0
 
 
 async def test_a_browser_that_is_kept_closed_is_launched_by_no_call() -> None:
