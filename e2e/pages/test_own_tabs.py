@@ -237,7 +237,8 @@ async def test_ten_agents_work_side_by_side_and_none_in_anothers_tab(
 
     async def work(number: int) -> None:
         async with agent(tabs) as client:
-            await open_own(client, f"{site}/agent/{number}")
+            opened = await open_own(client, f"{site}/agent/{number}")
+            assert opened["plugins"] == [{"name": "chat", "readiness": "ready"}], opened
             for _ in range(CALLS):
                 seen[number].append(await where(client))
 
