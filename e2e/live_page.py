@@ -55,17 +55,20 @@ async def live_page(
         permissions=["clipboard-read", "clipboard-write"],
     )
     context.set_default_timeout(PATIENT)
-    page = await context.new_page()
     said: list[str] = []
 
     def note(text: str) -> None:
         if not says_server_stopped(text):
             said.append(text)
 
-    page.on("console", lambda message: note(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    await page.goto(url)
-    await expect(page.locator("#state")).to_have_attribute("data-state", "live", timeout=PATIENT)
-    yield page
-    assert said == [], "\n".join(said)
-    await context.close()
+    try:
+        page = await context.new_page()
+        page.on("console", lambda message: note(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        await page.goto(url)
+        live = page.locator("#state")
+        await expect(live).to_have_attribute("data-state", "live", timeout=PATIENT)
+        yield page
+        assert said == [], "\n".join(said)
+    finally:
+        await context.close()

@@ -43,6 +43,7 @@ from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.worker import run_worker
 from opentabs_py.tracing.otel import span_exporter
+from tests.clients import hearing
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +244,6 @@ async def test_a_killed_endpoint_has_its_calls_cancelled(shared: Fleet) -> None:
 async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
     fleet.worker("one")
     async with endpoint(fleet, workers=1) as tabs:
-        reports: list[ProgressReport] = []
         call = await tabs.start("work", {"key": "k", "seconds": 3, "reports": 300})
         await fleet.until("began", "k")
         fleet.nats.kill()
@@ -251,8 +251,7 @@ async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
         fleet.nats.start()
         with anyio.fail_after(PATIENT):
             assert await call.result() == "k"
-        reports = call.progress
-        assert [report.message for report in reports] == [str(n) for n in range(300)]
+        assert [report.message for report in call.progress] == [str(n) for n in range(300)]
         assert fleet.count("began")["k"] == 1
 
 
@@ -570,12 +569,9 @@ async def test_clients_are_notified_when_a_worker_brings_other_tools(
 ) -> None:
     fleet.worker("one")
     (tmp_path / "others.py").write_text("def other() -> int:\n    return 7\n")
-    async with endpoint(fleet, workers=1) as tabs, Client(tabs.mcp_url, mode="legacy") as client:
-        changed = anyio.Event()
-        tabs.registry.subscribe(changed.set)
-        assert "other" not in [each.name for each in (await client.list_tools()).tools]
+    async with endpoint(fleet, workers=1) as tabs, hearing(tabs.mcp_url, "legacy") as client:
+        assert "other" not in await client.tools()
         fleet.worker("two", "--tools", "others.py:other")
-        with anyio.fail_after(PATIENT):
-            await changed.wait()
-        assert "other" in [each.name for each in (await client.list_tools()).tools]
+        while "other" not in await client.tools():
+            await client.wait_for_change()
         assert await tabs.call("other") == 7

@@ -195,11 +195,13 @@ async def another_tab(seen: Shown) -> AsyncGenerator[Page]:
     said: list[str] = []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
-    await page.goto(seen.page.url.partition("#")[0])
-    tests = page.get_by_role("listbox", name="Tests")
-    await expect(tests.get_by_role("option").first).to_be_visible(timeout=PATIENT)
-    yield page
-    await page.close()
+    try:
+        await page.goto(seen.page.url.partition("#")[0])
+        tests = page.get_by_role("listbox", name="Tests")
+        await expect(tests.get_by_role("option").first).to_be_visible(timeout=PATIENT)
+        yield page
+    finally:
+        await page.close()
     assert said == []
 
 

@@ -430,6 +430,7 @@ class Trap:
         self.port = self._tcp.getsockname()[1]
         self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._udp.bind(("127.0.0.1", self.port))
+        self._received = threading.Event()
         for wait in (self._accept, self._receive):
             threading.Thread(target=wait, daemon=True).start()
 
@@ -449,6 +450,12 @@ class Trap:
             except OSError:
                 return
             self.visits.append("UDP")
+            self._received.set()
+
+    def provoke(self) -> None:
+        """Send it a packet, and wait until it has counted that."""
+        self._udp.sendto(b"", ("127.0.0.1", self.port))
+        self._received.wait(30)
 
     def close(self) -> None:
         for each in (self._tcp, self._udp):
@@ -489,11 +496,12 @@ def test_nothing_leaves_a_replayed_test(tmp_path: Path) -> None:
     ran = run_suite(plugin, "offline", "-k", "traps")
     visits = [*trap.visits]
     run_suite(plugin, "offline", "-k", "plain")
+    trap.provoke()
     trap.close()
 
     case = ran["test_traps"]
     assert visits == [], ran.output
-    assert trap.visits, "the trap counts nobody"
+    assert {*trap.visits} == {"TCP", "UDP"}, "the trap counts not everything"
     # Each of the page's own attempts was noticed, and fails the test.
     assert case.outcome == "failed"
     for path in ("fetch", "image", "frame", "redirected"):

@@ -435,6 +435,7 @@ async def test_a_call_that_a_reload_has_overtaken_is_worth_making_again(
 async def test_a_tool_that_was_registered_again_is_not_the_one_that_was_listed(
     tabs: OpenTabs, page: Page
 ) -> None:
+    listed = tabs.registry.find(ADD)
     await page.evaluate(
         """() => {
           off.abort();
@@ -446,6 +447,10 @@ async def test_a_tool_that_was_registered_again_is_not_the_one_that_was_listed(
     await wait_for(
         tabs, lambda _: offered(tabs)[ADD].input_schema["properties"]["a"] == {"type": "string"}
     )
+    with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
+        await tabs.tool_calls.call(listed, {"a": 1, "b": 2})
+    assert caught.value.detail.code == "PAGE_TOOL_GONE"
+    assert await page.evaluate("runs") == []
     assert await tabs.call(ADD, {"a": "x"}) == "other"
 
 
