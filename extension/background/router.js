@@ -237,15 +237,11 @@ async function answerOpen(id, url) {
   if (tabId === undefined) {
     return;
   }
-  try {
-    if (isSent) {
-      await Promise.all([ownTabs.answered(tabId), ownTabs.show(tabId, url)]);
-    } else {
-      await ownTabs.close(tabId); // the server would not know of it
-      await ownTabs.answered(tabId);
-    }
-  } catch (error) {
-    console.warn("OpenTabs: a tab was closed as soon as it was open:", error);
+  if (isSent) {
+    await Promise.all([ownTabs.answered(tabId), ownTabs.show(tabId, url)]);
+  } else {
+    await ownTabs.close(tabId); // the server would not know of it
+    await ownTabs.answered(tabId);
   }
 }
 

@@ -19,7 +19,7 @@ _STORED: Final = "[location.origin, Object.entries(localStorage)]"
 
 
 async def sign_in(plan: LaunchPlan, url: str, finished: Callable[[], Awaitable[None]]) -> State:
-    """Open a window, and return what it keeps of its user once they are done.
+    """Open a window, and return its sign-in state once the user is done.
 
     Args:
         plan: How to launch the browser.

@@ -52,7 +52,7 @@ class Cancellation:
     """The reason for a cancellation, set before the call is cancelled.
 
     Attributes:
-        reason: For its tool, as the reason of its signal.
+        reason: What the tool's signal says as its reason.
     """
 
     reason: str = "the client cancelled it"

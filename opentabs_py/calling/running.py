@@ -17,7 +17,7 @@ from opentabs_py.errors import CallError
 _PACKAGE = "opentabs_py."
 
 
-class Caller(Protocol):
+class ToolCaller(Protocol):
     """Calls tools: `ToolCalls`."""
 
     async def call(
@@ -122,7 +122,7 @@ class RunningCall:
         """Cancel the call: the tool's signal fires. Does nothing once it has ended."""
         self._scope.cancel()
 
-    async def run(self, caller: Caller, limits: Limits | None) -> None:
+    async def run(self, caller: ToolCaller, limits: Limits | None) -> None:
         """Make the call; run this once, in its own task."""
         current_call.set(self)
         observer = _Observer(self._sent, self.progress, self.logs)

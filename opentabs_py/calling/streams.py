@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from opentabs_py.core.tabs.owners import SessionKey
+
+SCHEME: Final = "stream://"  # of the URI of a stream, before its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,11 @@ class Followed(Protocol):
     @property
     def id(self) -> str:
         """Its unguessable id."""
+        ...
+
+    @property
+    def uri(self) -> str:
+        """Its URI as an MCP resource."""
         ...
 
     @property

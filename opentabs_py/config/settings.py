@@ -49,7 +49,7 @@ def _number(value: object) -> object:
 
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_number)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_number)]
+Seconds = Positive
 Whole = Annotated[int, BeforeValidator(_number)]
 
 

@@ -31,9 +31,6 @@ logger = logging.getLogger(__name__)
 REMIND_AFTER = 10.0  # s; TypeScript clients give up after 60 s without progress
 
 
-async def _nothing() -> None: ...
-
-
 async def _nowhere() -> Place:
     return NOWHERE
 
@@ -276,7 +273,7 @@ class Gate:
         asker: Asker | None,
         question: Question,
         why: str,
-        beside: Callable[[], Coroutine[Any, Any, None]] = _nothing,
+        beside: Callable[[], Coroutine[Any, Any, None]],
     ) -> tuple[Answer, str] | CallError | None:
         """Return what `Questions.ask` returns."""
         answered: tuple[Answer, str] | CallError | None = None

@@ -84,7 +84,7 @@ class Questions:
 
         Args:
             question_id: The question's id.
-            error: How the call fails that it is about.
+            error: The error for the call that the question is about.
         """
         waiting = self._waiting.get(question_id)
         if waiting is not None and not waiting.answered.is_set():

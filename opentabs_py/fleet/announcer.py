@@ -84,7 +84,7 @@ class Announcer:
         """Announce the worker now.
 
         Args:
-            state: Whether it takes calls, if that is not as it says.
+            state: The state to announce instead of the current one.
         """
         ready = self._session.ready()
         served = {

@@ -85,7 +85,7 @@ class Catalog:
 
     @property
     def is_read(self) -> bool:
-        """Whether it is that of all workers known now."""
+        """Whether the tools of every known worker have been read."""
         return not (self._reading or self._stale.is_set())
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:

@@ -32,8 +32,8 @@ class Directory:
     Args:
         labels: The labels that a worker must have.
         version: The version of this package.
-        on_change: Called with the run of each worker that has announced itself, is gone, or can be
-            used now or no longer.
+        on_change: Called with the run of each worker that has announced itself, is gone, or becomes
+            usable or unusable.
         on_conflict: Called with a worker because of which another one is refused: if it is no
             longer there, for example because the other is its next run, that should be found out.
 

@@ -93,7 +93,7 @@ class ObservedFleet:
         known = len(self.directory.all)
         self.directory.handle(message.data, anyio.current_time())
         if len(self.directory.all) > known:
-            self._notify()
+            self._found.notify()
 
     def _handle_endpoint(self, message: Received) -> None:
         try:
@@ -108,10 +108,7 @@ class ObservedFleet:
         self.endpoints[endpoint.endpoint] = endpoint
         self._heard[endpoint.endpoint] = anyio.current_time()
         if is_new:
-            self._notify()
-
-    def _notify(self) -> None:
-        self._found.notify()
+            self._found.notify()
 
 
 @asynccontextmanager

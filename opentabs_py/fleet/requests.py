@@ -135,7 +135,7 @@ class WorkerRequests:
             self._link.publish(beat, reply=f"{self._subject}.beat.{instance}")
 
     def hold(self, worker: Announcement) -> None:
-        """Stay there for a worker although it has no open request."""
+        """Keep sending heartbeats to a worker that has no open request."""
         self._use(worker)
         self._held[worker.instance] += 1
 

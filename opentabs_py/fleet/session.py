@@ -13,7 +13,7 @@ from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.trace.record import CallRecord
 
 
-class Caller(Protocol):
+class ToolCaller(Protocol):
     """Calls the tools of a session: `ToolCalls`."""
 
     async def call(
@@ -42,7 +42,7 @@ class Session(Protocol):
         ...
 
     @property
-    def caller(self) -> Caller:
+    def caller(self) -> ToolCaller:
         """Calls the tools."""
         ...
 

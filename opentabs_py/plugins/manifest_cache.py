@@ -26,7 +26,8 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-FORMAT: Final = 3  # increased when what is stored changes, or between releases a rule
+# Increase it when the stored fields change or, between releases, a rule of validation does.
+FORMAT: Final = 3
 MOST_BYTES: Final = 64 * 1024 * 1024  # of manifests; 120 plugins have 6 MB
 _DAY: Final = 24 * 3600  # s; how precisely the last use is recorded, so that a start writes nothing
 _WAIT: Final = 1.0  # s; for another process that is writing, which takes milliseconds
@@ -36,7 +37,6 @@ CREATE TABLE IF NOT EXISTS entries (
     key BLOB PRIMARY KEY, checksum BLOB NOT NULL, content BLOB NOT NULL, used REAL NOT NULL
 ) WITHOUT ROWID
 """
-_EARLIER_TABLE: Final = "DROP TABLE IF EXISTS manifests"
 _TRIM: Final = """
 DELETE FROM entries WHERE key IN (
     SELECT key FROM (
@@ -98,7 +98,6 @@ class ManifestCache:
             # Nothing is lost with a cache that a power failure corrupts.
             self._db.execute("PRAGMA synchronous = OFF")
             self._db.execute(_TABLE)
-            self._db.execute(_EARLIER_TABLE)
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
         return self

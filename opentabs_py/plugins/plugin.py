@@ -13,7 +13,7 @@ from opentabs_py.core.plugins.manifest import PluginManifest
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.files import Script, Stamp, find_stamp, read_within
 
-_SOURCE_MAP: Final = b"//# sourceMappingURL="
+_SOURCE_MAP_COMMENT: Final = b"//# sourceMappingURL="
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class ScriptWithMap:
             PluginError: The script has changed since the plugin was loaded, or cannot be read.
         """
         content, source_map = self.script.read(), self.source_map.read()
-        code, comment, _ = content.rpartition(_SOURCE_MAP)
+        code, comment, _ = content.rpartition(_SOURCE_MAP_COMMENT)
         if source_map is None or not comment:
             return [content]
         inline = b"data:application/json;base64,"

@@ -35,7 +35,7 @@ def scaffold(
     Raises:
         ConfigError: The name is not valid, or the directory is not empty.
     """
-    words = check_name(name)
+    words = name_forms(name)
     texts = dict(_texts({**words, "ext": language}, language))
     texts |= {Path(file): text for file, text in files.items()}
     texts = {file: text for file, text in texts.items() if file.as_posix() not in dropped}
@@ -79,7 +79,7 @@ def whole_or_nothing(directory: Path) -> Generator[None]:
         raise
 
 
-def check_name(name: str) -> dict[str, str]:
+def name_forms(name: str) -> dict[str, str]:
     """Return the variables of the templates: a plugin's name in its various forms.
 
     Raises:

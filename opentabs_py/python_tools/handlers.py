@@ -52,8 +52,8 @@ class ProgressHandlers:
 
     def __init__(self, on_add: Callable[[], None] = lambda: None) -> None:
         self._on_add = on_add
-        self._many: list[_HandlerQueue] = []
-        self._one: _HandlerQueue | None = None
+        self._added: list[_HandlerQueue] = []
+        self._assigned: _HandlerQueue | None = None
 
     def __call__(self, handler: H) -> H:
         """Add a handler, and return it.
@@ -63,24 +63,24 @@ class ProgressHandlers:
                 those of `seq`, `message`, `progress`, `total` and `kind` that it accepts.
                 Unless it is a coroutine function, it must not block.
         """
-        self._many.append(_HandlerQueue(handler))
+        self._added.append(_HandlerQueue(handler))
         self._on_add()
         return handler
 
     def assign(self, handler: Handler | None) -> None:
         """Replace the previously assigned handler; None removes it."""
-        if self._one is not None:
-            self._one.close()
-        self._one = None if handler is None else _HandlerQueue(handler)
+        if self._assigned is not None:
+            self._assigned.close()
+        self._assigned = None if handler is None else _HandlerQueue(handler)
         self._on_add()
 
     def __bool__(self) -> bool:
-        return self._one is not None or bool(self._many)
+        return self._assigned is not None or bool(self._added)
 
     def notify(self, event: ToolEvent) -> None:
         """Send an event to every handler; call it on the event loop."""
-        for observer in self._all():
-            observer.put(event)
+        for queue in self._all():
+            queue.put(event)
 
     def notify_page_report(self, tool: str, call_id: str, report: ProgressReport) -> None:
         """Send every handler what a plugin tool reported; call it on the event loop."""
@@ -89,17 +89,17 @@ class ProgressHandlers:
     async def flush(self) -> None:
         """Let handlers that do not wait for anything process all their events."""
         for _ in range(TURNS):
-            if not any(observer.is_busy for observer in self._all()):
+            if not any(queue.is_busy for queue in self._all()):
                 return
             await checkpoint()
 
     def close(self) -> None:
         """Stop the handlers, and discard the events they have not processed."""
-        for observer in self._all():
-            observer.close()
+        for queue in self._all():
+            queue.close()
 
     def _all(self) -> "list[_HandlerQueue]":
-        return [*([] if self._one is None else [self._one]), *self._many]
+        return [*([] if self._assigned is None else [self._assigned]), *self._added]
 
 
 class _HandlerQueue:

@@ -1,5 +1,6 @@
 """Reports of a tool's progress, and signs that it is alive."""
 
+import math
 import numbers
 from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass
@@ -201,4 +202,4 @@ def _number(value: object) -> float | None:
         number = float(value)
     except (OverflowError, TypeError, ValueError):
         return None
-    return number if abs(number) != float("inf") and number == number else None
+    return number if math.isfinite(number) else None

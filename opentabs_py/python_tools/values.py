@@ -8,7 +8,7 @@ from mcp import types
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from opentabs_py.calling.client import CallClient
-from opentabs_py.calling.streams import Followed
+from opentabs_py.calling.streams import SCHEME, Followed
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
@@ -123,7 +123,7 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     ]
     if client is not None and client.takes_links:
         names += [_link(stream) for stream in streams]
-    named = [{"id": each.id, "name": each.name, "uri": f"stream://{each.id}"} for each in streams]
+    named = [{"id": each.id, "name": each.name, "uri": each.uri} for each in streams]
     meta = {**(value.meta or {}), STREAMS_META_KEY: named}
     return replace(value, content=(*value.content, *names), meta=meta)
 
@@ -139,14 +139,14 @@ def describe_stream(stream_id: str, name: str, *, gateway: bool = False) -> type
     tool = f"stream_read through {GATEWAY_CALL}" if gateway else "stream_read"
     return types.TextContent(
         text=f"The stream {name} is open. For its updates, call {tool} with the id "
-        f"{stream_id!r}, or read stream://{stream_id}."
+        f"{stream_id!r}, or read {SCHEME}{stream_id}."
     )
 
 
 def _link(stream: Followed) -> types.ResourceLink:
     return types.ResourceLink(
         name=stream.name,
-        uri=f"stream://{stream.id}",
+        uri=stream.uri,
         description=f"Updates of {stream.name}.",
         mime_type="application/json",
     )

@@ -36,7 +36,7 @@ class SessionRecorder:
             session.context,
             self._driver,
             ignores=lambda url: urlsplit(url).netloc == ours,
-            on_ended=self._handle_ended,
+            on_ended=self._changes.notify,
         )
 
     @classmethod
@@ -115,6 +115,3 @@ class SessionRecorder:
             return dict(await self._context.storage_state())
         except FAILURES:
             return None
-
-    def _handle_ended(self) -> None:
-        self._changes.notify()

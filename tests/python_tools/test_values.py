@@ -20,6 +20,7 @@ class Open:
     """An open stream."""
 
     id: str = "s1"
+    uri: str = "stream://s1"
     name: str = "build"
 
 

@@ -68,8 +68,8 @@ class ToolRegistry:
         self._message_limit = message_limit
         self._built_in = {tool.listing.name: tool for tool in built_in}
         self._has_hands = any(tool.listing.owner == HANDS for tool in built_in)
-        self._others: dict[str, Tool] = {}
-        self._of_pages: list[OtherwiseNamed] = []
+        self._python_tools: dict[str, Tool] = {}
+        self._plugin_tools: list[OtherwiseNamed] = []
         self._registered: Sequence[OtherwiseNamed] | None = None
         self._may_return: Callable[[str], bool] = lambda _name: False
         self._tools: dict[str, Tool] = {}
@@ -97,13 +97,13 @@ class ToolRegistry:
         """
         self._standings = standings
         self._skipped = skipped
-        self._of_pages = [
+        self._plugin_tools = [
             PluginTool(self._pages, manifest, tool, message_limit=self._message_limit)
             for manifest in manifests
             for tool in manifest.tools
         ]
-        for tool in self._of_pages:
-            if (name := tool.listing.name) in self._others:
+        for tool in self._plugin_tools:
+            if (name := tool.listing.name) in self._python_tools:
                 logger.error(
                     "The plugin %s and Python both have a tool %s; the plugin's is left out",
                     tool.listing.owner,
@@ -113,7 +113,7 @@ class ToolRegistry:
 
     def set_remote(self, tools: Iterable[OtherwiseNamed]) -> None:
         """Serve these tools of a fleet's workers, instead of any other plugin tools."""
-        self._of_pages = [*tools]
+        self._plugin_tools = [*tools]
         self._list()
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
@@ -122,7 +122,7 @@ class ToolRegistry:
         Raises:
             ConfigError: Two tools have the same name; those that were set before are kept.
         """
-        served = {each.listing.name: each for each in self._of_pages}
+        served = {each.listing.name: each for each in self._plugin_tools}
         others: dict[str, Tool] = {}
         for tool in tools:
             name, owner = tool.listing.name, tool.listing.owner
@@ -130,7 +130,7 @@ class ToolRegistry:
             if other is not None:
                 raise same_name(name, f"one from {other.listing.owner}, one from {owner}")
             others[name] = tool
-        self._others = others
+        self._python_tools = others
         self._list()
 
     def set_registered(
@@ -154,20 +154,24 @@ class ToolRegistry:
     def own_names(self) -> Collection[str]:
         """The names of all tools but those that pages have registered themselves."""
         built_in = self._built_in.keys()
-        named = {each.listing.name for each in self._of_pages} | self._others.keys() | built_in
-        return named.union(*(each.other_names for each in self._of_pages))
+        named = (
+            {each.listing.name for each in self._plugin_tools}
+            | self._python_tools.keys()
+            | built_in
+        )
+        return named.union(*(each.other_names for each in self._plugin_tools))
 
     def _list(self) -> None:
         before = [_seen(tool.listing) for tool in self.tools]
-        names = self._others
-        of_pages = [tool for tool in self._of_pages if tool.listing.name not in names]
-        is_needed = bool(of_pages) or self._registered is not None or self._has_hands
+        python_tools = self._python_tools
+        in_pages = [tool for tool in self._plugin_tools if tool.listing.name not in python_tools]
+        is_needed = bool(in_pages) or self._registered is not None or self._has_hands
         built_in = self._built_in.values() if is_needed else ()
-        tools: list[Tool] = [*of_pages, *built_in, *names.values()]
+        tools: list[Tool] = [*in_pages, *built_in, *python_tools.values()]
         if self._registered:
             ours = self.own_names
             registered = [each for each in self._registered if each.listing.name not in ours]
-            of_pages = [*registered, *of_pages]  # if two share another name, the plugin's wins
+            in_pages = [*registered, *in_pages]  # if two share another name, the plugin's wins
             tools += registered
         tools.sort(key=lambda each: each.listing.name)
         self._tools = {tool.listing.name: tool for tool in tools}
@@ -178,8 +182,8 @@ class ToolRegistry:
             tool for tool in tools if self._decisions[tool.listing.name].permission != "off"
         )
         self._search = None
-        self._by_other_names = {name: tool for tool in of_pages for name in tool.other_names}
-        for name in self._by_other_names.keys() & names.keys():
+        self._by_other_names = {name: tool for tool in in_pages for name in tool.other_names}
+        for name in self._by_other_names.keys() & python_tools.keys():
             logger.warning(
                 "%s is a Python tool; call the plugin %s's tool as %s",
                 name,
@@ -247,7 +251,9 @@ class ToolRegistry:
         """Return the status of a plugin across its tabs; None for tools that need no tab."""
         if any(tool.listing.owner == owner for tool in self._registered or ()):
             return "ready"  # they are listed only while their page is there
-        if any(tool.listing.owner == owner and tool.listing.needs_tab for tool in self._of_pages):
+        if any(
+            tool.listing.owner == owner and tool.listing.needs_tab for tool in self._plugin_tools
+        ):
             find = self._status or self._pages.tabs.status
             return find(owner)
         return None

@@ -78,7 +78,7 @@ class HungClient:
 class Stream:
     """A stream with one update."""
 
-    id, name, is_open = "s", "chat_watch", False
+    id, uri, name, is_open = "s", "stream://s", "chat_watch", False
 
     def since(self, number: int) -> Sequence[StreamUpdate]:
         return [StreamUpdate(1, "new")] if number == 0 else []

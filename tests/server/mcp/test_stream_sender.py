@@ -19,6 +19,7 @@ class FakeStream:
     """A stream of which the oldest updates may have been dropped."""
 
     id = "i"
+    uri = "stream://i"
     name = "ticks"
 
     def __init__(self, *numbers: int) -> None:
