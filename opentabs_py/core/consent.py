@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, cast, get_args
 
 from opentabs_py.core.page_tool_names import PAGE_OWNERS
-from opentabs_py.core.plugin_names import mcp_name
+from opentabs_py.core.plugin_names import own_name
 from opentabs_py.core.text import shorten
 
 Permission = Literal["off", "ask", "auto"]
@@ -61,8 +61,7 @@ class GatedTool:
     def own_name(self) -> str:
         """Its name within its plugin."""
         # The owner of a page's tools has two hyphens, which no plugin has.
-        prefix = mcp_name(self.plugin.replace("--", "-"), "")
-        return self.name.removeprefix(prefix) or self.name
+        return own_name(self.plugin.replace("--", "-"), self.name)
 
     @property
     def rule(self) -> str:

@@ -64,6 +64,11 @@ def mcp_name(plugin: str, tool: str) -> str:
     return f"{plugin.replace('-', '_')}_{tool}"
 
 
+def own_name(owner: str, name: str) -> str:
+    """Return a tool's name within its owner, given its MCP name."""
+    return name.removeprefix(mcp_name(owner, "")) or name
+
+
 def qualified_names(plugin: str, tool: str) -> tuple[str, ...]:
     """Return the other names, besides its MCP name, by which a plugin's tool can be called.
 

@@ -11,7 +11,7 @@ from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.calling.tool import Tool
 from opentabs_py.core.page_tool_names import pattern_of, site_of
-from opentabs_py.core.plugin_names import PAGE
+from opentabs_py.core.plugin_names import PAGE, own_name
 from opentabs_py.core.sites import match_patterns
 from opentabs_py.core.text import did_you_mean, nearest
 from opentabs_py.core.trace.record import CallRecord
@@ -68,10 +68,10 @@ class SyncTool:
 
         For this package's own use.
         """
-        owner = self.listing.owner
         if isinstance(self._tool, PageTool):
             return f"{PAGE} {self._tool.tool.registered.name}"
-        return f"{owner} {self.name.removeprefix(f'{owner}_')}"
+        owner = self.listing.owner
+        return f"{owner} {own_name(owner, self.name)}"
 
     @property
     def start_page(self) -> str | None:

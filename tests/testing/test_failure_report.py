@@ -1,5 +1,7 @@
 """What the report of a failed test shows, and violations of tools' contracts."""
 
+import pytest
+
 from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -89,6 +91,12 @@ def test_an_annotation_is_one_line_whatever_is_in_it() -> None:
     assert annotation("a,b.py", 7, "x::y", "100%\nof: it") == (
         "::error file=a%2Cb.py,line=7,title=x%3A%3Ay::100%25%0Aof: it"
     )
+
+
+@pytest.mark.parametrize("warning", [LATE_REPORT, INVALID_REPORT])
+def test_a_breach_names_the_tool_of_a_hyphenated_plugin_as_clients_do(warning: str) -> None:
+    [found] = find_breaches([], [f"{warning} my-chat export_all"])
+    assert found.startswith("my_chat_export_all reported ")
 
 
 def test_contracts_are_the_schema_of_the_value_and_progress_that_goes_forward() -> None:

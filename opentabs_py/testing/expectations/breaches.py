@@ -6,6 +6,7 @@ Pure functions of what was recorded.
 from collections.abc import Sequence
 
 from opentabs_py.core.fault_injection import Rule
+from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.text import visible
 from opentabs_py.testing.expectations.verdicts import (
     CallSnapshot,
@@ -48,7 +49,8 @@ def find_breaches(calls: Sequence[CallSnapshot], page_warnings: Sequence[str]) -
 
 
 def _tool_of(line: str, prefix: str) -> str:
-    return line.removeprefix(prefix).strip().replace(" ", "_")
+    plugin, _, tool = line.removeprefix(prefix).strip().partition(" ")
+    return mcp_name(plugin, tool)
 
 
 def breach_text(breaches: Sequence[str]) -> str:
