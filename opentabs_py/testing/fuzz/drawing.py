@@ -191,6 +191,8 @@ class _Drawing:
             first, rest = cast(Sequence[Any], rest), flat.get("additionalItems", True)
         least: int = ceil(flat.get("minItems", 0))
         most: float = flat.get("maxItems", inf)
+        if least > most:
+            return st.nothing()
         starts = [self.values(each, depth + 1) for each in first[: int(min(most, len(first)))]]
         more = max(0, least - len(starts))
         room = most - len(starts)
@@ -198,7 +200,10 @@ class _Drawing:
         if "contains" in flat:
             wanted = self._both(_object_of(rest), flat["contains"], depth + 1)
             items = _any_of([wanted, items])
-            more = max(more, ceil(flat.get("minContains", 1)))
+            wished = ceil(flat.get("minContains", 1))
+            more = max(more, int(min(wished, room)) if starts else wished)  # a start may match
+        if more > room:
+            return st.nothing()
         if room <= 0 or items.is_empty or (depth >= DEEP and more == 0):
             tail = _nothing_or_empty(more)
         else:
@@ -217,6 +222,8 @@ class _Drawing:
         required: list[str] = flat.get("required", [])
         least: int = ceil(flat.get("minProperties", 0))
         most: float = flat.get("maxProperties", inf)
+        if max(least, len(set(required))) > most:
+            return st.nothing()
         must = {
             name: self.values(properties.get(name, others), depth + 1)
             for name in dict.fromkeys(required)

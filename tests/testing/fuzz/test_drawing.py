@@ -71,6 +71,24 @@ SCHEMAS: dict[str, Any] = {
         "additionalItems": {"type": "null"},
     },
     "an array that contains": {"type": "array", "contains": {"const": 7}, "minContains": 2},
+    "an array of a few that contains": {
+        "type": "array",
+        "prefixItems": [{"enum": [6, 7]}],
+        "contains": {"const": 7},
+        "minContains": 2,
+        "maxItems": 2,
+    },
+    "an array of one of two lengths": {
+        "type": "array",
+        "minItems": 3,
+        "anyOf": [{"maxItems": 2}, {"maxItems": 9}],
+    },
+    "an object of one of two sizes": {
+        "type": "object",
+        "additionalProperties": {"type": "null"},
+        "minProperties": 3,
+        "anyOf": [{"maxProperties": 2}, {"maxProperties": 9}],
+    },
     "empty arrays only": {"type": "array", "maxItems": 0},
     "an object": {
         "type": "object",
@@ -258,6 +276,10 @@ def test_a_schema_that_requires_endless_recursion_has_no_values() -> None:
         {"type": "array", "items": False, "minItems": 1},
         {"type": "object", "properties": {"a": False}, "required": ["a"]},
         {"type": "string", "minLength": 3, "maxLength": 2},
+        {"type": "array", "minItems": 3, "maxItems": 2},
+        {"type": "array", "contains": True, "minContains": 2, "maxItems": 1},
+        {"type": "object", "minProperties": 2, "maxProperties": 1},
+        {"type": "object", "required": ["a", "b"], "maxProperties": 1},
     ],
 )
 def test_a_schema_that_nothing_matches_has_no_values(schema: dict[str, Any]) -> None:
