@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any, cast
 
 from opentabs_py.cli import collector
-from opentabs_py.cli.exit_codes import CHAIN_FAILED, INTERRUPTED, USAGE
+from opentabs_py.cli.exit_codes import CHAIN_FAILED, INTERRUPTED, code_of
 
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
@@ -91,26 +91,22 @@ def _report_unwritable(error: OSError) -> int:
 
 def _run() -> None:
     # Imported here, so that Ctrl-C works during the import.
-    from opentabs_py import errors
     from opentabs_py.cli.deferred_packages import LARGE, defer_packages
 
     defer_packages(*LARGE)
     from opentabs_py.cli.app import create_app
     from opentabs_py.cli.log import guard_log
+    from opentabs_py.errors import OpenTabsError
 
     guard_log()
     app = create_app(sys.argv[1] if len(sys.argv) > 1 else None)
     try:
         _run_app(app)
-    except errors.OpenTabsError as error:
+    except OpenTabsError as error:
         from opentabs_py.cli.terminal import print_error
 
         print_error(error)
-        usage_errors = (
-            *(errors.CallRefusedError, errors.ConfigError, errors.PluginError),
-            *(errors.RecordingError, errors.ReportError, errors.TraceError),
-        )
-        sys.exit(USAGE if isinstance(error, usage_errors) else CHAIN_FAILED)
+        sys.exit(code_of(error))
 
 
 def _run_app(app: Callable[..., Any]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
 from opentabs_py.cli.call_over_mcp import CLIENT_MODULES, call_over_mcp
-from opentabs_py.cli.exit_codes import CHAIN_FAILED, OF_CALL
+from opentabs_py.cli.exit_codes import OF_CALL, code_of
 from opentabs_py.cli.run import run
 from opentabs_py.errors import OpenTabsError
 
@@ -78,7 +78,7 @@ def call_fresh(
         if not as_json:
             raise
         print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
-        return CHAIN_FAILED
+        return code_of(error)
 
 
 async def _prepare(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
-from opentabs_py.cli.exit_codes import CHAIN_FAILED, OF_CALL, USAGE
+from opentabs_py.cli.exit_codes import OF_CALL, code_of
 from opentabs_py.cli.prompts import is_someone_there
 from opentabs_py.cli.signals import exit_at_signals
 from opentabs_py.cli.terminal_questions import TerminalQuestions
@@ -80,7 +80,7 @@ def call_running(
         if not as_json:
             raise
         print_outcome(failed_outcome(error, time.perf_counter() - began), as_json=True)
-        return USAGE if isinstance(error, ConfigError) else CHAIN_FAILED
+        return code_of(error)
     print_outcome(last["outcome"], as_json=as_json)
     return OF_CALL[last["failed"]]
 

@@ -240,3 +240,13 @@ def test_call_without_any_tools_is_refused_as_json_too(tmp_path: Path) -> None:
 
     assert run.returncode == 2
     assert json.loads(run.stdout)["error"]["code"] == "UNKNOWN_TOOL"
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_missing_file_of_tools_is_a_usage_error_with_json_too(
+    tmp_path: Path, as_json: bool
+) -> None:
+    run = opentabs_here("call", "t", "--tools", "missing.py", *["--json"] * as_json, cwd=tmp_path)
+
+    assert run.returncode == 2
+    assert "missing.py" in (run.stdout if as_json else run.stderr)
