@@ -16,7 +16,7 @@ from rich.markup import escape
 from opentabs_py.cli.command_classes import Command
 from opentabs_py.cli.exit_codes import CHAIN_FAILED, NO_TESTS, TOOL_FAILED, USAGE
 from opentabs_py.core.runner.shard import parse_shard
-from opentabs_py.errors import BuildError
+from opentabs_py.errors import BuildError, OpenTabsError
 
 if TYPE_CHECKING:
     from opentabs_py.cli.chosen_tests import ChosenTests
@@ -224,7 +224,7 @@ class _Suite:
         """Run the tests until a file changes; return the changed files."""
         import anyio
 
-        from opentabs_py.cli.terminal import err, print_rule
+        from opentabs_py.cli.terminal import err, print_error, print_rule
         from opentabs_py.plugins.source_watch import next_source
 
         ended = anyio.Event()
@@ -232,7 +232,11 @@ class _Suite:
 
         async def test() -> None:
             began = monotonic()
-            code = await self._test()
+            try:
+                code = await self._test()
+            except OpenTabsError as error:
+                print_error(error)
+                code = CHAIN_FAILED
             ended.set()
             how = _ENDINGS.get(code, "[bold red]✗ failed[/]")
             seconds = f"{monotonic() - began:.1f} s"

