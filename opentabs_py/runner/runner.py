@@ -59,7 +59,8 @@ class Suite:
         pytest_args: Its other arguments.
         fuzz: The options of `opentabs test` with which it checks tools instead of tests.
         units: The files with tests for Node.
-        unit_command: Returns the command that runs one of them.
+        unit_command: Returns the command that runs one of them, or raises BuildError; called in a
+            thread, because it may install what TypeScript needs.
         build: Builds the plugin; returns what is wrong with it.
         headed: Whether the browser has a window.
         terminal: Whether the user can press Enter.
@@ -238,16 +239,21 @@ class Runner:
     async def _run_unit(self, unit: str) -> None:
         self._handle(Started(test=unit))
         began = anyio.current_time()
-        command = self.suite.unit_command(unit)
-        code, output = await read_program(command, longest=LONGEST_TEXT)
+        try:
+            command = await anyio.to_thread.run_sync(self.suite.unit_command, unit)
+        except BuildError as error:
+            why, output = str(error), ""
+        else:
+            code, output = await read_program(command, longest=LONGEST_TEXT)
+            why = f"Node exited with {code}." if code else ""
         phase = Phase(
             test=unit,
             when="call",
-            outcome="failed" if code else "passed",
+            outcome="failed" if why else "passed",
             seconds=anyio.current_time() - began,
-            why=f"Node exited with {code}." if code else "",
-            text=output if code else "",
-            sections=() if code else (("Output", output),),
+            why=why,
+            text=output if why else "",
+            sections=() if why else (("Output", output),),
         )
         self._handle(phase)
         self._handle(Ended(test=unit))

@@ -1,6 +1,7 @@
 """Runs of real tests without a browser: what runs, what stops, and what is known about it."""
 
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -252,6 +253,25 @@ async def test_files_for_node_run_beside_pytest(suite: Suite) -> None:
         assert runner.board.tests[str(good)].now.sections == [("Output", "fine\n")]
         assert runner.board.tests[str(bad)].now.text == "xxxxxxxxxx\n"
         assert runner.board.tests[str(bad)].file == "bad.test.js"
+
+
+async def test_a_file_for_node_fails_where_node_is_missing_and_the_rest_runs(suite: Suite) -> None:
+    write(suite, a="def test_one(): pass\n")
+    threads: list[int] = []
+
+    def no_node(_: str) -> Sequence[str]:
+        threads.append(threading.get_ident())
+        raise BuildError("There is no Node.")
+
+    without_node = replace(
+        suite, units=lambda: [str(suite.directory / "a.test.js")], unit_command=no_node
+    )
+    async with running(without_node) as runner:
+        await ended(runner)
+        assert states(runner) == {"a.test.js": "failed", "test_one": "passed"}
+        [unit] = [each for each in runner.board.tests.values() if each.file == "a.test.js"]
+        assert unit.now.why == "There is no Node."
+        assert threads != [threading.get_ident()]  # npm may take minutes
 
 
 async def test_directories_of_runs_that_nothing_refers_to_are_removed(suite: Suite) -> None:
