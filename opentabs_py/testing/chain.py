@@ -46,14 +46,12 @@ class Chain:
 
     Attributes:
         session: The server side; it lives in the background thread.
-        context: The browser.
         isolation: Keeps tests from affecting each other.
         clock: Drives the timers of its calls.
         sockets: Answers WebSockets, if the browser reaches no site.
     """
 
     session: OpenTabs
-    context: BrowserContext
     isolation: Isolation
 
     def __init__(
@@ -79,8 +77,15 @@ class Chain:
         self._driving, self._driven = thread.do(lambda: (anyio.Lock(), AsyncExitStack()))
         self._debugged: Debugged | None = None
         self._failure: BrowserError | None = None
+        self._context: BrowserContext | None = None
         self._opened = False
         self._ended = thread.start(self._run)
+
+    @property
+    def context(self) -> BrowserContext:
+        """The browser, once it is open."""
+        assert self._context is not None
+        return self._context
 
     @property
     def is_usable(self) -> bool:
@@ -115,7 +120,7 @@ class Chain:
                 options["args"] = [*options["args"], *self._offline_proxy.switches(plan.extension)]
             try:
                 plan.prepare()
-                self.context = browser_type.launch_persistent_context(plan.profile, **options)
+                self._context = browser_type.launch_persistent_context(plan.profile, **options)
             except Error as error:
                 self._failure = plan.not_started(error.message)
             except BrowserError as error:
@@ -151,14 +156,14 @@ class Chain:
 
     def close(self) -> None:
         """Close the browser, then stop the server."""
-        with suppress(Error, AttributeError):  # it died, or was never launched
-            context = self.context
-            with self._killed_if_it_hangs():
-                context.close()
+        if self._context is not None:
+            with suppress(Error), self._killed_if_it_hangs():  # it may have died
+                self._context.close()
         self._failure = self._failure or BrowserError("The browser was closed.")
         self._thread.do(self._stop.set)
         self._thread.do(self._launched.set)
-        self._thread.wait(self._ended, STOP_WITHIN)
+        if not self._thread.wait(self._ended, STOP_WITHIN):
+            logger.warning("The server of a test has not stopped within %g s", STOP_WITHIN)
         if self._offline_proxy is not None:
             self._offline_proxy.close()
 
@@ -226,11 +231,13 @@ class Chain:
             ):
                 self._started.set_result(session)
                 await self._stop.wait()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             # The waiter is in another thread; it always waits on one of these two futures.
-            for future in (self._plan, self._started):
-                if not future.done():
-                    future.set_exception(error)
+            waiting = [each for each in (self._plan, self._started) if not each.done()]
+            for future in waiting:
+                future.set_exception(error)
+            if not waiting:
+                logger.exception("The server of a test failed")
 
     @asynccontextmanager
     async def _launch(self, planned: Planned) -> AsyncGenerator[None]:
