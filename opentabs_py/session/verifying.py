@@ -65,18 +65,14 @@ async def run_again(
     session.check_driver()
     made = [each.call for each in outcomes if each.call is not None]
     traffic = replace(traffic, calls=made)
-    return LiveRun(traffic, outcomes, sorted(run.unready), is_anonymous, failure)
+    return LiveRun(traffic, outcomes, is_anonymous, failure)
 
 
 class _Run:
-    """The calls of one recording.
-
-    Attributes:
-        unready: The plugins that did not get ready, and tools that the page did not register.
-    """
+    """The calls of one recording."""
 
     def __init__(self, session: "OpenTabs", recorder: SessionRecorder, *, writes: bool) -> None:
-        self.unready: set[str] = set()
+        self._unready: set[str] = set()  # plugins and pages' tools; each is waited for once
         self._session = session
         self._recorder = recorder
         self._writes = writes
@@ -91,8 +87,8 @@ class _Run:
             await self._open(page, step.url)
             found = await self._wait_registered(tool)
             if found is None:
-                self.unready.add(tool)
-                return Outcome()
+                self._unready.add(tool)
+                return Outcome(unready=tool)
         if not (self._writes or found.listing.is_read_only):
             return Outcome(skipped=_WRITES)
         if step.scrubbed:
@@ -103,8 +99,8 @@ class _Run:
         await self._open(page, step.url)
         plugin = found.listing.owner
         if not found.listing.is_of_page and not await self._is_ready(plugin):
-            self.unready.add(plugin)
-            return Outcome()
+            self._unready.add(plugin)
+            return Outcome(unready=plugin)
         return await self._call(step.call)
 
     async def _open(self, page: "Page", url: str) -> None:
@@ -114,7 +110,7 @@ class _Run:
 
     async def _wait_registered(self, tool: str) -> "Tool | None":
         """Return a tool that the page registers itself; None if it does not."""
-        if tool not in self.unready:
+        if tool not in self._unready:
             with anyio.move_on_after(READY_WITHIN):
                 while True:
                     changed = self._session.internals.bridge.changed()
@@ -125,8 +121,8 @@ class _Run:
         return None
 
     async def _is_ready(self, plugin: str) -> bool:
-        if plugin in self.unready:
-            return False  # it was waited for once
+        if plugin in self._unready:
+            return False
         with anyio.move_on_after(READY_WITHIN):
             await self._session.internals.bridge.wait_ready(plugin)
             return True

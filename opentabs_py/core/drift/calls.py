@@ -42,7 +42,7 @@ def judge_call(
         return verdict.unknown(outcome.barred)
     call = outcome.call
     if call is None:
-        text = f"{', '.join(live.unready)} does not get ready on the page"
+        text = f"{outcome.unready} does not get ready on the page"
         return verdict.drift("tool", [Finding("readiness", text)])
     error = call.error or {}
     code, message = str(error.get("code", "")), str(error.get("message", ""))

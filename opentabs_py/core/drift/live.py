@@ -16,12 +16,15 @@ class Outcome:
         category: That of the error, such as `auth`.
         skipped: Why it was skipped on purpose, in a sentence.
         barred: Why it could not be made, for a reason other than the site, in a sentence.
+        unready: The plugin that did not get ready on the page, or the tool that the page did not
+            register.
     """
 
     call: RecordedCall | None = None
     category: str | None = None
     skipped: str = ""
     barred: str = ""
+    unready: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,11 @@ class LiveRun:
     Attributes:
         traffic: What passed between the page and the site, and the calls that were made.
         outcomes: What became of each recorded call, in the order of the recording.
-        unready: The plugins that did not get ready on the page.
         is_anonymous: Whether the browser began without a sign-in.
         failure: Why the page could not be opened; empty if it could.
     """
 
     traffic: Recording
     outcomes: Sequence[Outcome] = ()
-    unready: Sequence[str] = ()
     is_anonymous: bool = True
     failure: str = ""

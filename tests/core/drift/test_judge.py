@@ -133,12 +133,14 @@ def test_an_error_that_says_nothing_of_the_site_is_not_drift(category: str) -> N
 
 
 def test_a_plugin_that_does_not_get_ready_is_broken() -> None:
-    live = LiveRun(recording(), [Outcome()], unready=["chat", "mail"])
+    live = LiveRun(recording(), [Outcome(unready="chat"), Outcome(unready="mail")])
 
-    call = only_call(recording(called(ITEMS)), live)
+    found = verdict(recording(called(ITEMS), called(ITEMS, tool="mail_list")), live)
 
-    text = "chat, mail does not get ready on the page"
-    assert (call.severity, call.findings) == ("tool", [Finding("readiness", text)])
+    assert [(call.severity, call.findings) for call in found.calls] == [
+        ("tool", [Finding("readiness", "chat does not get ready on the page")]),
+        ("tool", [Finding("readiness", "mail does not get ready on the page")]),
+    ]
 
 
 def test_a_call_that_was_not_made_is_skipped_or_unknown() -> None:
@@ -467,7 +469,7 @@ def test_a_recording_that_began_signed_out_is_not_judged_signed_out(
 ) -> None:
     was = recording(*first, called(ITEMS))
     failing = lived(*again, called(error={"code": "X"}))
-    unready = replace(failing, outcomes=[Outcome()], unready=["chat"])
+    unready = replace(failing, outcomes=[Outcome(unready="chat")])
 
     for live in (failing, unready):
         found = verdict(was, live)
