@@ -23,7 +23,7 @@ from opentabs_py.core.recording.matching import (
 from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import with_id_of
 from opentabs_py.core.sites.origins import resolve_link
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import quantity, shorten
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _KEEPS_METHOD: Final = frozenset({307, 308})
@@ -240,14 +240,17 @@ class SocketScript:
                 return None
         if sent in self._taken:
             return None
-        shown = data if isinstance(data, str) else f"{len(data)} bytes"
-        expected = next((each.data for each in self._frames if each.is_sent), None)
-        text = expected if isinstance(expected, str) else "nothing more"
-        return f"The page sent {shorten(shown, 300)}\nrecorded: {shorten(text, 300)}"
+        recorded = [_shown(each.data) for each in self._frames if each.is_sent]
+        expected = recorded[0] if recorded else "nothing more"
+        return f"The page sent {_shown(data)}\nrecorded: {expected}"
 
     def _comparable(self, data: str | bytes) -> object:
         body = data.encode() if isinstance(data, str) else data
         return comparable(Request("SEND", "ws:", body=body), self._volatile).key
+
+
+def _shown(data: str | bytes) -> str:
+    return shorten(data, 300) if isinstance(data, str) else quantity(len(data), "byte")
 
 
 def _as_request(url: str) -> Request:

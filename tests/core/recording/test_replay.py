@@ -326,9 +326,9 @@ def test_the_site_answers_each_message_as_it_did() -> None:
     assert script.receive('{"ts": 6, "n": 1}') is None
     assert script.next() == [(0.5, frames[2]), (0.25, frames[3])]
     assert script.receive('{"n": 1}') is None  # again, like a heartbeat
-    assert script.receive("else") == "The page sent else\nrecorded: nothing more"
+    assert script.receive("else") == "The page sent else\nrecorded: 1 byte"
     assert script.receive(b"\x02") is None
-    assert script.receive(b"\x03") == "The page sent 1 bytes\nrecorded: nothing more"
+    assert script.receive(b"\x03") == "The page sent 1 byte\nrecorded: nothing more"
 
 
 def test_messages_may_come_in_another_order() -> None:
