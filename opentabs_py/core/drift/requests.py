@@ -42,7 +42,8 @@ def _compare_responses(
     found: list[Finding] = []
     refused = sorted(status for status in now.statuses - was.statuses if 400 <= status < 500)
     if refused:
-        found.append(Finding("status", f"returns {_or(refused)} (was {_or(was.statuses)})"))
+        before = _or(was.statuses - {0}) or "no response"
+        found.append(Finding("status", f"returns {_or(refused)} (was {before})"))
     elif was.media and now.media and not was.media & now.media:
         text = f"returns {_or(now.media)} (was {_or(was.media)})"
         found.append(Finding("media", text))

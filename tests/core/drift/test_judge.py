@@ -293,6 +293,18 @@ def test_a_changed_answer_is_as_bad_as_what_it_breaks() -> None:
     assert [request.severity for request in found.requests] == ["schema"]
 
 
+@pytest.mark.parametrize(("answers", "text"), [([1], "200"), ([], "no response")])
+def test_a_request_that_was_not_answered_is_not_shown_as_a_status(
+    answers: list[int], text: str
+) -> None:
+    aborted = failed("/api", "net::ERR_ABORTED")
+    was = recording(aborted, *[got("/api", each) for each in answers], called(1))
+
+    found = verdict(was, lived(got("/api", {}, status=404), called(1)))
+
+    assert texts(found) == [f"returns 404 (was {text})"]
+
+
 def test_a_response_with_another_status_or_type_is_reported() -> None:
     was = recording(got("/api", {"a": 1}), got("/b", {"a": 1}), called(1))
     live = lived(got("/api", {}, status=404), got("/b", "<h1>Hello"), called(1))
