@@ -66,6 +66,18 @@ class Responses:
         """Whether a request has succeeded."""
         return any(200 <= status < 400 for status in self.statuses)
 
+    def add(self, other: "Responses") -> None:
+        """Add those of the same endpoint in another recording."""
+        self.statuses |= other.statuses
+        self.media |= other.media
+        for key, values in other.values.items():
+            self.values.setdefault(key, []).extend(values)
+        self.marks += other.marks
+        self.tools += other.tools
+        self.is_document |= other.is_document
+        self.is_unread |= other.is_unread
+        self.failures |= other.failures
+
 
 def responses_of(
     recording: Recording, volatile: Sequence[str] = ()

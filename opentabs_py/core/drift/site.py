@@ -70,13 +70,5 @@ def _joined(parts: Sequence[Mapping[Endpoint, Responses]]) -> Mapping[Endpoint, 
     whole: dict[Endpoint, Responses] = {}
     for part in parts:
         for endpoint, responses in part.items():
-            into = whole.setdefault(endpoint, Responses())
-            into.statuses |= responses.statuses
-            into.media |= responses.media
-            for key, values in responses.values.items():
-                into.values.setdefault(key, []).extend(values)
-            into.marks += responses.marks
-            into.tools += responses.tools
-            into.is_document |= responses.is_document
-            into.failures |= responses.failures
+            whole.setdefault(endpoint, Responses()).add(responses)
     return whole

@@ -1,7 +1,9 @@
 """The responses of several recordings, combined."""
 
+from dataclasses import replace
+
 from opentabs_py.core.drift.site import compare_site
-from opentabs_py.core.recording.exchange import Scrubbed
+from opentabs_py.core.recording.exchange import Response, Scrubbed
 from tests.core.drift.samples import called, failed, got, recording
 
 PAGE = '<p class="a">1'
@@ -34,6 +36,15 @@ def test_the_responses_of_all_recordings_count() -> None:
     assert lost.failures == {"net::ERR_ONE", "net::ERR_OTHER"}
     assert [str(endpoint) for endpoint, _, _ in site.known()] == ["GET /api"]
     assert site.replaced == {"Robin"}
+
+
+def test_a_response_that_one_recording_has_not_read_is_known_to_be_unread() -> None:
+    read = got("/api", 1)
+    unread = replace(read, response=Response(200, "", [], None))
+
+    site = compare_site([recording(unread), recording(read)], recording())
+
+    assert [responses.is_unread for responses in site.was.values()] == [True]
 
 
 def test_a_page_stays_one_if_it_is_also_asked_for_data() -> None:
