@@ -153,10 +153,8 @@ class TrafficRecorder:
         self._watched.clear()
         streams = self._streams.values()
         ended = [*self._exchanges, *((each.number, _stream_exchange(each)) for each in streams)]
-        streamed = {stream.url for stream in streams}
         for request, (number, started) in self._open.items():
-            is_stream = request.resource_type == _EVENT_SOURCE and request.url in streamed
-            if not is_stream and not self._skip(request):
+            if not (self._is_streamed(request) or self._skip(request)):
                 exchange = _unfinished(request, self._responses.get(request), started)
                 ended.append((number, exchange))
         self._open.clear()
@@ -192,9 +190,7 @@ class TrafficRecorder:
             return  # the recorder has stopped before this began
         number, started = self._open[request]
         try:
-            if self._skip(request):
-                return
-            if request.resource_type == _EVENT_SOURCE and self._is_streamed(request.url):
+            if self._skip(request) or self._is_streamed(request):
                 return
             if failure == _ABORTED and (received := self._responses.get(request)) is not None:
                 # The page went away before it read the body, if it ever would have.
@@ -227,7 +223,11 @@ class TrafficRecorder:
     def _is_foreign(self, url: str) -> bool:
         return urlsplit(url).scheme not in ("http", "https") or self._ignores(url)
 
-    def _is_streamed(self, url: str) -> bool:
+    def _is_streamed(self, request: Any) -> bool:
+        """Return whether the request is recorded as an event stream."""
+        if request.resource_type != _EVENT_SOURCE:
+            return False
+        url = _plain(request.url)
         return any(stream.url == url for stream in self._streams.values())
 
     # --- pages ---

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from opentabs_py.recording.traffic import Steps, TrafficRecorder
 
 
 class Context:
-    """A browser context with two ends: the recorder listens, and the test reports."""
+    """A context, its page and their session: the recorder listens, and the test reports."""
 
     def __init__(self) -> None:
         self.pages: list[Any] = []
@@ -20,6 +22,11 @@ class Context:
 
     def remove_listener(self, event: str, _listener: Callable[[Any], None]) -> None:
         del self._listeners[event]
+
+    def new_cdp_session(self, _page: Any) -> "Context":
+        return self
+
+    def send(self, _method: str) -> None: ...
 
     def report(self, event: str, request: Any) -> None:
         self._listeners[event](request)
@@ -91,3 +98,21 @@ def test_a_request_that_ends_just_before_the_recorder_stops_is_recorded_once() -
 
     assert [each.request.url for each in exchanges] == [only.url]
     assert recorder.count == 0
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_an_event_stream_is_recorded_once_even_if_its_url_has_a_fragment(has_ended: bool) -> None:
+    context = Context()
+    context.pages.append(Context())
+    recorder = TrafficRecorder(context, SimpleNamespace(run=at_once))
+    url = "https://chat.example/events"
+    stream = Request(f"{url}#now", 1_000.0, resource_type="eventsource")
+    context.report("request", stream)
+    about = {"requestId": "1", "type": "EventSource", "request": {"url": url, "headers": {}}}
+    context.report("Network.requestWillBeSent", about)
+    if has_ended:
+        context.report("requestfailed", stream)
+
+    exchanges, _ = recorder.stop()
+
+    assert [each.request.url for each in exchanges] == [url]
