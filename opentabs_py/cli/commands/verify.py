@@ -141,8 +141,9 @@ def _read_all(places: Sequence[Path]) -> "Mapping[str, Recording]":
     files = [file for place in places for file in _find(place)]
     found = {str(file): read_recording(file) for file in dict.fromkeys(files)}
     with_calls = {file: each for file, each in found.items() if each.calls}
-    for file in found.keys() - with_calls.keys():
-        warn(f"{file} has no calls of tools, so there is nothing to make again.")
+    for file, recording in found.items():
+        if not recording.calls:
+            warn(f"{file} has no calls of tools, so there is nothing to make again.")
     if not with_calls:
         looked = " and ".join(str(place) for place in places)
         raise ConfigError(

@@ -1,9 +1,12 @@
 """What `opentabs verify` refuses before it starts a browser."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from opentabs_py.core.recording.exchange import Recording
+from opentabs_py.recording.files import write_recording
 from tests.cli.in_process import opentabs_here
 
 
@@ -19,3 +22,15 @@ def test_a_site_that_no_page_can_be_at_is_refused(site: str, why: str, tmp_path:
     done = opentabs_here("verify", "--site", site, cwd=tmp_path)
     assert done.returncode == 2
     assert f"Cannot use --site {site}: {why}" in done.stderr.replace("\n", " ")
+
+
+def test_recordings_without_calls_are_named_in_the_order_of_their_files(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[tool.opentabs]\nwebmcp = ['https://chat.example/*']\n"
+    )
+    for name in "cabd":
+        write_recording(Recording("https://chat.example/"), tmp_path / f"{name}.har", version="1")
+
+    done = opentabs_here("verify", cwd=tmp_path)
+
+    assert re.findall(r"(\w)\.har has no calls", done.stderr) == [*"abcd"]
