@@ -89,13 +89,18 @@ async def read_program(command: Sequence[str], *, longest: int) -> tuple[int, st
 
 async def _stop(process: Process) -> None:
     if process.returncode is None:
-        os.killpg(process.pid, signal.SIGINT)
+        _signal(process, signal.SIGINT)
         with anyio.move_on_after(STOP_WITHIN, shield=True):
             await process.wait()
     if process.returncode is None:
-        os.killpg(process.pid, signal.SIGKILL)
+        _signal(process, signal.SIGKILL)
         with anyio.CancelScope(shield=True):
             await process.wait()
+
+
+def _signal(process: Process, number: int) -> None:
+    with suppress(ProcessLookupError):  # it has ended, and we do not know that yet
+        os.killpg(process.pid, number)
 
 
 async def read_socket(end: socket.socket, handle: Callable[[bytes], None]) -> None:
