@@ -100,8 +100,12 @@ class RunnerChannel:
     def _handle_commands(self) -> None:
         try:
             data = self._socket.recv(65536, socket.MSG_DONTWAIT)
-        except OSError:  # there is none
+        except BlockingIOError:  # there is none
             return
+        except OSError:
+            data = b""
+        if not data:
+            self._give_up()
         for line in self._lines.feed(data):
             match read_command(line):
                 case Resume(pause=pause):
@@ -124,14 +128,18 @@ class RunnerChannel:
                     self._lost = 0
             try:
                 self._socket.sendall(line)
-            except OSError:  # the reader is gone
-                with self._changed:
-                    self._is_open = False
-                    self._changed.notify_all()
+            except OSError:
+                self._give_up()
                 return
             with self._changed:
                 self._size -= len(self._waiting.popleft())
                 self._changed.notify_all()
+
+    def _give_up(self) -> None:
+        """Send nothing more, because the runner is gone."""
+        with self._changed:
+            self._is_open = False
+            self._changed.notify_all()
 
 
 def open_channel() -> RunnerChannel:

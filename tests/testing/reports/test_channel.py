@@ -93,6 +93,13 @@ def test_a_runner_that_has_gone_is_not_missed(ends: tuple[RunnerChannel, socket.
     assert channel.is_to_resume(1)
 
 
+def test_a_pause_ends_when_the_runner_goes(ends: tuple[RunnerChannel, socket.socket]) -> None:
+    channel, ours = ends
+    assert not channel.is_to_resume(1)
+    ours.close()
+    assert channel.is_to_resume(1)
+
+
 def test_only_the_pause_that_is_meant_ends(ends: tuple[RunnerChannel, socket.socket]) -> None:
     channel, ours = ends
     assert not channel.is_to_resume(1)
