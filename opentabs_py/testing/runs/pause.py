@@ -28,12 +28,14 @@ def pause(
     """
     if watching is not None and not watching.is_to_pause():
         return
-    capture: Any = config.pluginmanager.getplugin("capturemanager")
+    capture: Any = config.pluginmanager.getplugin("capturemanager")  # None: -p no:capture
     terminal: Any = config.pluginmanager.getplugin("terminalreporter")
     if terminal is None:
         return  # a pytest-xdist worker, which has no terminal
-    capture.suspend(in_=True)
-    try:
+    with ExitStack() as stack:
+        if capture is not None:
+            capture.suspend(in_=True)
+            stack.callback(capture.resume)
         terminal.ensure_newline()
         terminal.section(report.nodeid, "-")
         terminal.write_line(report.longreprtext)
@@ -43,12 +45,9 @@ def pause(
             return
         terminal.write_line(GO_ON if can_press else IN_PAGE, bold=True)
         signs = [is_orphan, *([_enter_is_pressed] if can_press else [])]
-        with ExitStack() as stack:
-            if watching is not None:
-                signs.append(stack.enter_context(watching.pause(report.nodeid)))
-            people.pause(lambda: any(is_over() for is_over in signs))
-    finally:
-        capture.resume()
+        if watching is not None:
+            signs.append(stack.enter_context(watching.pause(report.nodeid)))
+        people.pause(lambda: any(is_over() for is_over in signs))
     exit_if_orphan()
 
 
