@@ -89,18 +89,24 @@ def _start_servers(
     served: ServedByTest,
     stack: ExitStack,
 ) -> Sequence[Chain]:
-    """Start a server for each person; only the first may have the port of the settings."""
+    """Start a server for each person.
+
+    Only the first may have the port and the profile of the settings, and not if it is to be fresh:
+    the one that tests share keeps them.
+    """
     check_list("The value of the fixture opentabs_plugins", served.plugins)
     check_list("The value of the fixture opentabs_tools", served.tools)
     launch_args = request.getfixturevalue("browser_type_launch_args")
     is_headed = served.settings.headed or launch_args.get("headless") is False
     settings = served.settings.model_copy(update={"headed": is_headed})
     beside = settings.model_copy(update={"port": 0, "profile": None})
-    own = marks_of(request.node).fresh_profile or _context_mark(request) is not None
+    is_fresh = marks_of(request.node).fresh_profile
+    own = is_fresh or _context_mark(request) is not None
     plugins = [Path(each) for each in served.plugins]
     chains: list[Chain] = []
     for slot in slots:
-        chain = slot.begin(plugins, served.tools, beside if chains else settings, own=own)
+        used = beside if chains or is_fresh else settings
+        chain = slot.begin(plugins, served.tools, used, own=own)
         stack.callback(slot.release, chain)
         chains.append(chain)
     return chains
