@@ -113,7 +113,7 @@ class TrafficRecorder:
         return sum(request.resource_type != _EVENT_SOURCE for request in self._open)
 
     @property
-    def unfinished(self) -> int:
+    def unanswered(self) -> int:
         """How many of them have no response yet.
 
         The others may never end: Chromium waits until a page reads the body of a large response, or

@@ -101,7 +101,7 @@ class SessionRecorder:
     def _left(self, settling: Settling) -> float:
         traffic = self._traffic
         now = anyio.current_time()
-        return settling.left(now, unfinished=traffic.unfinished, pending=traffic.pending)
+        return settling.left(now, unanswered=traffic.unanswered, pending=traffic.pending)
 
     async def _catch_up(self) -> None:
         self._driver.run(self._traffic.catch_up())

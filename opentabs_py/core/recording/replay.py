@@ -98,11 +98,11 @@ class Replay:
         index: The recording.
 
     Attributes:
-        unrecorded: The requests that were not in it.
+        unanswered: The requests that were not in it.
     """
 
     def __init__(self, index: Index) -> None:
-        self.unrecorded: list[UnansweredRequest] = []
+        self.unanswered: list[UnansweredRequest] = []
         self._index = index
         self._taken: Counter[object] = Counter()
 
@@ -111,7 +111,7 @@ class Replay:
 
         Args:
             request: What the page asks.
-            is_needed: Whether it is noted in `unrecorded` if there is none.
+            is_needed: Whether it is noted in `unanswered` if there is none.
         """
         sent = self._index.comparable(request)
         exchanges = self._index.exchanges.get(sent.key, ())
@@ -124,7 +124,7 @@ class Replay:
         if is_needed:
             times = "once" if taken == 1 else f"{taken} times"
             why = f"The recording has this request only {times}." if taken else self._nearest(sent)
-            self.unrecorded.append(UnansweredRequest(request, why))
+            self.unanswered.append(UnansweredRequest(request, why))
         return None
 
     def follow(self, exchange: Exchange, *, is_needed: bool = True) -> Exchange | None:
@@ -155,7 +155,7 @@ class Replay:
         if not sockets:
             if is_needed:
                 why = "The recording has no WebSocket with this URL."
-                self.unrecorded.append(UnansweredRequest(request, why))
+                self.unanswered.append(UnansweredRequest(request, why))
             return None
         self._taken[key] += 1
         return SocketScript(sockets[min(self._taken[key], len(sockets)) - 1], self._index.volatile)

@@ -18,16 +18,16 @@ class Settling:
         self._has_responses = False
         self._given_up = 0  # requests that got no response in time
 
-    def left(self, now: float, *, unfinished: int, pending: int) -> float:
+    def left(self, now: float, *, unanswered: int, pending: int) -> float:
         """Return how much longer to wait, in seconds; 0 if no longer.
 
         Args:
             now: The time, in seconds.
-            unfinished: How many requests have no response.
+            unanswered: How many requests have no response.
             pending: How many have not ended.
         """
-        if not self._has_responses and (unfinished == 0 or now >= self._until):
+        if not self._has_responses and (unanswered == 0 or now >= self._until):
             self._has_responses = True
-            self._given_up = unfinished
+            self._given_up = unanswered
             self._until = now + READ_WITHIN
         return max(0.0, self._until - now) if pending > self._given_up else 0.0

@@ -254,14 +254,14 @@ class ActiveRecording:
     def _settle(self, traffic: TrafficRecorder) -> None:
         waited = 0.0
         settling = Settling(waited)
-        while settling.left(waited, unfinished=traffic.unfinished, pending=traffic.pending) > 0:
+        while settling.left(waited, unanswered=traffic.unanswered, pending=traffic.pending) > 0:
             self._thread.sleep(LOOK_EVERY)
             waited += LOOK_EVERY
 
     @property
     def unanswered(self) -> UnansweredRequests | None:
         """What it did not answer; None if it answered everything."""
-        texts = Counter([*map(str, self._site.replay.unrecorded), *self._site.broken])
+        texts = Counter([*map(str, self._site.replay.unanswered), *self._site.broken])
         return UnansweredRequests(self._marked.file.name, tuple(texts.items())) if texts else None
 
     def complaints(self) -> list[str]:

@@ -184,14 +184,14 @@ def test_a_difference_says_what_was_recorded_and_what_was_sent() -> None:
 def test_equal_requests_are_answered_in_order_and_then_by_the_last() -> None:
     replay = replaying(Recording("", [answered(get("/a"), b"1"), answered(get("/a"), b"2")]))
     assert [body(replay.answer(get("/a"))) for _ in range(4)] == [b"1", b"2", b"2", b"2"]
-    assert replay.unrecorded == []
+    assert replay.unanswered == []
 
 
 def test_what_is_not_needed_is_not_noted() -> None:
     replay = replaying(Recording("", [answered(get("/a"))]))
     assert replay.answer(get("/b"), is_needed=False) is None
     assert replay.socket("wss://site.test/", is_needed=False) is None
-    assert replay.unrecorded == []
+    assert replay.unanswered == []
 
 
 def test_a_recording_can_be_replayed_again_from_its_beginning() -> None:
@@ -204,11 +204,11 @@ def test_a_write_is_answered_only_as_often_as_it_was_recorded() -> None:
     replay = replaying(Recording("", [answered(once)]))
     assert replay.answer(once) is not None
     assert replay.answer(once) is None
-    assert "has this request only once" in str(replay.unrecorded[0])
+    assert "has this request only once" in str(replay.unanswered[0])
 
     twice = replaying(Recording("", [answered(once), answered(once)]))
     assert [twice.answer(once) is None for _ in range(3)] == [False, False, True]
-    assert "only 2 times" in str(twice.unrecorded[0])
+    assert "only 2 times" in str(twice.unanswered[0])
 
 
 UPLOAD = Request("POST", SITE + "/files", [*PARTS, ("content-length", "198")])
@@ -220,14 +220,14 @@ def test_an_upload_is_answered_although_its_body_is_not_recorded() -> None:
     for sent, said in (("one", b"2"), ("form", b"1"), ("two", b"3")):
         assert body(replay.answer(post("/files", f"--x\r\n{sent}".encode(), PARTS))) == said
     assert replay.answer(post("/files", b"three", PARTS)) is None
-    [unrecorded] = replay.unrecorded
-    assert unrecorded.why == "The recording has this request only 2 times."
+    [unanswered] = replay.unanswered
+    assert unanswered.why == "The recording has this request only 2 times."
 
 
 def test_a_body_that_is_not_recorded_is_not_a_difference() -> None:
     replay = replaying(Recording("", [answered(UPLOAD)]))
     assert replay.answer(post("/other", b"one", PARTS)) is None
-    assert replay.unrecorded[0].why.splitlines()[1:] == [
+    assert replay.unanswered[0].why.splitlines()[1:] == [
         "  path: recorded /files, sent /other",
     ]
 
@@ -236,7 +236,7 @@ def test_the_nearest_recorded_request_is_shown() -> None:
     recorded = [answered(get("/api/a?page=1")), answered(get("/other/thing"))]
     replay = replaying(Recording("", recorded))
     assert replay.answer(get("/api/a?page=9")) is None
-    [missing] = replay.unrecorded
+    [missing] = replay.unanswered
     assert str(missing) == (
         f"GET {SITE}/api/a?page=9\n"
         f"nearest recorded: GET {SITE}/api/a?page=1\n"
@@ -247,13 +247,13 @@ def test_the_nearest_recorded_request_is_shown() -> None:
 def test_many_differences_are_counted() -> None:
     replay = replaying(Recording("", [answered(get("/a"))]))
     assert replay.answer(get("/a?" + "&".join(f"n{i}={i}" for i in range(12)))) is None
-    assert str(replay.unrecorded[0]).endswith("  and 4 more differences")
+    assert str(replay.unanswered[0]).endswith("  and 4 more differences")
 
 
 def test_an_empty_recording_says_so() -> None:
     replay = replaying(Recording(""))
     assert replay.answer(get("/a")) is None
-    assert "The recording is empty." in str(replay.unrecorded[0])
+    assert "The recording is empty." in str(replay.unanswered[0])
 
 
 # --- redirects ---
@@ -283,9 +283,9 @@ def test_redirects_are_followed_within_the_recording() -> None:
     assert body(end(get("/odd"))) == b"odd"
     assert end(get("/failed")) == exchanges[-1]
     assert end(get("/circle")) is not None  # it stops somewhere
-    assert replay.unrecorded == []
+    assert replay.unanswered == []
     assert end(get("/lost")) is None
-    assert replay.unrecorded[0].request.url == f"{SITE}/nowhere"
+    assert replay.unanswered[0].request.url == f"{SITE}/nowhere"
     assert redirect(exchanges[0]) == f"{SITE}/b"
 
 
@@ -308,7 +308,7 @@ def test_websockets_of_one_address_come_in_order_and_the_last_again() -> None:
     scripts = [replay.socket("wss://site.test/s?t=9") for _ in range(3)]
     assert [script and script.socket for script in scripts] == [one, two, two]
     assert replay.socket("wss://site.test/other") is None
-    assert "no WebSocket with this URL" in str(replay.unrecorded[0])
+    assert "no WebSocket with this URL" in str(replay.unanswered[0])
 
 
 def test_the_site_answers_each_message_as_it_did() -> None:
@@ -376,7 +376,7 @@ def test_the_nearest_request_is_the_one_that_was_most_likely_meant(
         )
     )
     replay.answer(asked)
-    assert f"nearest recorded: {nearest}\n" in str(replay.unrecorded[0])
+    assert f"nearest recorded: {nearest}\n" in str(replay.unanswered[0])
 
 
 def test_a_redirect_that_keeps_the_method_keeps_body_and_kind() -> None:
@@ -385,14 +385,14 @@ def test_a_redirect_that_keeps_the_method_keeps_body_and_kind() -> None:
     found = replay.answer(first)
     assert found is not None
     assert replay.follow(found) is None
-    assert replay.unrecorded[0].request == Request("POST", f"{SITE}/b", JSON, b'{"n": 1}', "xhr")
+    assert replay.unanswered[0].request == Request("POST", f"{SITE}/b", JSON, b'{"n": 1}', "xhr")
 
     other = Request("POST", f"{SITE}/a", JSON, b'{"n": 1}', "xhr")
     replay = replaying(Recording("", [answered(other, status=302, to="/b")]))
     found = replay.answer(other)
     assert found is not None
     assert replay.follow(found) is None
-    assert replay.unrecorded[0].request == Request("GET", f"{SITE}/b", JSON, b"", "xhr")
+    assert replay.unanswered[0].request == Request("GET", f"{SITE}/b", JSON, b"", "xhr")
 
 
 def test_users_name_members_of_messages_and_sockets_that_do_not_count() -> None:

@@ -68,7 +68,7 @@ def test_the_target_of_a_redirect_is_recorded_on_request(open_for_new: bool, don
     site._answer(cast("Route", route))
     assert route.done == [done]
     assert (route.request in site.answered) is not open_for_new
-    assert [each.request.url for each in replay.unrecorded] == (
+    assert [each.request.url for each in replay.unanswered] == (
         [] if open_for_new else [f"{URL}new"]
     )
 
