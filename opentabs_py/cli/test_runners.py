@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from opentabs_py.errors import BuildError
+from opentabs_py.errors import OpenTabsError
 
 
 def check_pytest() -> None:
     """Raise if the tests in the browser cannot run.
 
     Raises:
-        BuildError: There is no pytest.
+        OpenTabsError: There is no pytest.
     """
     if find_spec("pytest") is None:
-        raise BuildError(
+        raise OpenTabsError(
             "pytest is not installed. Install it with `pip install 'opentabs-py[test]'`."
         )
 

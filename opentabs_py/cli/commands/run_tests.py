@@ -285,7 +285,7 @@ def to_fuzz(chosen: "ChosenTests", calls: int, *, seed: int | None, writes: bool
     if any(not Path(path).is_dir() for path in chosen.paths if path != chosen.everything):
         raise typer.BadParameter("--fuzz checks tools, not tests. Choose some with -k NAME.")
     if find_spec("hypothesis") is None:
-        raise BuildError(
+        raise OpenTabsError(
             "--fuzz needs Hypothesis, which is not installed. Install it with "
             "`pip install 'opentabs-py[test]'`."
         )
