@@ -24,7 +24,7 @@ from opentabs_py.core.plugins.authoring import (
     find_source_problems,
     tools_json,
 )
-from opentabs_py.core.plugins.file_names import ADAPTER, DIST, PACKAGE, TOOLS
+from opentabs_py.core.plugins.file_names import ADAPTER, DIST, PACKAGE, PRE_SCRIPT, TOOLS
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.freshness import ENTRIES
 from opentabs_py.plugins.icons import LucideIcons
@@ -33,7 +33,6 @@ from opentabs_py.plugins.toolchain import Toolchain
 from opentabs_py.plugins.type_check import check_types, find_tsc
 
 PRE_SCRIPTS = ("src/pre-script.ts", "src/pre-script.js")
-_PRE_SCRIPT_FILE = "pre-script.iife.js"
 _ANSWER_LIMIT = 256 * 1024 * 1024  # bytes
 _HASH_PLACEHOLDER = "opentabs:adapter-hash".ljust(64, "-")  # as in builder/bundle.js
 
@@ -146,11 +145,7 @@ class Builder:
             sdk_version=self._sdk_version,
             hashes={
                 ADAPTER: signature,
-                **{
-                    name: _sha256(content)
-                    for name, content in files.items()
-                    if name == _PRE_SCRIPT_FILE
-                },
+                **{name: _sha256(content) for name, content in files.items() if name == PRE_SCRIPT},
             },
         )
         text = json.dumps(document, ensure_ascii=False, indent=2)
@@ -249,9 +244,9 @@ def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:
             partial.replace(dist / name)
         if not different:
             os.utime(dist)  # the source was compared with this build: it is fresh
-        if _PRE_SCRIPT_FILE not in files:
-            (dist / _PRE_SCRIPT_FILE).unlink(missing_ok=True)
-            (dist / f"{_PRE_SCRIPT_FILE}.map").unlink(missing_ok=True)
+        if PRE_SCRIPT not in files:
+            (dist / PRE_SCRIPT).unlink(missing_ok=True)
+            (dist / f"{PRE_SCRIPT}.map").unlink(missing_ok=True)
     except OSError as error:
         raise BuildError(f"Cannot write {dist}: {error.strerror}.") from error
     return bool(different)

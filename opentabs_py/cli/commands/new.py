@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import ConfigError
 
@@ -66,8 +67,7 @@ def new(
         if tool or prompt:
             raise ConfigError("--tool and --prompt need a recording: --from FILE.har.")
         _create(name, directory, language)
-        snake = name.replace("-", "_")
-        _say_next(directory, f"opentabs build\n  opentabs call {snake}_hello '{{}}'")
+        _say_next(directory, f"opentabs build\n  opentabs call {mcp_name(name, 'hello')} '{{}}'")
         return
     site = _read(from_, tool or [])
     if prompt:
@@ -97,7 +97,6 @@ def _generate(name: str, directory: Path, language: "Language", site: "KnownSite
 
     from opentabs_py import __version__
     from opentabs_py.cli.terminal import err, warn
-    from opentabs_py.core.plugin_names import mcp_name
     from opentabs_py.generate.plugin import RECORDING, write_plugin
     from opentabs_py.plugins.scaffold import whole_or_nothing
     from opentabs_py.recording.files import write_recording

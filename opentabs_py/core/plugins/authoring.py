@@ -13,12 +13,12 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.plugin_names import plugin_id
-from opentabs_py.core.plugins.file_names import ADAPTER, PACKAGE
+from opentabs_py.core.plugins.file_names import ADAPTER, PACKAGE, PRE_SCRIPT
+from opentabs_py.core.plugins.manifest import DEFAULT_ICON
 from opentabs_py.core.plugins.manifest_files import find_problems
 from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.text import HYPHENATED, did_you_mean, nearest, path_text, show_value
 
-DEFAULT_ICON: Final = "wrench"
 _NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
 _MEMBERS: Final = {"input_schema": "input", "output_schema": "output"}
 _PLUGIN_NAME: Final = re.compile(HYPHENATED)
@@ -174,9 +174,9 @@ def tools_json(
     document: dict[str, Any] = {"sdkVersion": sdk_version}
     if "configSchema" in plugin and "configSchema" not in package["opentabs"]:
         document["configSchema"] = plugin["configSchema"]
-    if "pre-script.iife.js" in hashes:
-        document["preScriptFile"] = "pre-script.iife.js"
-        document["preScriptHash"] = hashes["pre-script.iife.js"]
+    if PRE_SCRIPT in hashes:
+        document["preScriptFile"] = PRE_SCRIPT
+        document["preScriptHash"] = hashes[PRE_SCRIPT]
     document["adapterHash"] = hashes[ADAPTER]
     document["tools"] = [_tool_json(tool, icons) for tool in report.description.tools]
     return document

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from pydantic import JsonValue
 
@@ -12,6 +13,8 @@ from opentabs_py.core.plugins.settings import url_setting_patterns
 from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.core.sites.instances import Instances, find_instances
 from opentabs_py.errors import PluginError
+
+DEFAULT_ICON: Final = "wrench"  # of Lucide's
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from pydantic.alias_generators import to_camel
 from opentabs_py.core.json_numbers import refuse_constant
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import LONGEST_TOOL_NAME, mcp_name, plugin_id
-from opentabs_py.core.plugins.file_names import BUILT_TOOLS, PACKAGE
-from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
+from opentabs_py.core.plugins.file_names import BUILT_TOOLS, PACKAGE, PRE_SCRIPT
+from opentabs_py.core.plugins.manifest import DEFAULT_ICON, ManifestTool, PluginManifest
 from opentabs_py.core.plugins.manifest_problems import WHAT_TO_WRITE, Problem, problem_of
 from opentabs_py.core.plugins.sdk_version import KNOWN, is_newer, is_version
 from opentabs_py.core.plugins.settings import (
@@ -175,7 +175,7 @@ def _file_in_dist(path: str) -> str:
     if len(inside) > LONGEST_FILE or not _RELATIVE_FILE.fullmatch(inside):
         raise ValueError(
             f"{shorten(path)!r} is not a file in the plugin's dist directory; "
-            "write its name, for example 'pre-script.iife.js'"
+            f"write its name, for example {PRE_SCRIPT!r}"
         )
     return inside
 
@@ -289,7 +289,7 @@ def _tool(tool: _Tool) -> ManifestTool:
         display_name=tool.display_name,
         description=tool.description,
         summary=tool.summary,
-        icon=tool.icon or "wrench",
+        icon=tool.icon or DEFAULT_ICON,
         group=tool.group,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,

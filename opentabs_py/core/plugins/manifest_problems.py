@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic_core import ErrorDetails
 
+from opentabs_py.core.plugins.file_names import PRE_SCRIPT
 from opentabs_py.core.text import path_text, rule_text, show_value
 
 WHAT_TO_WRITE: Final[Mapping[str, str]] = {
@@ -38,7 +39,7 @@ WHAT_TO_WRITE: Final[Mapping[str, str]] = {
         for hint in ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
     },
     "sdkVersion": 'build the plugin again, or write the SDK version, such as "0.1.0"',
-    "preScriptFile": 'write the name of a file in dist, such as "pre-script.iife.js"',
+    "preScriptFile": f'write the name of a file in dist, such as "{PRE_SCRIPT}"',
 }
 _EXPECTED: Final[Mapping[str, str]] = {
     "string_type": "a string",
