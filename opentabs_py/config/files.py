@@ -4,8 +4,10 @@ import os
 import secrets
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from errno import EISDIR
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Final
 
 from opentabs_py.config.paths import cache_dir
@@ -51,6 +53,19 @@ def locked(path: Path) -> Generator[None]:
     name = sha256(os.fsencode(path.resolve())).hexdigest()[:2]
     with FileLock(directory / f"{name}.lock", mode=0o600, preserve_lock_file=True):
         yield
+
+
+def check_writable(file: Path) -> None:
+    """Make a file's directory, and check that the file could be written.
+
+    Raises:
+        OSError: It could not.
+    """
+    if file.is_dir():
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), str(file))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryFile(dir=file.parent) as probe:
+        probe.write(b"x")
 
 
 def write_whole(file: Path, content: bytes | Iterable[bytes], *, mode: int = 0o644) -> None:

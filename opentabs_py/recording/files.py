@@ -2,13 +2,10 @@
 
 import json
 import re
-from errno import EISDIR
-from os import strerror
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Final
 
-from opentabs_py.config.files import write_whole
+from opentabs_py.config.files import check_writable, write_whole
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.core.recording.har import to_har
 from opentabs_py.core.recording.har_reader import HarError, from_har
@@ -30,13 +27,9 @@ def check_place(file: Path) -> None:
         RecordingError: It cannot.
     """
     try:
-        if file.is_dir():
-            raise IsADirectoryError(EISDIR, strerror(EISDIR))
-        folder = bodies_dir(file)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for directory in (file.parent, folder) if folder.exists() else (file.parent,):
-            with TemporaryFile(dir=directory) as probe:
-                probe.write(b"x")
+        check_writable(file)
+        if (folder := bodies_dir(file)).exists():
+            check_writable(folder / "body")
     except OSError as error:
         raise _unwritable(file, error) from error
 

@@ -5,13 +5,13 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any, Final
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict
 
 from opentabs_py.calling.clock import wall_clock
+from opentabs_py.config.files import check_writable, write_whole
 from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.events import BrowserStarted
 from opentabs_py.core.runner.one_test import OneTest
@@ -42,20 +42,16 @@ class Begun(BaseModel):
     file: str
 
 
-def check_writable(file: Path) -> None:
-    """Make the directory of a file, and check that the file can be written.
+def check_place(file: Path) -> None:
+    """Make a report's directory, and check that the report can be written.
 
     Raises:
         ReportError: It cannot.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(dir=file.parent):
-            pass
-        if file.is_dir():
-            raise IsADirectoryError(0, "It is a directory", str(file))
+        check_writable(file)
     except OSError as error:
-        raise ReportError(f"Cannot write the report {file}: {error.strerror}.") from None
+        raise _unwritable(file, error) from None
 
 
 def finish(spool: Path, why: str = "", *, crashed: bool = False) -> Path:
@@ -89,21 +85,15 @@ def write(file: Path, report: Report) -> None:
     Raises:
         ReportError: It cannot be written.
     """
-    part = None
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile(
-            "w", dir=file.parent, prefix=f".{file.name}-", delete=False, encoding="utf-8"
-        ) as part:
-            part.writelines(to_html(report))
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(part.name).chmod(0o666 & ~mask)  # as if it had been opened
-        Path(part.name).replace(file)
+        write_whole(file, map(str.encode, to_html(report)), mode=0o666)  # less the umask
     except OSError as error:
-        if part is not None:
-            Path(part.name).unlink(missing_ok=True)
-        raise ReportError(f"Cannot write the report {file}: {error.strerror}.") from None
+        raise _unwritable(file, error) from None
+
+
+def _unwritable(file: Path, error: OSError) -> ReportError:
+    return ReportError(f"Cannot write the report {file}: {error.strerror}.")
 
 
 def _report(spool: Path, run: Run, file: Path, why: str, *, crashed: bool) -> Report:

@@ -27,7 +27,7 @@ from opentabs_py.core.runner.report import FORMAT, Report, Run, merge
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ReportError
 from opentabs_py.runner import report as module
-from opentabs_py.runner.report import Begun, check_writable, finish
+from opentabs_py.runner.report import Begun, check_place, finish
 from opentabs_py.runner.report_page import moved, read_report, to_html
 from opentabs_py.runner.spool import SCREENSHOTS, SpoolWriter, prepare
 
@@ -229,13 +229,13 @@ def test_merged_reports_are_reports(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_written_is_an_error_before_the_run(tmp_path: Path) -> None:
-    check_writable(tmp_path / "new" / "report.html")
+    check_place(tmp_path / "new" / "report.html")
     assert [*(tmp_path / "new").iterdir()] == []
-    with pytest.raises(ReportError, match="It is a directory"):
-        check_writable(tmp_path / "new")
+    with pytest.raises(ReportError, match="Is a directory"):
+        check_place(tmp_path / "new")
     (tmp_path / "file").touch()
     with pytest.raises(ReportError, match=r"Cannot write the report .*file/report.html: "):
-        check_writable(tmp_path / "file" / "report.html")
+        check_place(tmp_path / "file" / "report.html")
 
 
 def test_a_report_that_cannot_be_written_leaves_the_old_one_and_nothing_else(

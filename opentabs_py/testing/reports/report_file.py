@@ -23,7 +23,7 @@ from opentabs_py.calling.clock import wall_clock
 from opentabs_py.core.runner.report import Run
 from opentabs_py.errors import ReportError
 from opentabs_py.runner import report_guard
-from opentabs_py.runner.report import Begun, check_writable, finish
+from opentabs_py.runner.report import Begun, check_place, finish
 from opentabs_py.runner.spool import SpoolWriter, prepare, remove
 from opentabs_py.testing.item_options import option
 from opentabs_py.testing.notes import ScreenshotStore
@@ -60,7 +60,7 @@ def register(config: pytest.Config, worker: Mapping[str, Any] | None) -> None:
     base = config.invocation_params.dir if given else config.rootpath
     file = base / Path(option(config, "report")).expanduser()
     try:
-        check_writable(file)
+        check_place(file)
     except ReportError as error:
         raise pytest.UsageError(f"--opentabs-report: {error}") from None
     config.pluginmanager.register(ReportFile(file), "opentabs-report-file")
