@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from playwright.sync_api import Page
 
+from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.plugin_names import HANDS
 from opentabs_py.errors import ConfigError
 from opentabs_py.session.session import OpenTabs
@@ -98,7 +99,7 @@ class SyncHands:
                 f"The tools of {HANDS} are not served. Set hands = true under [tool.opentabs] in "
                 "pyproject.toml."
             )
-        return {"tabId": self._tab(page or self._caller.page), **merged(arguments, more)}
+        return {TAB_ID: self._tab(page or self._caller.page), **merged(arguments, more)}
 
     def _tab(self, page: Page) -> int:
         """Return the number of a page's tab."""

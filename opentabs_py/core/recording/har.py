@@ -22,6 +22,7 @@ from opentabs_py.core.recording.exchange import (
     Recording,
     Request,
     Response,
+    header,
     is_json,
     is_text,
 )
@@ -146,7 +147,6 @@ def _received(response: Response | None, store: Callable[[bytes, str], str]) -> 
         content["size"] = len(response.body)
         if response.body:
             content["_file"] = store(response.body, response.mime)
-    location = next((v for name, v in response.headers if name.lower() == "location"), "")
     return {
         "status": response.status,
         "statusText": response.status_text,
@@ -154,7 +154,7 @@ def _received(response: Response | None, store: Callable[[bytes, str], str]) -> 
         "cookies": [],
         "headers": _named(response.headers),
         "content": content,
-        "redirectURL": location,
+        "redirectURL": header(response.headers, "location") or "",
         "headersSize": -1,
         "bodySize": -1,
     }

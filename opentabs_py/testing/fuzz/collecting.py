@@ -15,7 +15,7 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import OpenTabsError
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.testing.building import build_if_stale, plugins_under_test
-from opentabs_py.testing.fuzz.contract import origin_of
+from opentabs_py.testing.fuzz.contract import reached_origin
 from opentabs_py.testing.fuzz.errors import ContractError
 from opentabs_py.testing.tabs import SyncOpenTabs
 
@@ -112,7 +112,7 @@ def _check(opentabs: SyncOpenTabs, *, listing: Listing, calls: int, seed: int) -
         raise pytest.fail.Exception(str(error), pytrace=False) from None
     page.wait_for_load_state()
     # What the page itself loads from elsewhere, it may load again.
-    elsewhere = {origin_of(url) for url in loaded} - {None, origin_of(page.url)}
+    elsewhere = {reached_origin(url) for url in loaded} - {None, reached_origin(page.url)}
     own = sorted(f"{origin}/*" for origin in elsewhere)
     try:
         expect_contract(opentabs.tool(listing.name), calls=calls, seed=seed, may_fetch=own)

@@ -127,14 +127,14 @@ def find_foreign(
         origins: The origins of those pages.
     """
     for url in urls:
-        if origin_of(url) is None or origin_of(url) in origins:
+        if reached_origin(url) is None or reached_origin(url) in origins:
             continue
         if not any(pattern.matches(_as_http(url)) for pattern in patterns):
             return shorten(url)
     return None
 
 
-def origin_of(url: str) -> str | None:
+def reached_origin(url: str) -> str | None:
     """Return a URL's origin, with `http` for `ws`; None if nothing leaves the browser for it."""
     scheme, separator, rest = _as_http(url).partition("://")
     if not separator or scheme not in ("http", "https"):

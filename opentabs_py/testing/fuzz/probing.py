@@ -18,7 +18,7 @@ from opentabs_py.testing.fuzz.contract import (
     find_breach,
     find_foreign,
     find_unexpected_end,
-    origin_of,
+    reached_origin,
 )
 from opentabs_py.testing.fuzz.page_watch import PageWatch
 from opentabs_py.testing.tabs import SyncTool
@@ -168,7 +168,7 @@ class Probe:
             # Before it answers, its requests and its console messages so far have arrived.
             if not self._tool.page_answers(page, self._within):
                 return Breach("page", f"left a page that does not answer within {self._within:g} s")
-        origins = {origin for _, url in self._home if (origin := origin_of(url)) is not None}
+        origins = {origin for _, url in self._home if (origin := reached_origin(url)) is not None}
         foreign = find_foreign(self._pages.requested, self._patterns, origins)
         if foreign is not None:
             return Breach("fetch", f"fetched {foreign}, which is outside its plugin's sites")

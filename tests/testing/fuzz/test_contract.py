@@ -26,7 +26,7 @@ from opentabs_py.testing.fuzz.contract import (
     find_breach,
     find_foreign,
     find_unexpected_end,
-    origin_of,
+    reached_origin,
     setup_problem,
 )
 
@@ -141,9 +141,9 @@ def test_only_the_plugin_s_sites_and_the_page_s_own_origin_are_its_own(
 
 
 def test_an_origin_has_no_path_and_no_user() -> None:
-    assert origin_of("https://ann:secret@example.com:8443/a?b#c") == "https://example.com:8443"
-    assert origin_of("wss://example.com?x") == "https://example.com"
-    assert origin_of("about:blank") is None
+    assert reached_origin("https://ann:secret@example.com:8443/a?b#c") == "https://example.com:8443"
+    assert reached_origin("wss://example.com?x") == "https://example.com"
+    assert reached_origin("about:blank") is None
 
 
 def test_a_description_documents_the_codes_that_it_names() -> None:
