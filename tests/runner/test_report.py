@@ -121,7 +121,7 @@ def test_a_test_that_ran_when_pytest_died_has_failed_with_what_it_did(tmp_path: 
     assert died.tests[0]["attempts"][0]["running"] == ["c1"]
     assert states(stopped) == {"test_a": "idle", "test_b": "idle"}
     assert stopped.runs[0].why == "It was interrupted."
-    assert stopped.tests[0]["why"] == "It ran when the run was stopped."
+    assert stopped.tests[0]["why"] == "It was running when the run was stopped."
 
 
 def test_a_line_that_was_not_written_to_its_end_loses_nothing_else(tmp_path: Path) -> None:

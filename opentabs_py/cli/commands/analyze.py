@@ -26,7 +26,9 @@ def analyze(
     wait: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", min=0, help="How long to watch the page after it has loaded."
+            metavar="SECONDS",
+            min=0,
+            help="How long at most to wait for the page's requests to end.",
         ),
     ] = 5.0,
     json_: Json = False,

@@ -157,8 +157,8 @@ def _claimed(
         if name is not None:
             claimed = stack.enter_context(claim(check_name(name, "server name"), command))
         elif not stdio:
-            # Nor is a home that cannot be written to a reason not to serve, but a link in the place
-            # of the lock file may be somebody's trap.
+            # An unwritable home is no reason not to serve, but a symbolic link in place of the lock
+            # file may be a trap.
             try:
                 with suppress(AlreadyRunningError):
                     claimed = stack.enter_context(claim(DEFAULT_NAME, command))

@@ -9,7 +9,7 @@ State = Literal[
     "idle", "waiting", "running", "paused", "passed", "flaky", "failed", "skipped", "xfailed"
 ]
 RUNNING: Final = frozenset({"waiting", "running", "paused"})
-STOPPED: Final = "It ran when the run was stopped."
+STOPPED: Final = "It was running when the run was stopped."
 
 
 @dataclass(slots=True)

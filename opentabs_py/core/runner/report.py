@@ -78,7 +78,7 @@ class Report:
 
     @property
     def missing(self) -> list[str]:
-        """The parts that are missing, if some are there, and not only one."""
+        """The missing parts; none if the reports are not parts, or there is only one."""
         if len(self.runs) == 1:
             return []
         there = {run.shard for run in self.runs if run.shard is not None}
