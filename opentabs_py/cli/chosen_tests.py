@@ -50,8 +50,11 @@ class ChosenTests:
         if self.fuzz:
             return files
         for path in map(Path, self.paths):
-            found = [file for pattern in UNIT_TESTS for file in path.rglob(pattern)]
-            files += sorted(map(str, found)) if path.is_dir() else [str(path)] * _is_unit(path)
+            if path.is_dir():
+                found = [file for pattern in UNIT_TESTS for file in path.rglob(pattern)]
+                files += sorted(map(str, found))
+            elif _is_unit(path):
+                files.append(str(path))
         return list(dict.fromkeys(files))
 
     def for_pytest(self) -> list[str]:

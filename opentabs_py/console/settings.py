@@ -9,7 +9,6 @@ from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final, cast
 
 import anyio.to_thread
@@ -113,11 +112,11 @@ class SettingsForm:
         raise NoSuchPluginError
 
 
-def _written(plugin: str, file: Path | None = None) -> Mapping[str, Any]:
+def _written(plugin: str) -> Mapping[str, Any]:
     """Return the values of a plugin's settings in the user's file; none if it cannot be read."""
     settings: Any = {}
     with suppress(OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
-        settings = tomllib.loads((file or user_file()).read_text(encoding="utf-8"))
+        settings = tomllib.loads(user_file().read_text(encoding="utf-8"))
     for name in (_TABLE, plugin):
         settings = cast("dict[str, Any]", settings).get(name)
         if not isinstance(settings, dict):

@@ -1,7 +1,6 @@
 """`pytest --opentabs-fuzz N`: a test for each tool of the plugin, instead of those in files."""
 
 from collections.abc import Callable, Generator
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
@@ -90,10 +89,8 @@ def _listings(directory: Path) -> list[Listing]:
 
 
 def _test_of(listing: Listing, *, calls: int, seed: int) -> Callable[..., None]:
-    check: Any = partial(_check, listing=listing, calls=calls, seed=seed)
-
     def test(opentabs: SyncOpenTabs) -> None:
-        check(opentabs)
+        _check(opentabs, listing=listing, calls=calls, seed=seed)
 
     test.__name__ = test.__qualname__ = f"test_{listing.name}"
     test.__doc__ = f"Check the contract of {listing.name}."

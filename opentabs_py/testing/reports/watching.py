@@ -57,9 +57,12 @@ class Watching(Reporting):
         """Report all tests, and leave out those that were not chosen."""
         self.channel.send(Collected(tests=tuple(map(known, items))))
         chosen = self.channel.plan.chosen
-        others = [item for item in items if not is_chosen(item.nodeid, chosen)]
+        kept: list[pytest.Item] = []
+        others: list[pytest.Item] = []
+        for item in items:
+            (kept if is_chosen(item.nodeid, chosen) else others).append(item)
         if others:
-            items[:] = [item for item in items if is_chosen(item.nodeid, chosen)]
+            items[:] = kept
             config.hook.pytest_deselected(items=others)
 
     def pytest_unconfigure(self) -> None:
