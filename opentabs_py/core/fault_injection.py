@@ -94,23 +94,29 @@ class Faults:
     """Applies the rules of one hop in one direction, and counts their matches.
 
     Args:
+        hop: The hop.
+        direction: The direction.
         rules: Tried in order; the first match is applied. More may be appended while messages
             pass.
         seed: Seed of the random choices.
         when: An extra condition on a message, called with the rule's index and the text; messages
             for which it returns False pass.
-        on_fired: Called with each applied rule, the direction, and the message's position among
-            those the rule matches there, counting from 1.
+        on_fired: Called with each applied rule, and the message's position among those it matches
+            here, counting from 1.
     """
 
     def __init__(
         self,
+        hop: Hop,
+        direction: Direction,
         rules: Sequence[Rule],
         *,
         seed: int,
         when: Callable[[int, str], bool] = lambda _index, _text: True,
-        on_fired: Callable[[Rule, Direction, int], None] = lambda _rule, _direction, _count: None,
+        on_fired: Callable[[Rule, int], None] = lambda _rule, _count: None,
     ) -> None:
+        self._hop = hop
+        self._direction = direction
         self._rules = rules
         self._on_fired = on_fired
         self._counts = Counter[int]()
@@ -118,9 +124,9 @@ class Faults:
         self._when = when
         self._held: list[Piece] = []
 
-    def apply(self, hop: Hop, direction: Direction, kind: str, text: str) -> list[Piece]:
+    def apply(self, kind: str, text: str) -> list[Piece]:
         """Return the messages to forward in place of this one, in order."""
-        action, after = self._action(hop, direction, kind, text)
+        action, after = self._action(kind, text)
         if action == "reorder":
             self._held.append(Piece(text))
             return []
@@ -133,17 +139,15 @@ class Faults:
             return [Piece(corrupt(text, next(self._draws))), *held]
         return [Piece(text, after), *held]
 
-    def _action(
-        self, hop: Hop, direction: Direction, kind: str, text: str
-    ) -> tuple[Action | None, float]:
+    def _action(self, kind: str, text: str) -> tuple[Action | None, float]:
         for index, rule in enumerate(self._rules):
-            if rule.hop != hop or rule.direction not in (None, direction):
+            if rule.hop != self._hop or rule.direction not in (None, self._direction):
                 continue
             if rule.kind not in (None, kind) or not self._when(index, text):
                 continue
             self._counts[index] += 1
             if rule.nth is None or self._counts[index] in rule.nth:
-                self._on_fired(rule, direction, self._counts[index])
+                self._on_fired(rule, self._counts[index])
                 return rule.action, rule.seconds if rule.action == "delay" else 0.0
         return None, 0.0
 

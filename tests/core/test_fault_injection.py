@@ -24,8 +24,8 @@ from opentabs_py.core.fault_injection import (
 
 def passed(*rules: Rule, texts: str = "abcd", **options: Any) -> str:
     """Return what comes out of one direction, in order; each message is one letter."""
-    faults = Faults(rules, seed=1, **options)
-    pieces = [faults.apply("websocket", "up", "tool.progress", text) for text in texts]
+    faults = Faults("websocket", "up", rules, seed=1, **options)
+    pieces = [faults.apply("tool.progress", text) for text in texts]
     return "".join(piece.text for taken in pieces for piece in taken)
 
 
@@ -49,9 +49,9 @@ def test_a_rule_is_carried_out_on_the_messages_it_counts(
 
 
 def test_a_delay_is_reported_with_the_message_that_waits() -> None:
-    faults = Faults([Rule("websocket", "delay", nth=(2,), seconds=1.5)], seed=1)
+    faults = Faults("websocket", "up", [Rule("websocket", "delay", nth=(2,), seconds=1.5)], seed=1)
 
-    taken = [faults.apply("websocket", "up", "tool.progress", text) for text in "ab"]
+    taken = [faults.apply("tool.progress", text) for text in "ab"]
 
     assert taken == [[Piece("a")], [Piece("b", 1.5)]]
 
@@ -69,23 +69,23 @@ def test_messages_of_another_hop_direction_or_kind_pass(rule: Rule) -> None:
 
 
 def test_messages_are_counted_by_what_the_rule_is_for() -> None:
-    fired: list[tuple[Rule, str, int]] = []
+    fired: list[tuple[Rule, int]] = []
     rule = Rule("websocket", "drop", kind="tool.result", nth=(1,))
-    faults = Faults([rule], seed=1, on_fired=lambda *what: fired.append(what))
+    faults = Faults("websocket", "up", [rule], seed=1, on_fired=lambda *what: fired.append(what))
 
-    progress = faults.apply("websocket", "up", "tool.progress", "a")
-    result = faults.apply("websocket", "up", "tool.result", "b")
+    progress = faults.apply("tool.progress", "a")
+    result = faults.apply("tool.result", "b")
 
     assert (progress, result) == ([Piece("a")], [])
-    assert fired == [(rule, "up", 1)]
+    assert fired == [(rule, 1)]
 
 
 def test_rules_that_are_injected_later_leave_the_counts_of_those_before() -> None:
     rules = [Rule("websocket", "drop", nth=(3,))]
-    faults = Faults(rules, seed=1)
+    faults = Faults("websocket", "up", rules, seed=1)
     texts = ""
     for text in "abcd":
-        texts += "".join(each.text for each in faults.apply("websocket", "up", "x", text))
+        texts += "".join(each.text for each in faults.apply("x", text))
         rules.append(Rule("websocket", "duplicate", nth=(3,)))
 
     assert texts == "abd"  # of the second rule's, "d" is the third but for "c"
@@ -180,10 +180,10 @@ def test_the_same_seed_corrupts_the_same_characters() -> None:
 
 
 def test_each_corrupted_message_uses_the_next_random_number() -> None:
-    faults = Faults([Rule("websocket", "corrupt")], seed=7)
+    faults = Faults("websocket", "up", [Rule("websocket", "corrupt")], seed=7)
     text = "a" * 1000
 
-    corrupted = [faults.apply("websocket", "up", "x", text)[0].text for _ in range(300)]
+    corrupted = [faults.apply("x", text)[0].text for _ in range(300)]
 
     wanted = [int(draw * 1000) for draw in draws(7)]
     assert [each.index("#") for each in corrupted] == [*wanted, *wanted[: 300 - len(wanted)]]

@@ -6,6 +6,7 @@ there.
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from opentabs_py.core.fault_injection import (
     DIRECTIONS,
@@ -59,12 +60,19 @@ class MessageFaults:
             when = whens[index]
             return when is None or when(text)
 
-        def note(rule: Rule, direction: Direction, count: int) -> None:
+        def note(direction: Direction, rule: Rule, count: int) -> None:
             self._fired[rule.number].setdefault(direction, set()).add(count)
 
         self.epoch += 1
         self._lines = {
-            (hop, direction): Faults(rules, seed=self.seed, when=is_meant, on_fired=note)
+            (hop, direction): Faults(
+                hop,
+                direction,
+                rules,
+                seed=self.seed,
+                when=is_meant,
+                on_fired=partial(note, direction),
+            )
             for hop in HOPS
             for direction in DIRECTIONS
         }
@@ -109,7 +117,7 @@ class MessageFaults:
         found = _METHOD.search(text[:400])
         unnamed = CHUNK if text.startswith("~") else RESPONSE
         kind = unnamed if found is None else found[1]
-        return self._lines[hop, direction].apply(hop, direction, kind, text)
+        return self._lines[hop, direction].apply(kind, text)
 
     def log(self, done: Sequence[str]) -> FaultLog:
         """Return what happened so far, with what was `done` to the browser."""
