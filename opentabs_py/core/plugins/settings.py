@@ -218,27 +218,45 @@ def _unknown_key(plugin: str, key: str, declared: Mapping[str, Setting]) -> str:
 
 
 def _read(setting: Setting, given: object) -> JsonValue:
-    kind = setting.type
-    if kind == "number":
-        return _read_number(given)
-    if kind == "string":
-        if isinstance(given, str) and (given or not setting.required):
-            return str(given)
-        raise ValueError("is empty" if given == "" else f"is {_kind(given)}")
-    if kind == "url" and isinstance(given, Typed) and given.startswith("{"):
-        given = _read_table(given)
-    if kind == "url" and isinstance(given, dict):
-        return _read_instances(cast(dict[str, object], given))
-    if kind == "url":
-        return _read_url(given)
-    if kind == "select" and given in setting.options:
+    match setting.type:
+        case "number":
+            return _read_number(given)
+        case "string":
+            return _read_string(given, setting)
+        case "url":
+            return _read_urls(given)
+        case "select":
+            return _read_option(given, setting)
+        case _:
+            return _read_boolean(given)
+
+
+def _read_string(given: object, setting: Setting) -> str:
+    if isinstance(given, str) and (given or not setting.required):
         return str(given)
-    if kind == "boolean":
-        if isinstance(given, Typed) and given in ("true", "false"):
-            return given == "true"
-        if isinstance(given, bool):
-            return given
+    raise ValueError("is empty" if given == "" else f"is {_kind(given)}")
+
+
+def _read_option(given: object, setting: Setting) -> str:
+    if given in setting.options:
+        return str(given)
     raise ValueError(f"is {_show_given(given)}")
+
+
+def _read_boolean(given: object) -> bool:
+    if isinstance(given, Typed) and given in ("true", "false"):
+        return given == "true"
+    if isinstance(given, bool):
+        return given
+    raise ValueError(f"is {_show_given(given)}")
+
+
+def _read_urls(given: object) -> JsonValue:
+    if isinstance(given, Typed) and given.startswith("{"):
+        given = _read_table(given)
+    if isinstance(given, dict):
+        return _read_instances(cast(dict[str, object], given))
+    return _read_url(given)
 
 
 def _read_url(given: object) -> str:
