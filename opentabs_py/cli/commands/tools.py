@@ -71,11 +71,7 @@ def tools(
     Without --plugin, --plugins, --tools and --set, lists those of the running server, if there is
     one (`opentabs start`) and, without --server, the current directory is not a plugin.
     """
-    from opentabs_py.cli.costs import write_costs
-    from opentabs_py.cli.plugin_warnings import print_skipped
-    from opentabs_py.cli.terminal import err, write_json
-    from opentabs_py.plugins.folders import load_configured
-    from opentabs_py.plugins.load import is_plugin, refuse_unknown_plugins
+    from opentabs_py.plugins.load import is_plugin
 
     named = {
         "--plugin": plugins.plugin,
@@ -88,35 +84,51 @@ def tools(
     rows = None if fresh or plugins.is_given or is_here else _of_server(server)
     is_broken = False
     if rows is None:
-        settings = gather_settings(plugins)
-        loaded, skipped = load_configured(settings)
-        refuse_unknown_plugins(settings.settings, loaded, skipped)
-        print_skipped(skipped)
-        standings = _standings(loaded, settings)
-        _warn_of_off(standings)
-        of_pages, of_python = _of_pages(loaded, settings), _of_python(plugins.load_tools())
-        about_tabs = _about_tabs()
-        _refuse_namesakes([*of_pages, *about_tabs, *of_python])
-        rows = [*of_pages, *(about_tabs if of_pages else ()), *of_python]
-        rows = _turned_on(rows, settings, standings)
-        is_broken = bool(skipped and not loaded)
+        rows, is_broken = _configured(plugins)
     rows.sort(key=lambda row: row.listing.name)
+    nothing = (
+        "No tools. Pass the directory of a built plugin (--plugin DIR), or the file of Python "
+        "tools (--tools FILE)."
+    )
     if search is not None:
         rows = _matching(rows, search)
-    if cost and (rows or json_):
-        write_costs([row.listing for row in rows], as_json=json_)
-    elif json_:
+        nothing = "No tool matches. Try other words, or leave out --search."
+    _show(rows, cost=cost, as_json=json_, nothing=nothing)
+    raise typer.Exit(CHAIN_FAILED if is_broken else 0)
+
+
+def _configured(plugins: PluginOptions) -> tuple[list[_Row], bool]:
+    """Return the tools of the settings, and whether all of their plugins are broken."""
+    from opentabs_py.cli.plugin_warnings import print_skipped
+    from opentabs_py.plugins.folders import load_configured
+    from opentabs_py.plugins.load import refuse_unknown_plugins
+
+    settings = gather_settings(plugins)
+    loaded, skipped = load_configured(settings)
+    refuse_unknown_plugins(settings.settings, loaded, skipped)
+    print_skipped(skipped)
+    standings = _standings(loaded, settings)
+    _warn_of_off(standings)
+    of_pages, of_python = _of_pages(loaded, settings), _of_python(plugins.load_tools())
+    about_tabs = _about_tabs()
+    _refuse_namesakes([*of_pages, *about_tabs, *of_python])
+    rows = [*of_pages, *(about_tabs if of_pages else ()), *of_python]
+    return _turned_on(rows, settings, standings), bool(skipped and not loaded)
+
+
+def _show(rows: Sequence[_Row], *, cost: bool, as_json: bool, nothing: str) -> None:
+    """Print tools, or what they cost; if there are none, print `nothing` to stderr."""
+    from opentabs_py.cli.costs import write_costs
+    from opentabs_py.cli.terminal import err, write_json
+
+    if cost and (rows or as_json):
+        write_costs([row.listing for row in rows], as_json=as_json)
+    elif as_json:
         write_json([row.document() for row in rows])
     elif rows:
         _print([row.listing for row in rows])
-    elif search is not None:
-        err.print("No tool matches. Try other words, or leave out --search.")
     else:
-        err.print(
-            "No tools. Pass the directory of a built plugin (--plugin DIR), or the file of Python "
-            "tools (--tools FILE)."
-        )
-    raise typer.Exit(CHAIN_FAILED if is_broken else 0)
+        err.print(nothing)
 
 
 def _print(listings: "Sequence[Listing]") -> None:
