@@ -13,9 +13,8 @@ from opentabs_py.testing.reports.run_stash import REPORTING, WATCHING
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
-_STARTED_BY = (
-    "OPENTABS_TEST_STARTED_BY"  # `config.settings.STARTED_BY`, which most runs need not import
-)
+# `config.settings.STARTED_BY`, which most runs need not import.
+_STARTED_BY = "OPENTABS_TEST_STARTED_BY"
 _REPRODUCTION = "OpenTabs: a test that reproduces it"
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
