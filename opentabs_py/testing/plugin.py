@@ -13,7 +13,8 @@ from opentabs_py.testing.reports.run_stash import REPORTING, WATCHING
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
-# `config.settings.STARTED_BY`, which most runs need not import.
+# `core.runner.PLAN` and `config.settings.STARTED_BY`, which most runs must not import.
+_PLAN = "OPENTABS_TEST_PLAN"
 _STARTED_BY = "OPENTABS_TEST_STARTED_BY"
 _REPRODUCTION = "OpenTabs: a test that reproduces it"
 # The errors of asyncio, and of anyio.
@@ -91,11 +92,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def _register_reporting(config: pytest.Config) -> None:
     """Register what reports the run: to people who watch it, or else to a file, if asked for."""
-    from opentabs_py.core.runner import PLAN
-
     register = config.pluginmanager.register
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)  # pytest-xdist's
-    if PLAN in os.environ and worker is None:
+    if _PLAN in os.environ and worker is None:
         from opentabs_py.testing.reports.channel import open_channel
         from opentabs_py.testing.reports.watching import Watching
 
