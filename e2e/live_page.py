@@ -11,6 +11,7 @@ from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import Settings
 
 PATIENT = 30_000  # ms
+WITHIN = PATIENT / 1000  # s
 # Records what screen readers will read aloud: live regions whose content changes.
 READ_ALOUD = """() => {
     window.readAloud = [];

@@ -10,11 +10,9 @@ from playwright.async_api import Browser, Page
 from e2e.chain import PROBE
 from e2e.console.opened import console_page
 from e2e.console.plugins import write_broken, write_evil, write_forms, write_lacking
-from e2e.live_page import PATIENT, chromium
+from e2e.live_page import WITHIN, chromium
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
-
-WITHIN = PATIENT / 1000  # s
 
 
 @pytest.fixture(scope="module")

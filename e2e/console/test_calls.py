@@ -10,13 +10,11 @@ from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import HOSTILE
-from e2e.live_page import PATIENT, READ_ALOUD
+from e2e.live_page import PATIENT, READ_ALOUD, WITHIN
 from opentabs_py import Progress, ToolError, tool
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
-
-WITHIN = PATIENT / 1000  # s
 
 
 async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(

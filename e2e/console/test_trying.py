@@ -8,10 +8,8 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from e2e.console.opened import go
-from e2e.live_page import PATIENT
+from e2e.live_page import PATIENT, WITHIN
 from opentabs_py.session.session import OpenTabs
-
-WITHIN = PATIENT / 1000  # s
 
 
 @pytest.mark.usefixtures("tab")

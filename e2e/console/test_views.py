@@ -10,12 +10,10 @@ from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import HOSTILE, write_lacking
-from e2e.live_page import PATIENT
+from e2e.live_page import PATIENT, WITHIN
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
 from opentabs_py.session.session import OpenTabs
-
-WITHIN = PATIENT / 1000  # s
 
 
 async def test_plugins_are_cards_and_a_broken_one_says_what_to_do(page: Page, tab: Page) -> None:

@@ -41,8 +41,8 @@ def save_sign_in(name: str, state: State, *, warn: Callable[[str], None] = logge
 
     file = _file(check_name(name))
     create_private(file.parent)
-    keys, _ = _kept_keys()
-    key = keys[0] if keys else _new_key(warn)
+    keys, problem = _kept_keys()
+    key = keys[0] if keys else _new_key(warn, problem)
     token = Fernet(key).encrypt(json.dumps(state).encode())
     write_whole(file, token, mode=0o600)
     return file
@@ -146,21 +146,30 @@ def _kept_keys() -> tuple[list[str], str]:
     return keys, problem
 
 
-def _new_key(warn: Callable[[str], None]) -> str:
-    """Create the key, in the keyring if possible."""
+def _new_key(warn: Callable[[str], None], problem: str) -> str:
+    """Create the key: in the keyring, or in a file if the keyring has a problem.
+
+    A keyring that could not be read may have a key already, which must not be replaced.
+    """
     import keyring  # noqa: PLC0415
     from cryptography.fernet import Fernet  # noqa: PLC0415
     from keyring.errors import KeyringError, NoKeyringError  # noqa: PLC0415
 
     key = Fernet.generate_key().decode()
-    try:
-        keyring.set_password(SERVICE, KEY_NAME, key)
-    except KeyringError as error:
-        file = _key_file()
-        why = "No keyring found" if isinstance(error, NoKeyringError) else f"No keyring ({error})"
-        warn(f"{why}: the key for saved sign-ins is in {file}. Keep that file private.")
-        create_private(file.parent)
-        write_whole(file, key.encode(), mode=0o600)
+    why = f"No keyring ({problem})"
+    if not problem:
+        try:
+            keyring.set_password(SERVICE, KEY_NAME, key)
+        except NoKeyringError:
+            why = "No keyring found"
+        except KeyringError as error:
+            why = f"No keyring ({error})"
+        else:
+            return key
+    file = _key_file()
+    warn(f"{why}: the key for saved sign-ins is in {file}. Keep that file private.")
+    create_private(file.parent)
+    write_whole(file, key.encode(), mode=0o600)
     return key
 
 

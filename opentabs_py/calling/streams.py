@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 from opentabs_py.core.tabs.owners import SessionKey
 
-SCHEME: Final = "stream://"  # of the URI of a stream, before its id
+STREAM_URI: Final = "stream://"  # what the URI of a stream begins with, before its id
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ def check_pytest() -> None:
     """Raise if the tests in the browser cannot run.
 
     Raises:
-        OpenTabsError: There is no pytest.
+        OpenTabsError: pytest is not installed.
     """
     if find_spec("pytest") is None:
         raise OpenTabsError(

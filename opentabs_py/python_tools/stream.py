@@ -14,7 +14,7 @@ from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.client import CallClient
 from opentabs_py.calling.clock import Alarm, AlarmClock
 from opentabs_py.calling.listeners import Listeners
-from opentabs_py.calling.streams import SCHEME, StreamReader, StreamUpdate
+from opentabs_py.calling.streams import STREAM_URI, StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.owners import SessionKey
@@ -82,7 +82,7 @@ class Stream:
     @property
     def uri(self) -> str:
         """Its URI as an MCP resource."""
-        return f"{SCHEME}{self.id}"
+        return f"{STREAM_URI}{self.id}"
 
     @property
     def is_open(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 import anyio
 from pydantic import Field
 
-from opentabs_py.calling.streams import SCHEME
+from opentabs_py.calling.streams import STREAM_URI
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import current_run
 from opentabs_py.python_tools.stream import Stream, Streams, describe
@@ -42,7 +42,7 @@ def stream_tools(streams: Streams) -> list[Callable[..., Any]]:
             after: The number of the last update that you have.
             wait_seconds: How long to wait for an update, if there is none yet.
         """
-        stream = find(id.removeprefix(SCHEME))
+        stream = find(id.removeprefix(STREAM_URI))
         if wait_seconds:
             with anyio.move_on_after(wait_seconds):
                 await stream.wait_past(after)
@@ -55,7 +55,7 @@ def stream_tools(streams: Streams) -> list[Callable[..., Any]]:
         Args:
             id: The stream's id from the tool's result: the part after stream://.
         """
-        stream = find(id.removeprefix(SCHEME))
+        stream = find(id.removeprefix(STREAM_URI))
         stream.end("its client ended it")
         return describe(stream, stream.count)
 

@@ -8,7 +8,7 @@ from mcp import types
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from opentabs_py.calling.client import CallClient
-from opentabs_py.calling.streams import SCHEME, Followed
+from opentabs_py.calling.streams import STREAM_URI, Followed
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
@@ -139,7 +139,7 @@ def describe_stream(stream_id: str, name: str, *, gateway: bool = False) -> type
     tool = f"stream_read through {GATEWAY_CALL}" if gateway else "stream_read"
     return types.TextContent(
         text=f"The stream {name} is open. For its updates, call {tool} with the id "
-        f"{stream_id!r}, or read {SCHEME}{stream_id}."
+        f"{stream_id!r}, or read {STREAM_URI}{stream_id}."
     )
 
 

@@ -119,6 +119,18 @@ def test_a_sign_in_saved_while_the_keyring_was_locked_can_be_read_once_it_is_not
     assert read_sign_in("before") == read_sign_in("meanwhile") == STATE
 
 
+def test_a_key_in_a_keyring_that_could_not_be_read_is_not_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unlocked = InMemory()
+    keyring.set_keyring(unlocked)
+    save_sign_in("before", STATE)
+    with monkeypatch.context() as dismissed:  # the user closes the first of two prompts
+        dismissed.setattr(unlocked, "get_password", Locked().get_password)
+        save_sign_in("meanwhile", STATE, warn=lambda _: None)
+    assert read_sign_in("before") == read_sign_in("meanwhile") == STATE
+
+
 def test_a_sign_in_that_was_never_saved_is_an_error_that_names_those_that_were() -> None:
     save_sign_in("home", STATE)
     with pytest.raises(ConfigError, match=r"no sign-in named 'work'\. Saved: home"):

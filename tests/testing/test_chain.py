@@ -1,11 +1,12 @@
 """How the server of a test ends, without a browser."""
 
 from collections.abc import Generator
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 import pytest
 
+from opentabs_py.browser.launch import LaunchPlan
 from opentabs_py.config.settings import Settings
 from opentabs_py.testing import chain
 from opentabs_py.testing.chain import Chain
@@ -37,7 +38,7 @@ def thread() -> Generator[ServerThread]:
 
 def a_started_chain(thread: ServerThread) -> Chain:
     started = Chain(thread, plugins=[], tools=[], settings=Settings())
-    started._plan.set_result(None)  # type: ignore[arg-type]
+    started._plan.set_result(cast("LaunchPlan", None))  # no browser is launched
     assert thread.wait(started._started, chain.START_WITHIN)
     return started
 

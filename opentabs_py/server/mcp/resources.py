@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
-from opentabs_py.calling.streams import StreamSource
+from opentabs_py.calling.streams import STREAM_URI, StreamSource
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError
@@ -18,7 +18,6 @@ from opentabs_py.server.mcp.connections import ClientConnections
 from opentabs_py.server.mcp.long_results import RESULT_ADDRESS, LongResults
 from opentabs_py.server.mcp.tool_list import unknown_cursor
 
-_SCHEME: Final = "stream"
 _LONGEST_URI: Final = 300  # characters; a longer one is not ours, and is shortened in the error
 _NOT_FOUND_BEFORE_2026: Final = -32002  # MCP 2025-11-25, Resources; SEP-2164 has changed it
 
@@ -74,7 +73,7 @@ class Resources:
         results = () if self._results is None else self._results.of(session_key)
         resources = [
             types.Resource(
-                uri=f"{_SCHEME}://{stream.id}",
+                uri=stream.uri,
                 name=stream.name,
                 description=f"Updates of {stream.name}; ?after=N skips the first N.",
                 mime_type="application/json",
@@ -107,7 +106,7 @@ class Resources:
         templates: list[types.ResourceTemplate] = []
         if self._streams is not None:
             stream = types.ResourceTemplate(
-                uri_template=f"{_SCHEME}://{{id}}{{?after}}",
+                uri_template=f"{STREAM_URI}{{id}}{{?after}}",
                 name="stream",
                 description="Updates of a tool's stream; `after` is how many to skip.",
                 mime_type="application/json",
@@ -170,7 +169,7 @@ class Resources:
         reader = ResourceClient(ctx.lifespan_context.session_key(ctx))
         if self._streams is None:
             raise _not_found(ctx, uri, f"{uri} is not a result URI ({RESULT_ADDRESS}ID).")
-        if parts.scheme != _SCHEME or not (after.isascii() and after.isdecimal()):
+        if f"{parts.scheme}://" != STREAM_URI or not (after.isascii() and after.isdecimal()):
             raise _not_found(ctx, uri, f"{uri} is not a stream URI (stream://ID?after=N).")
         try:
             return self._streams.read(parts.netloc, int(after[:15]), reader)
@@ -185,7 +184,7 @@ def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
 
 def _address(uri: str) -> str:
     """Return the URI of a stream without the part it selects."""
-    return f"{_SCHEME}://{_split(uri).netloc}"
+    return f"{STREAM_URI}{_split(uri).netloc}"
 
 
 def _split(uri: str) -> SplitResult:

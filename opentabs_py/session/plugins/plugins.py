@@ -18,7 +18,7 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.consent import Standing, no_effect, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.browsers import JoinedTabs
-from opentabs_py.errors import ConfigError, PluginError
+from opentabs_py.errors import ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
 from opentabs_py.plugins.manifest_cache import ManifestCache
@@ -260,7 +260,7 @@ class PluginSet:
             Those that cannot be served, and why.
 
         Raises:
-            PluginError: None of them can be served.
+            OpenTabsError: They cannot be served, for example because the disk is full.
         """
         wanted = {each.resolve() for each in plugins}
         new = wanted - {each.resolve() for each in self._configured.plugins()}
@@ -269,8 +269,8 @@ class PluginSet:
             if new:
                 try:
                     await self.reload()
-                except OSError as error:  # for example a full disk
-                    raise PluginError(f"Cannot serve more plugins: {error}") from error
+                except OSError as error:
+                    raise OpenTabsError(f"Cannot serve more plugins: {error}") from error
             yield [each for each in self.skipped if each.directory.resolve() in wanted]
         finally:
             self._added -= Counter(new)  # which forgets those no longer wanted

@@ -18,7 +18,7 @@ from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.selection import Target
-from opentabs_py.errors import PluginError
+from opentabs_py.errors import OpenTabsError
 from opentabs_py.plugins.build_content import content_digest
 from opentabs_py.plugins.load import load_plugin
 from opentabs_py.plugins.watch import _Watched
@@ -314,9 +314,10 @@ async def test_whoever_adds_plugins_reads_why_none_of_them_can_be_served(
 
     monkeypatch.setattr(PluginSet, "_stage", fail)
     async with anyio.create_task_group() as tasks:
-        with pytest.raises(PluginError, match="No space left on device"):
+        with pytest.raises(OpenTabsError, match="No space left on device") as caught:
             async with plugins.added([build(tmp_path / "chat")], tasks):
                 raise AssertionError("served")
+    assert caught.type is OpenTabsError  # not one of those of which the caller is to blame
 
 
 async def test_who_added_a_plugin_can_be_cancelled_while_another_reload_waits(
