@@ -24,6 +24,6 @@ async def test_nothing_of_a_plugin_or_of_the_runtime_is_in_the_console(
         await other.close()
         assert await page.evaluate("typeof globalThis.__openTabs") == "undefined"
         assert address not in [each.url for each in tabs.internals.bridge.tabs.documents]
-        assert not tabs.internals.bridge.plugin_sync.serves(address)
+        assert not tabs.internals.bridge.plugin_sync.serving(address)
     finally:
         await page.close()

@@ -193,6 +193,24 @@ async def test_a_tab_of_another_client_is_not_a_fallback(tabs: OpenTabs, site: s
     await until_open(tabs, 1)
 
 
+async def test_a_client_whose_tab_left_the_plugin_does_not_use_the_users(
+    tabs: OpenTabs, site: str
+) -> None:
+    await open_users(tabs, f"{site}/user")
+    async with agent(tabs) as client:
+        opened = await open_own(client, f"{site}/own")
+        await until_open(tabs, 2)
+        await tabs.context.pages[-1].goto("about:blank")
+        with anyio.fail_after(PATIENT):  # the page that it left runs no more calls
+            while len(tabs.internals.bridge.tabs.documents) > 1:
+                await tabs.internals.bridge.changed().wait()
+        assert await where(client) == "TAB_NOT_FOUND"
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/user"
+        await client.call_tool("tabs_close", {"tabId": opened["tabId"]})
+        assert await where(client) == f"{site}/user"
+    await until_open(tabs, 1)
+
+
 async def test_it_is_closed_when_its_client_goes_or_asks_for_it(tabs: OpenTabs, site: str) -> None:
     async with agent(tabs) as stays:
         await open_own(stays, f"{site}/stays")

@@ -46,7 +46,7 @@ class OwnTabs:
         tab = await bridge.tab_requests.open(url)
         if tab is None:
             raise failures.tab_not_opened(url)
-        self._pages.tabs.owners.add(tab, client)
+        self._pages.tabs.owners.add(tab, client, bridge.plugin_sync.serving(url))
         return tab
 
     async def close(self, tab: int, *, client: SessionKey | None) -> None:

@@ -30,9 +30,11 @@ class PluginSync:
         self._on_change = on_change
         self._answer: asyncio.Future[protocol.SyncResult | None] | None = None
 
-    def serves(self, url: str) -> bool:
-        """Return whether any plugin works in a page."""
-        return any(serves(url, plugin.matches, plugin.exclude_matches) for plugin in self.plugins)
+    def serving(self, url: str) -> list[str]:
+        """Return the plugins that work in a page."""
+        return [
+            each.name for each in self.plugins if serves(url, each.matches, each.exclude_matches)
+        ]
 
     @property
     def is_done(self) -> bool:

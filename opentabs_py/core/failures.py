@@ -12,7 +12,7 @@ from opentabs_py.core import codes
 from opentabs_py.core.consent import Decision
 from opentabs_py.core.error_kinds import rebuild
 from opentabs_py.core.limits import Timers
-from opentabs_py.core.plugin_names import TABS_OPEN
+from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_OPEN
 from opentabs_py.core.protocol import WireError
 from opentabs_py.core.sites import match_patterns
 from opentabs_py.core.text import did_you_mean, one_line, quantity, shorten
@@ -315,6 +315,27 @@ def others_tab(what: str, tab_id: int) -> ChainError:
             f"Tab {tab_id} belongs to another client. Leave out tabId, or open a tab of your own "
             f"for the {what} with {TABS_OPEN}.",
             category="tab",
+        )
+    )
+
+
+def own_tab_left(plugin: str, tab_id: int, instance: str | None = None) -> ChainError:
+    """Return the error for a client whose tab for a plugin shows something else.
+
+    Args:
+        plugin: The plugin.
+        tab_id: The tab.
+        instance: The instance of the plugin's site that the call names, if it names one.
+    """
+    of = "it" if instance is None else f"its instance {instance!r}"
+    return ChainError(
+        ErrorDetail(
+            codes.TAB_NOT_FOUND,
+            f"Tab {tab_id}, which you opened for the plugin {plugin!r}, shows no page of {of}: it "
+            "may not have loaded, or it leads elsewhere, for example to sign in. Close it with "
+            f"{TABS_CLOSE} and open the page again, or name another tab in tabId.",
+            category="tab",
+            retryable=True,
         )
     )
 

@@ -92,10 +92,13 @@ class Catalog:
         """Call a function whenever the tools change; return the unsubscriber."""
         return self._changes.subscribe(listener)
 
-    def serves(self, worker: Announcement, url: str) -> bool:
-        """Return whether any plugin of a worker works in a page, as far as is known."""
-        served = (self._patterns.get(each.digest, ()) for each in worker.served.values())
-        return any(pattern.matches(url) for patterns in served for pattern in patterns)
+    def serving(self, worker: Announcement, url: str) -> list[str]:
+        """Return the plugins of a worker that work in a page, as far as is known."""
+        return [
+            owner
+            for owner, each in worker.served.items()
+            if any(pattern.matches(url) for pattern in self._patterns.get(each.digest, ()))
+        ]
 
     def refresh(self) -> None:
         """Handle a change of the workers soon, once for all that change until then."""

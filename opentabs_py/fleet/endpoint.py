@@ -68,7 +68,7 @@ class Fleet:
         id: The endpoint's id, in the subjects that it listens to.
         directory: The workers.
         catalog: Their tools.
-        own_tabs: Which tabs clients have opened, with the plugins that work there.
+        own_tabs: Which tabs clients have opened, with the plugins that they are for.
         quotas: How many calls it makes.
     """
 
@@ -240,7 +240,7 @@ class Fleet:
             client: The client; None if it has no session.
             tab: The tab.
             worker: Where it is.
-            plugins: Those that work there.
+            plugins: Those that the tab is for.
         """
         if client is not None and self.own_tabs.add(client, tab, worker, plugins):
             self._requests.hold(worker)

@@ -89,6 +89,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "This is a bug in the tool"),
     (lambda: failures.no_tab("chat", ["https://a/*", "https://b/*"]), ChainError,
      "TAB_NOT_FOUND", "No open tab matches", "Open https://a/ or https://b/"),
+    (lambda: failures.own_tab_left("chat", 9), ChainError, "TAB_NOT_FOUND",
+     "Tab 9, which you opened for the plugin 'chat', shows no page of it", "open the page again"),
     (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
      "'chat'", "Open its site"),
     (lambda: failures.wrong_tab("plugin 'chat'", 9, {1: "General\n| Chat", 2: ""}), ChainError,

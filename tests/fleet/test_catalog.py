@@ -126,9 +126,9 @@ async def test_a_build_that_is_never_listed_is_forgotten_with_its_last_worker() 
     fleet.workers = [*many, few]
     async with reading(fleet) as catalog:
         assert names(catalog) == ["chat_new"]
-        assert catalog.serves(few, PAGE)
+        assert catalog.serving(few, PAGE) == ["chat"]
         fleet.workers = many
         catalog.refresh()
         await until_all_wait()
         assert names(catalog) == ["chat_new"]
-        assert not catalog.serves(few, PAGE)
+        assert catalog.serving(few, PAGE) == []

@@ -419,9 +419,9 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
 def test_a_page_is_served_if_a_plugin_matches_and_does_not_exclude_it() -> None:
     bridge = a_bridge()
     bridge.plugin_sync.plugins = [CHAT]
-    assert bridge.plugin_sync.serves(URL)
-    assert not bridge.plugin_sync.serves("https://chat.example/out/x")
-    assert not bridge.plugin_sync.serves("https://mail.example/")
+    assert bridge.plugin_sync.serving(URL) == ["chat"]
+    assert bridge.plugin_sync.serving("https://chat.example/out/x") == []
+    assert bridge.plugin_sync.serving("https://mail.example/") == []
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

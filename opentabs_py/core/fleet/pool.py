@@ -23,8 +23,7 @@ class Wanted:
     Attributes:
         owner: The plugin, or the module of Python tools, that the tool belongs to.
         tab_id: The tab that it names, if it names one.
-        own_tabs: The tabs in which its client has opened a page of the plugin, the most recent one
-            first.
+        own_tabs: The tabs that its client has opened for the plugin, the most recent one first.
     """
 
     owner: str

@@ -109,14 +109,9 @@ def choose(
         named = browser_of(target.tab_id) - first
         return named if 0 <= named < len(browsers) else 0  # whose error lists the plugin's tabs
     gaps = [browser.tabs.why_disconnected(now) for browser in browsers]
-    owners = browsers[0].tabs.owners  # of all browsers
-    for tab in owners.of(target.client) if owners else ():
-        index = browser_of(tab) - first
-        gap = gaps[index]
-        if isinstance(gap, Wait):
-            return gap  # whether the tab has the plugin is not known
-        if _has_tab(browsers[index], replace(target, tab_id=tab)):
-            return index
+    own = _choose_own(browsers, target, gaps)
+    if own is not None:
+        return own
     if last is not None and (isinstance(gaps[last], Wait) or _has_tab(browsers[last], target)):
         return last
     for gap in gaps:
@@ -140,6 +135,22 @@ def choose(
         for index in some
     }
     return failures.several_browsers(f"plugin {target.plugin!r}", places)
+
+
+def _choose_own(
+    browsers: Sequence[Browser], target: Target, gaps: Sequence[Wait | ChainError | None]
+) -> int | Wait | None:
+    """Choose the browser of a tab that the client opened; None if none of these is for the call."""
+    owners, first = browsers[0].tabs.owners, browsers[0].number  # they are those of all browsers
+    for tab in owners.of(target.client) if owners else ():
+        index = browser_of(tab) - first
+        gap = gaps[index]
+        if isinstance(gap, Wait):
+            return gap  # whether the tab has the plugin is not known
+        if _has_tab(browsers[index], replace(target, tab_id=tab)):
+            return index
+    elsewhere = owners.opened_for(target.client, target.plugin)
+    return browser_of(elsewhere[0]) - first if elsewhere else None  # its error names the tab
 
 
 def choose_page(

@@ -1,6 +1,6 @@
 """Client-owned tabs, by the client that opened them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
 SessionKey: TypeAlias = str  # identifies the session of an MCP client
@@ -11,36 +11,47 @@ class TabOwners:
 
     A client is known by its session. A tab that was opened without one belongs to no client in
     particular, and only calls that name it use it.
+
+    A client's tab is for the plugins that serve the page it was opened with, and for those that
+    its calls have used in it.
     """
 
     def __init__(self) -> None:
         self._owners: dict[int, SessionKey | None] = {}  # the most recently used last
+        self._plugins: dict[int, set[str]] = {}
         self._leaving: set[int] = set()
         self._reported: set[int] = set()  # as open, since it was opened
 
     def __bool__(self) -> bool:
         return bool(self._owners)
 
-    def add(self, tab_id: int, client: SessionKey | None) -> None:
-        """Record that a client opened a tab."""
+    def add(self, tab_id: int, client: SessionKey | None, plugins: Iterable[str] = ()) -> None:
+        """Record that a client opened a tab, with a page that these plugins serve."""
         self._owners[tab_id] = client
+        self._plugins[tab_id] = {*plugins}
 
     def remove(self, tab_id: int) -> None:
         """Forget a tab, which was closed or is now the user's."""
         self._owners.pop(tab_id, None)
+        self._plugins.pop(tab_id, None)
         self._leaving.discard(tab_id)
         self._reported.discard(tab_id)
 
-    def use(self, tab_id: int) -> None:
-        """Record that a call uses a tab."""
+    def use(self, tab_id: int, plugin: str) -> None:
+        """Record that a call uses a plugin in a tab."""
         if tab_id in self._owners:
             self._owners[tab_id] = self._owners.pop(tab_id)
+            self._plugins[tab_id].add(plugin)
 
     def of(self, client: SessionKey | None) -> list[int]:
         """Return the tabs of a client, the most recently opened or used one first."""
         if client is None:
             return []
         return [tab for tab, owner in reversed(self._owners.items()) if owner == client]
+
+    def opened_for(self, client: SessionKey | None, plugin: str) -> list[int]:
+        """Return the tabs of a client that are for a plugin, whatever they show now."""
+        return [tab for tab in self.of(client) if plugin in self._plugins[tab]]
 
     def every(self) -> list[int]:
         """Return the tabs of all clients."""
@@ -63,14 +74,24 @@ class TabOwners:
             return False
         return client is None or self._owners.get(tab_id) in (None, client)
 
-    def usable(self, client: SessionKey | None, tabs: Sequence[int]) -> list[int]:
+    def usable(
+        self, client: SessionKey | None, tabs: Sequence[int], plugin: str | None = None
+    ) -> list[int]:
         """Return those of some tabs that a call of a client may use without naming one.
 
         If the client opened any, it stays in those, the most recently used one first. Otherwise,
-        it may use those that no client opened, in their order.
+        it may use those that no client opened, in their order; but not if it opened one for the
+        plugin, which shows something else now: the user may be somebody else there.
+
+        Args:
+            client: The client's session.
+            tabs: The tabs in which the call could run.
+            plugin: The plugin of the tool, if all of its tabs have it.
         """
         own = [tab for tab in self.of(client) if tab in tabs]
-        return own or [tab for tab in tabs if tab not in self._owners]
+        if own or (plugin is not None and self.opened_for(client, plugin)):
+            return own
+        return [tab for tab in tabs if tab not in self._owners]
 
     def abandon(self, tab_id: int) -> None:
         """Keep all calls out of a tab until it is closed."""

@@ -126,7 +126,7 @@ class Tabs:
     def usable(self, target: Target) -> tuple[list[DocumentState], list[LoadingTab]]:
         """Return the documents and loading tabs of a plugin that a client's calls may use.
 
-        If the client has a tab of the plugin, its calls stay in its own tabs.
+        If the client has opened a tab for the plugin, its calls stay in its own tabs.
         """
         documents = self.serving(target.plugin)
         loading = [tab for tab in self.loading if target.plugin in tab.plugins]
@@ -134,7 +134,7 @@ class Tabs:
             return documents, loading
         tabs = [*(each.tab_id for each in documents), *(each.tab_id for each in loading)]
         if target.tab_id is None:
-            allowed = self.owners.usable(target.client, tabs)
+            allowed = self.owners.usable(target.client, tabs, target.plugin)
         else:
             allowed = [tab for tab in tabs if self.owners.may_name(target.client, tab)]
         ranks = {tab: rank for rank, tab in enumerate(allowed)}
@@ -164,9 +164,9 @@ class Tabs:
         The active tab of the focused window wins. A document in which the plugin is not ready
         is waited for if the plugin was injected recently; otherwise the next one is tried. A
         `tab_id` is used or refused, never replaced. If the plugin has several instances, only
-        the tabs of the named one count. A client that has a tab of the plugin stays in its own
-        tabs, the most recently used one first; others' tabs are never used. A call that is bound
-        to a document fails as soon as its tab shows another one.
+        the tabs of the named one count. A client that has opened a tab for the plugin stays in its
+        own tabs, the most recently used one first; others' tabs are never used. A call that is
+        bound to a document fails as soon as its tab shows another one.
         """
         plugin, tab_id, instance = target.plugin, target.tab_id, target.instance
         if (gap := self.why_disconnected(now)) is not None:
@@ -196,13 +196,20 @@ class Tabs:
             error = failures.not_ready_yet(plugin, latest.url, "the page is loading")
             return self._when_loaded(latest.tab_id, error, now)
         if not mine:
-            name = None if instance is None else instance.name
-            return failures.no_tab(plugin, target.patterns, name)
+            return self._no_document(target)
         for document in mine:
             found = self._when_ready(document, plugin, now)
             if not isinstance(found, ChainError):
                 return found
         return self._when_ready(mine[0], plugin, now)
+
+    def _no_document(self, target: Target) -> ChainError:
+        """Return the error for a call that no tab can take."""
+        instance = None if target.instance is None else target.instance.name
+        own = self.owners.opened_for(target.client, target.plugin)
+        if own and target.tab_id is None:
+            return failures.own_tab_left(target.plugin, own[0], instance)
+        return failures.no_tab(target.plugin, target.patterns, instance)
 
     def _choose_document(self, target: Target, now: float) -> DocumentState | Wait | ChainError:
         for document in self.documents:

@@ -84,7 +84,7 @@ class LocalTabsOpen(TabsOpen):
         )
 
     async def _wait_loaded(self, tab: int, url: str) -> None:
-        has_plugin = any(bridge.plugin_sync.serves(url) for bridge in self._pages.bridges)
+        has_plugin = any(bridge.plugin_sync.serving(url) for bridge in self._pages.bridges)
         with anyio.move_on_after(LOADS_WITHIN if has_plugin else REDIRECTS_WITHIN):
             while not has_reported(tab, self._pages.tabs.documents):
                 await self._pages.changed().wait()

@@ -71,7 +71,8 @@ class RemoteTabsOpen(TabsOpen):
         if browser is not None and len(worker.browsers) > 1:
             arguments["browser"] = browser.partition("/")[2]
         tab = await self._fleet.call_in(worker, TABS_OPEN, replace(call, arguments=arguments))
-        plugins = frozenset(each["name"] for each in tab["plugins"])
+        works = (each["name"] for each in tab["plugins"])
+        plugins = frozenset((*works, *self._fleet.catalog.serving(worker, url)))
         self._fleet.own(client, tab["tabId"], worker, plugins)
         return _of_worker(tab, worker)
 
@@ -86,7 +87,7 @@ class RemoteTabsOpen(TabsOpen):
         if not workers:
             raise no_worker(TABS_OPEN)
         own = self._fleet.own_tabs.workers(client)
-        fitting = [each for each in own or workers if self._fleet.catalog.serves(each, url)]
+        fitting = [each for each in own or workers if self._fleet.catalog.serving(each, url)]
         return self._fleet.least_busy(fitting or own or workers)
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import (
     PROTOCOL_VERSION,
     DocumentState,
@@ -262,6 +263,15 @@ def test_an_own_tab_without_the_plugin_does_not_decide() -> None:
     assert choose(with_own_tabs(work, home, a=BLOCK + 1), of_client("a"), None, NOW) == 0
 
 
+def test_an_own_tab_that_was_opened_for_the_plugin_decides_whatever_it_shows() -> None:
+    work = browser("work", document(1))
+    home = browser("home")
+    both = with_own_tabs(work, home)
+    work.tabs.owners.add(BLOCK + 1, "a", ["chat"])
+    assert choose(both, of_client("a"), 0, NOW) == 1
+    assert choose(both, of_client("b"), 0, NOW) == 0
+
+
 def test_an_own_tab_that_loads_decides() -> None:
     work = browser("work", document(1))
     home = browser("home", coming=[loading(BLOCK + 1)])
@@ -369,7 +379,7 @@ def test_a_client_s_own_page_that_it_used_last_is_chosen_in_whichever_browser() 
     owners = TabOwners()
     owners.add(BLOCK + 1, "a")
     owners.add(1, "a")
-    owners.use(BLOCK + 1)
+    owners.use(BLOCK + 1, PAGE)
     pages = document(1), document(2, is_shown=True), document(BLOCK + 1)
     assert page_of(*pages, client="a", owners=owners, last=0) == BLOCK + 1
     assert page_of(*pages, client="b", owners=owners) == 2

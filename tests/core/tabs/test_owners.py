@@ -32,20 +32,40 @@ def test_a_client_with_a_tab_of_its_own_leaves_the_users_tabs_alone() -> None:
     made = owners(a=(1,))
     assert made.usable("a", [7, 1, 8]) == [1]
     assert made.usable("b", [7, 1, 8]) == [7, 8]
-    assert made.usable("a", [7, 8]) == [7, 8]  # its own tab shows something else
+    assert made.usable("a", [7, 8]) == [7, 8]  # its own tab has nothing to do with the plugin
+
+
+def test_a_client_that_opened_a_tab_for_a_plugin_never_falls_back_to_the_users() -> None:
+    made = TabOwners()
+    made.add(1, "a", ["chat"])
+    assert made.usable("a", [7, 8], "chat") == []  # its own tab shows something else now
+    assert made.opened_for("a", "chat") == [1]
+    assert made.usable("a", [7, 1], "chat") == [1]
+    assert made.usable("a", [7, 8], "mail") == [7, 8]
+    assert made.usable("b", [7, 8], "chat") == [7, 8]
+    made.remove(1)
+    assert made.usable("a", [7, 8], "chat") == [7, 8]
+
+
+def test_a_tab_is_for_the_plugins_that_calls_have_used_in_it_too() -> None:
+    made = owners(a=(1,))
+    made.use(1, "chat")
+    assert made.usable("a", [7], "chat") == []
+    made.use(7, "mail")  # the user's tab
+    assert made.usable("a", [7], "mail") == [7]
 
 
 def test_of_its_own_tabs_the_most_recently_opened_or_used_comes_first() -> None:
     made = owners(a=(1, 2, 3))
     assert made.usable("a", [1, 2, 3]) == [3, 2, 1]
-    made.use(1)
+    made.use(1, "chat")
     assert made.usable("a", [1, 2, 3]) == [1, 3, 2]
     assert made.of("a") == [1, 3, 2]
 
 
 def test_using_a_tab_that_no_client_opened_does_not_make_it_owned() -> None:
     made = TabOwners()
-    made.use(7)
+    made.use(7, "chat")
     assert not made
 
 

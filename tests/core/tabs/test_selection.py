@@ -58,10 +58,15 @@ INSTANCES = Instances({"a": ("https://chat.example/1",), "b": ("https://chat.exa
 
 
 def for_instance(
-    name: str, made: Tabs, *, tab_id: int | None = None, now: float = 100.0
+    name: str,
+    made: Tabs,
+    *,
+    tab_id: int | None = None,
+    client: str | None = None,
+    now: float = 100.0,
 ) -> DocumentState | Wait | ChainError:
     instance = Instance(name, INSTANCES)
-    return made.choose(Target("chat", PATTERNS, tab_id, instance), now)
+    return made.choose(Target("chat", PATTERNS, tab_id, instance, client), now)
 
 
 # --- the choice ---
@@ -325,6 +330,16 @@ def test_an_instance_without_a_tab_is_named_though_another_has_one() -> None:
     assert "and its instance 'b'. Open https://chat.example/ or" in str(choice)
 
 
+def test_a_client_whose_tab_shows_another_instance_is_told_so() -> None:
+    made = tabs(document(1), document(2))
+    made.owners.add(1, "a", ["chat"])
+    found = for_instance("b", made, client="a")
+    assert isinstance(found, ChainError)
+    assert "Tab 1, which you opened for the plugin 'chat', shows no page of its instance 'b':" in (
+        str(found)
+    )
+
+
 @pytest.mark.parametrize(
     ("tab_id", "what"),
     [
@@ -379,7 +394,7 @@ def test_of_its_own_tabs_a_client_uses_the_one_it_used_last() -> None:
     made.owners.add(3, "a")
     made.owners.add(2, "a")
     assert choice("a", made) == 2
-    made.owners.use(3)
+    made.owners.use(3, "chat")
     assert choice("a", made) == 3
 
 
@@ -397,6 +412,17 @@ def test_the_error_for_a_wrong_tab_does_not_name_those_of_others() -> None:
     made.owners.add(2, "a")
     error = chosen_for("b", made, tab_id=9)
     assert "Tabs that do: 1. " in str(error)
+
+
+def test_a_client_whose_tab_was_for_the_plugin_does_not_use_the_users() -> None:
+    made = tabs(document(1, active=True, focused=True))
+    made.owners.add(2, "a", ["chat"])
+    found = chosen_for("a", made)
+    assert isinstance(found, ChainError)
+    assert found.detail.code == "TAB_NOT_FOUND"
+    assert "Tab 2, which you opened for the plugin 'chat', shows no page of it:" in str(found)
+    assert choice("a", made, tab_id=1) == 1
+    assert choice("b", made) == 1
 
 
 def test_a_client_waits_for_its_own_tab_to_load_though_the_users_is_ready() -> None:
