@@ -9,7 +9,8 @@ from playwright.async_api import Page
 
 from e2e.chain import PROBE
 from opentabs_py.browser.chromium import find_chromium
-from opentabs_py.browser.launch import LaunchPlan, launch_browser
+from opentabs_py.browser.launch import launch_browser
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.switches import is_root
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs

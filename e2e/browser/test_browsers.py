@@ -12,7 +12,8 @@ from mcp.client import Client
 from e2e.chain import drop_connection
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.launch import LaunchPlan, Planned, launch_browser
+from opentabs_py.browser.launch import Planned, launch_browser
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError

@@ -11,7 +11,8 @@ from playwright.async_api import Page, expect
 from e2e.live_page import chromium, says_server_stopped
 from e2e.on_disk import write_plugin
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.launch import LaunchPlan, launch_browser
+from opentabs_py.browser.launch import launch_browser
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.session.session import OpenTabs

@@ -8,7 +8,8 @@ import anyio
 from playwright.async_api import BrowserContext
 
 from opentabs_py.browser.driver import FAILURES, SharedDriver
-from opentabs_py.browser.launch import LaunchPlan, launch_browser
+from opentabs_py.browser.launch import launch_browser
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.signed_in import State
 from opentabs_py.browser.urls import cannot_open, with_scheme
 from opentabs_py.errors import BrowserError

@@ -15,7 +15,8 @@ from playwright.sync_api import BrowserContext, BrowserType, Error
 
 from opentabs_py.browser.debugging import Debugged, debug
 from opentabs_py.browser.endpoints import find_endpoint
-from opentabs_py.browser.launch import LaunchPlan, Planned
+from opentabs_py.browser.launch import Planned
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.process import end_browser, end_browser_blocking
 from opentabs_py.config.settings import Settings
 from opentabs_py.core import failures

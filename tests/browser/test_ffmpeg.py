@@ -8,7 +8,7 @@ import pytest
 
 from opentabs_py.browser.chromium import registry_place
 from opentabs_py.browser.ffmpeg import system_ffmpeg
-from tests.browser.test_launch import a_plan
+from tests.browser.test_launch_plan import a_plan
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Playwright's names on Linux")
 NAME = "PLAYWRIGHT_BROWSERS_PATH"

@@ -6,7 +6,7 @@ from typing import Any, Self, cast
 import anyio
 import pytest
 
-from opentabs_py.browser.launch import LaunchPlan
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.config.settings import Settings
 from opentabs_py.testing import chain
 from opentabs_py.testing.chain import Chain

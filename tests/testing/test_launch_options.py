@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.browser.launch import LaunchPlan
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.errors import BrowserError
 from opentabs_py.testing.chain import launch_options
 

@@ -39,7 +39,7 @@ def login(
     import tempfile
 
     from opentabs_py.browser.chromium import configured_chromium
-    from opentabs_py.browser.launch import LaunchPlan
+    from opentabs_py.browser.launch_plan import LaunchPlan
     from opentabs_py.browser.login import sign_in
     from opentabs_py.browser.scratch import own_directory
     from opentabs_py.browser.signed_in import is_empty, save_sign_in
@@ -122,7 +122,7 @@ def remove(
     ],
 ) -> None:
     """Remove a profile and the saved sign-in with this name."""
-    from opentabs_py.browser.launch import is_in_use
+    from opentabs_py.browser.launch_plan import is_in_use
     from opentabs_py.browser.signed_in import profile_dir, remove_sign_in
     from opentabs_py.cli.terminal import err
 

@@ -10,9 +10,9 @@ import anyio
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
-from opentabs_py.browser.launch import BackgroundLaunch
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import ConfigError
+from opentabs_py.session.browsers.background_launch import BackgroundLaunch
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal
 import anyio
 
 from opentabs_py.browser.driver import SharedDriver
-from opentabs_py.browser.launch import BackgroundLaunch, Launcher, launch_browser
+from opentabs_py.browser.launch import Launcher, launch_browser
 from opentabs_py.config.paths import absolute
 from opentabs_py.errors import ConfigError
+from opentabs_py.session.browsers.background_launch import BackgroundLaunch
 from opentabs_py.session.browsers.browser import SessionBrowser
 
 if TYPE_CHECKING:

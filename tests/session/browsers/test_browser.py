@@ -10,10 +10,12 @@ import pytest
 from playwright.async_api import Error
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.browser.launch import BackgroundLaunch, Launcher, LaunchPlan, Planned
+from opentabs_py.browser.launch import Launcher, Planned
+from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.browsers import browser as session_browser
+from opentabs_py.session.browsers.background_launch import BackgroundLaunch
 from opentabs_py.session.browsers.browser import SessionBrowser
 from tests.fakes import FakeSocket, hello
 from tests.waiting import until_all_wait

@@ -1,9 +1,9 @@
-"""How a browser is launched, and the error if it does not start."""
+"""How a browser is launched: its profile, and the error if it does not start."""
 
 import stat
 from pathlib import Path
 
-from opentabs_py.browser.launch import LaunchPlan
+from opentabs_py.browser.launch_plan import LaunchPlan
 
 
 def a_plan(tmp_path: Path, profile: Path) -> LaunchPlan:
