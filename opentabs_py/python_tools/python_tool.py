@@ -70,23 +70,15 @@ class PythonTool:
                 f"{name!r} is not a valid tool name. Use letters, digits, _ and -: "
                 '@tool(name="my_tool").'
             )
-        if inspect.ismethod(function) or "." not in inner.__qualname__.rpartition(">.")[2]:
-            pass
-        elif next(iter(inspect.signature(function).parameters), None) == "self":
+        if _lacks_its_object(function):
             raise ConfigError(
                 f"The tool {name} is a method without its object. Pass a bound method: "
                 f"tools=[an_object.{inner.__name__}]."
             )
+        annotations = declaration.annotations
+        _check_annotations(name, annotations or {})
         docstring = parse_docstring(inspect.getdoc(inner))
         self._signature = read_signature(function, name, docstring)
-        annotations = declaration.annotations
-        for hint, value in (annotations or {}).items():
-            kind = str if hint == "title" else bool
-            if hint in _HINTS and value is not None and not isinstance(value, kind):
-                wanted = "a string" if kind is str else "True or False"
-                raise ConfigError(
-                    f"The annotation {hint} of the tool {name} is {value!r}. Write {wanted}."
-                )
         self.listing = Listing(
             name=name,
             owner=owner or rule_name(inner.__module__ or "python"),
@@ -223,6 +215,29 @@ def _name_of(function: Callable[..., Any]) -> str:
     function = within_partial(function)
     name = getattr(function, "__name__", None)
     return name if isinstance(name, str) else type(function).__name__
+
+
+def _lacks_its_object(function: Callable[..., Any]) -> bool:
+    """Return whether a function was taken from its class rather than from an object."""
+    is_nested = "." in innermost(function).__qualname__.rpartition(">.")[2]
+    if inspect.ismethod(function) or not is_nested:
+        return False
+    return next(iter(inspect.signature(function).parameters), None) == "self"
+
+
+def _check_annotations(tool: str, annotations: Mapping[str, Any]) -> None:
+    """Check the type of each of MCP's hints.
+
+    Raises:
+        ConfigError: One is wrong.
+    """
+    for hint, value in annotations.items():
+        kind = str if hint == "title" else bool
+        if hint in _HINTS and value is not None and not isinstance(value, kind):
+            wanted = "a string" if kind is str else "True or False"
+            raise ConfigError(
+                f"The annotation {hint} of the tool {tool} is {value!r}. Write {wanted}."
+            )
 
 
 def _own(error: CallError) -> CallError:

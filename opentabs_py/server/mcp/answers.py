@@ -138,42 +138,47 @@ class Rewriter:
         if self.answered or not _ANSWER.match(body):
             return (message,) if head is None else (head, message)
         self.answered = True
-        before, found, after = body.partition(self._slot.placeholder or body)
-        if not self._slot.placeholder or not found:
-            before, after = body, b""
-        is_prepared = bool(self._slot.placeholder and found)
-        is_event = body.startswith(_EVENT)
-        length = len(before) + len(after) + (self._slot.length if is_prepared else 0)
         more = bool(message.get("more_body", False))
-        if head is None or (is_event and length <= _EVENT_MAX):
-            parts = self._parts(before, after, is_prepared=is_prepared, more=more)
-            return parts if head is None else chain((head,), parts)
+        answer = _Answer.read(body, self._slot)
+        is_event = body.startswith(_EVENT)
+        if head is None:
+            return answer.messages(more=more)
+        if is_event and len(answer) <= _EVENT_MAX:
+            return chain((head,), answer.messages(more=more))
         headers = MutableHeaders(raw=list(head["headers"]))
         if is_event:
             self._ended = True  # what follows is the stream's end
-            before, after = _without_event(before, after)
+            answer = _Answer.read(body[len(_EVENT) : -len(_EVENT_END)], self._slot)
             headers["content-type"] = "application/json"
             more = False
-        length = len(before) + len(after) + (self._slot.length if is_prepared else 0)
-        headers["content-length"] = str(length)
-        parts = self._parts(before, after, is_prepared=is_prepared, more=more)
-        return chain(({**head, "headers": headers.raw},), parts)
-
-    def _parts(
-        self, before: bytes, after: bytes, *, is_prepared: bool, more: bool
-    ) -> Iterator[Message]:
-        if is_prepared:
-            yield _body(before)
-            yield from map(_body, self._slot.parts())
-            before = b""
-        yield _body(before + after, more=more)
+        headers["content-length"] = str(len(answer))
+        return chain(({**head, "headers": headers.raw},), answer.messages(more=more))
 
 
-def _without_event(before: bytes, after: bytes) -> tuple[bytes, bytes]:
-    before = before[len(_EVENT) :]
-    if after:
-        return before, after[: -len(_EVENT_END)]
-    return before[: -len(_EVENT_END)], after
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """A body with an answer, around its prepared part if it has one."""
+
+    before: bytes
+    prepared: Prepared | None
+    after: bytes
+
+    @classmethod
+    def read(cls, body: bytes, slot: Prepared) -> "_Answer":
+        if not slot.placeholder or slot.placeholder not in body:
+            return cls(body, None, b"")
+        before, _, after = body.partition(slot.placeholder)
+        return cls(before, slot, after)
+
+    def __len__(self) -> int:
+        prepared = 0 if self.prepared is None else self.prepared.length
+        return len(self.before) + prepared + len(self.after)
+
+    def messages(self, *, more: bool) -> Iterator[Message]:
+        yield _body(self.before, more=more or self.prepared is not None)
+        if self.prepared is not None:
+            yield from map(_body, self.prepared.parts())
+            yield _body(self.after, more=more)
 
 
 def _body(content: bytes, *, more: bool = True) -> Message:
