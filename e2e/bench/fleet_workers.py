@@ -130,7 +130,7 @@ async def work(nats: str, fleet: str, first: int, count: int, owner: str) -> Non
             async with connecting:
                 link = await stack.enter_async_context(nats_link(options, version=__version__))
             identity = Identity(f"{owner}-{number}", __version__, number, {}, MAX_CALLS)
-            await FleetWorker(link, identity, SimulatedSession(owner), most=MOST).run()
+            await FleetWorker(link, identity, SimulatedSession(owner), longest_message=MOST).run()
 
         for number in range(first, first + count):
             tasks.start_soon(run_worker, number)

@@ -13,6 +13,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from opentabs_py.processes import is_running
+
 _PREFIX = "opentabs-"
 _PREFIXES = (_PREFIX, "playwright-pytest-")  # pytest-playwright leaves its own behind when killed
 _MARK = "owner.pid"
@@ -48,7 +50,7 @@ def _remove_abandoned(parent: Path) -> None:
             status = entry.stat(follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode) and _is_ours(status):
                 owner = _read_mark(parent / entry.name / _MARK)
-                if owner is not None and not _is_alive(owner):
+                if owner is not None and not is_running(owner):
                     _remove(parent / entry.name)
         except OSError:
             continue  # just being removed
@@ -93,15 +95,3 @@ def _remove_one(path: Path) -> None:
     else:
         with suppress(OSError):
             path.unlink()
-
-
-def _is_alive(pid: int) -> bool:
-    import psutil  # noqa: PLC0415 (needed only if a directory was left behind)
-
-    try:
-        # A killed process remains as a zombie if it is not reaped, as in many containers.
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-    except psutil.AccessDenied:
-        return True  # another user's

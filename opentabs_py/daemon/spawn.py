@@ -24,6 +24,7 @@ from opentabs_py.daemon.state import (
 )
 from opentabs_py.directories import create_private
 from opentabs_py.errors import BrowserError, ChainError
+from opentabs_py.processes import is_running
 
 LOOK_AGAIN: Final = 0.05  # s
 UP_WITHIN: Final = 60.0  # s; a browser starts in one, on a loaded machine in ten
@@ -196,22 +197,13 @@ def _terminate(pid: int) -> None:
 
 def _wait_gone(name: str, pid: int) -> None:
     deadline = time.monotonic() + GONE_WITHIN
-    while is_claimed(name) or _is_running(pid):
+    while is_claimed(name) or is_running(pid):
         if time.monotonic() > deadline:
             raise BrowserError(
                 f"The server {name!r} (pid {pid}) has not exited after {GONE_WITHIN:g} s. See "
                 f"`opentabs logs{name_flag(name)}`, or end the process yourself."
             )
         time.sleep(LOOK_AGAIN)
-
-
-def _is_running(pid: int) -> bool:
-    import psutil  # noqa: PLC0415 (only needed here)
-
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 def _detached() -> dict[str, Any]:

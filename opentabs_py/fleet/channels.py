@@ -16,7 +16,7 @@ class NatsChannel:
         link: The connection.
         subject: Where the other side listens.
         reply: Where this side listens, so that NATS says so if the other side does not.
-        most: The longest message to accept, in bytes.
+        longest_message: The longest message to accept, in bytes.
         window: Limits how much is in flight; all channels to the same process share it.
 
     Attributes:
@@ -25,12 +25,18 @@ class NatsChannel:
     """
 
     def __init__(
-        self, link: NatsLink, subject: str, *, most: int, window: CongestionWindow, reply: str = ""
+        self,
+        link: NatsLink,
+        subject: str,
+        *,
+        longest_message: int,
+        window: CongestionWindow,
+        reply: str = "",
     ) -> None:
         self._link = link
         self._subject = subject
         self._reply = reply
-        self._channel = Channel(most=most, window=window)
+        self._channel = Channel(longest_message=longest_message, window=window)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = inf

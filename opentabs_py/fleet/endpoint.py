@@ -61,7 +61,7 @@ class Fleet:
         clock: The clock of the calls' records.
         labels: The labels that a worker must have.
         quotas: How many calls it makes.
-        most: The longest message to accept, in bytes.
+        longest_message: The longest message to accept, in bytes.
 
     Attributes:
         link: The connection.
@@ -79,14 +79,16 @@ class Fleet:
         *,
         labels: Mapping[str, str],
         quotas: Quotas,
-        most: int,
+        longest_message: int,
     ) -> None:
         self.id = secrets.token_hex(8)
         self.link = link
         self._clock = clock
         self._labels = labels
         self.quotas = quotas
-        self._requests = WorkerRequests(link, self.id, most=most, on_lost=self._handle_lost)
+        self._requests = WorkerRequests(
+            link, self.id, longest_message=longest_message, on_lost=self._handle_lost
+        )
         self.directory = Directory(
             labels, link.version, self._handle_change, on_conflict=self._handle_conflict
         )

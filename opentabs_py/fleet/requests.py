@@ -77,17 +77,17 @@ class WorkerRequests:
     Args:
         link: The connection.
         endpoint: The endpoint's id.
-        most: The longest message to accept, in bytes.
+        longest_message: The longest message to accept, in bytes.
         on_lost: Called with the run of each worker that was lost while it had open requests.
     """
 
     def __init__(
-        self, link: NatsLink, endpoint: str, *, most: int, on_lost: Callable[[str], None]
+        self, link: NatsLink, endpoint: str, *, longest_message: int, on_lost: Callable[[str], None]
     ) -> None:
         self._link = link
         self._endpoint = endpoint
         self._subject = link.subjects.endpoint(endpoint)
-        self._most = most
+        self._longest_message = longest_message
         self._on_lost = on_lost
         self._open: dict[str, _OpenRequest] = {}
         self._in_use: dict[str, _Worker] = {}  # by instance
@@ -169,7 +169,9 @@ class WorkerRequests:
         reply = f"{self._subject}.call.{request_id}"
         window = self._use(worker).window
         subject = f"{self._subject_of(worker)}.call.{self._endpoint}.{request_id}"
-        channel = NatsChannel(self._link, subject, most=self._most, window=window, reply=reply)
+        channel = NatsChannel(
+            self._link, subject, longest_message=self._longest_message, window=window, reply=reply
+        )
         answer: asyncio.Future[ToEndpoint] = asyncio.get_running_loop().create_future()
         request = self._open[request_id] = _OpenRequest(worker, channel, handle, answer)
         channel.send(data)

@@ -68,14 +68,16 @@ class FleetWorker:
         link: The connection.
         identity: Who it is.
         session: Has the tools.
-        most: The longest message to accept, in bytes.
+        longest_message: The longest message to accept, in bytes.
     """
 
-    def __init__(self, link: NatsLink, identity: Identity, session: Session, *, most: int) -> None:
+    def __init__(
+        self, link: NatsLink, identity: Identity, session: Session, *, longest_message: int
+    ) -> None:
         self.identity = identity
         self._link = link
         self._session = session
-        self._most = most
+        self._longest_message = longest_message
         self._calls: dict[str, _Call] = {}
         self._ended: OrderedDict[str, None] = OrderedDict()
         self._endpoints: dict[str, _Endpoint] = {}
@@ -198,7 +200,13 @@ class FleetWorker:
                 self._link.publish(subject, Packet(unknown=True).encode())
                 return
             reply = f"{self._subject}.call.{endpoint}.{call_id}"
-            channel = NatsChannel(self._link, subject, most=self._most, window=window, reply=reply)
+            channel = NatsChannel(
+                self._link,
+                subject,
+                longest_message=self._longest_message,
+                window=window,
+                reply=reply,
+            )
             call = self._calls[call_id] = _Call(endpoint, channel)
         if packet.unknown:  # the endpoint gave it up
             self._forget(call_id)

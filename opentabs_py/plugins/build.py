@@ -17,6 +17,7 @@ from anyio.abc import Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from pydantic import JsonValue
 
+from opentabs_py.config.files import write_whole
 from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.core.plugins.authoring import (
     BuildReport,
@@ -239,9 +240,7 @@ def _write_dist(dist: Path, files: Mapping[str, bytes]) -> bool:
         different = [name for name, content in files.items() if _content(dist / name) != content]
         # tools.json comes last, so that a watcher finds the rest in place.
         for name in sorted(different, key=lambda name: name == TOOLS):
-            partial = dist / f".{name}.{os.getpid()}"  # two builds may run at once
-            partial.write_bytes(files[name])
-            partial.replace(dist / name)
+            write_whole(dist / name, files[name])
         if not different:
             os.utime(dist)  # the source was compared with this build: it is fresh
         if PRE_SCRIPT not in files:

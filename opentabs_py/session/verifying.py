@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.drift.steps import Step, rebased, steps_of
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
 from opentabs_py.errors import BrokenResultError, BrowserError, CallError
@@ -50,7 +49,7 @@ async def run_again(
     is_anonymous = session.settings.signed_in is None and session.settings.profile is None
     recorder = await SessionRecorder.start(session, home)
     run = _Run(session, recorder, writes=writes)
-    page, failure, outcomes = None, "", [Outcome()] * len(steps)
+    page, failure, outcomes = None, "", [StepOutcome()] * len(steps)
     try:
         page = await session.open(home)
         for index, step in enumerate(steps):
@@ -61,7 +60,9 @@ async def run_again(
     finally:
         traffic = await recorder.stop()
         if page is not None:
-            await _close(page)
+            from opentabs_py.session.browsers.browser import close_page  # loaded with the page
+
+            await close_page(page)
     session.check_driver()
     made = [each.call for each in outcomes if each.call is not None]
     traffic = replace(traffic, calls=made)
@@ -77,22 +78,22 @@ class _Run:
         self._recorder = recorder
         self._writes = writes
 
-    async def make(self, step: Step, page: "Page") -> Outcome:
+    async def make(self, step: Step, page: "Page") -> StepOutcome:
         """Make a call, in the page in which it was made."""
         tool = step.call.tool
         found = self._session.registry.get(tool)
         if found is None or found.listing.is_of_page:
             if not self._session.settings.webmcp:
-                return Outcome(barred=_NO_TOOL)
+                return StepOutcome(barred=_NO_TOOL)
             await self._open(page, step.url)
             found = await self._wait_registered(tool)
             if found is None:
                 self._unready.add(tool)
-                return Outcome(unready=tool)
+                return StepOutcome(unready=tool)
         if not (self._writes or found.listing.is_read_only):
-            return Outcome(skipped=_WRITES)
+            return StepOutcome(skipped=_WRITES)
         if step.scrubbed:
-            return Outcome(
+            return StepOutcome(
                 barred=f"Its arguments contain {step.scrubbed!r} in place of a secret, so it "
                 "cannot be called as it was."
             )
@@ -100,7 +101,7 @@ class _Run:
         plugin = found.listing.owner
         if not found.listing.is_of_page and not await self._is_ready(plugin):
             self._unready.add(plugin)
-            return Outcome(unready=plugin)
+            return StepOutcome(unready=plugin)
         return await self._call(step.call)
 
     async def _open(self, page: "Page", url: str) -> None:
@@ -128,7 +129,7 @@ class _Run:
             return True
         return False
 
-    async def _call(self, recorded: RecordedCall) -> Outcome:
+    async def _call(self, recorded: RecordedCall) -> StepOutcome:
         started, began = time.time(), time.monotonic()
         value, error, category = None, None, None
         try:
@@ -139,7 +140,7 @@ class _Run:
             category = failed.detail.category
         seconds = time.monotonic() - began
         call = RecordedCall(recorded.tool, recorded.arguments, value, error, started, seconds)
-        return Outcome(call, category)
+        return StepOutcome(call, category)
 
 
 async def _go(page: "Page", url: str) -> None:
@@ -149,13 +150,6 @@ async def _go(page: "Page", url: str) -> None:
         await page.goto(url)
     except FAILURES as error:
         raise BrowserError(f"Cannot open {url}: {error}") from error
-
-
-async def _close(page: "Page") -> None:
-    from opentabs_py.browser.driver import FAILURES  # it is loaded once there is a page
-
-    with suppress(*FAILURES):  # its browser is gone
-        await page.close()
 
 
 def _plain(url: str) -> str:

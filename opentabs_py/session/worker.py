@@ -80,8 +80,12 @@ async def run_worker(
         async with OpenTabs(
             settings=own, browsers=browsers, _first_number=identity.number, **arguments
         ) as session:
-            most = longest_body(settings.message_limit)
-            worker = FleetWorker(link, identity, WorkerSession(session.internals), most=most)
+            worker = FleetWorker(
+                link,
+                identity,
+                WorkerSession(session.internals),
+                longest_message=longest_body(settings.message_limit),
+            )
             await on_ready(session, worker)
             async with anyio.create_task_group() as tasks:
                 server = session.internals

@@ -16,6 +16,7 @@ from opentabs_py.daemon import spawn
 from opentabs_py.daemon.log import log_file
 from opentabs_py.daemon.state import AlreadyRunningError, claim, is_claimed, read_state
 from opentabs_py.errors import BrowserError
+from opentabs_py.processes import is_running
 from tests.daemon.servers import COMMAND, a_server
 from tests.waiting import PATIENT
 
@@ -75,7 +76,7 @@ def test_a_server_is_up_when_it_has_recorded_itself_and_is_ended_though_it_does_
             (state_dir() / "work.json").unlink()
             assert spawn.stop_unknown("work") == state.pid
         assert not is_claimed("work")
-        assert not spawn._is_running(state.pid)
+        assert not is_running(state.pid)
     finally:
         with suppress(psutil.NoSuchProcess):
             psutil.Process(state.pid).kill()

@@ -195,9 +195,11 @@ class Pair:
         self.subject = self.wire.subjects.worker("w", self.identity.instance)
         self.session = FakeSession()
         session = cast("Session", self.session)
-        self.worker = FleetWorker(link, self.identity, session, most=MOST)
+        self.worker = FleetWorker(link, self.identity, session, longest_message=MOST)
         self.lost: list[str] = []
-        self.requests = WorkerRequests(link, ENDPOINT, most=MOST, on_lost=self.lost.append)
+        self.requests = WorkerRequests(
+            link, ENDPOINT, longest_message=MOST, on_lost=self.lost.append
+        )
         self.announced: Announcement = self.identity.announce("serving", [])
 
     async def request(

@@ -25,7 +25,9 @@ class RecordingLink:
 
 async def test_a_closed_channel_sends_nothing_more() -> None:
     link = RecordingLink()
-    channel = NatsChannel(cast("NatsLink", link), "there", most=1000, window=CongestionWindow())
+    channel = NatsChannel(
+        cast("NatsLink", link), "there", longest_message=1000, window=CongestionWindow()
+    )
     channel.send(b"before")
     channel.close()
     channel.send(b"after")

@@ -90,7 +90,7 @@ class Raises(CallObserver):
 
 def a_fleet(quotas: Quotas) -> Fleet:
     link = cast("NatsLink", FakeLink())
-    return Fleet(link, SystemClock(), labels={}, quotas=quotas, most=1000)
+    return Fleet(link, SystemClock(), labels={}, quotas=quotas, longest_message=1000)
 
 
 async def test_a_worker_that_says_it_is_free_and_is_not_keeps_no_call_for_ever(
@@ -318,7 +318,7 @@ async def test_an_endpoint_starts_with_the_tools_of_the_workers_that_are_there(
         async with a_pair() as pair, anyio.create_task_group() as tasks:
             pair.session.serve(a_tool("chat_send", "chat"))
             link = cast("NatsLink", pair.wire)
-            fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), most=MOST)
+            fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), longest_message=MOST)
             await fleet.start(tasks)
             assert [each.listing.name for each in fleet.catalog.entries] == ["chat_send"]
             tasks.cancel_scope.cancel()
@@ -330,7 +330,7 @@ async def test_an_endpoint_starts_without_workers_after_a_while(
     monkeypatch.setattr("opentabs_py.fleet.endpoint.KNOWN_WITHIN", 0.01)
     wire = Wire()
     link = cast("NatsLink", wire)
-    fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), most=MOST)
+    fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), longest_message=MOST)
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             await fleet.start(tasks)

@@ -35,7 +35,7 @@ class Requesting:
         self.lost: list[str] = []
         self.outcomes: list[ToEndpoint | Exception] = []
         self.requests = WorkerRequests(
-            cast("NatsLink", self.wire), ENDPOINT, most=MOST, on_lost=self.lost.append
+            cast("NatsLink", self.wire), ENDPOINT, longest_message=MOST, on_lost=self.lost.append
         )
         self.subject = self.wire.subjects.worker("a", A.instance)
 
@@ -96,7 +96,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_a_request_that_cannot_be_sent_opens_nothing() -> None:
     requests = WorkerRequests(
-        cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None
+        cast("NatsLink", FakeLink()), "e" * 16, longest_message=1000, on_lost=lambda _: None
     )
     lone_surrogate = CallRequest(tool="chat_send", arguments={"text": "\ud800"}, idle=1, ceiling=1)
     with pytest.raises(ValueError, match="surrogates"):
@@ -106,7 +106,7 @@ async def test_a_request_that_cannot_be_sent_opens_nothing() -> None:
 
 async def test_a_worker_that_is_gone_is_named_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     requests = WorkerRequests(
-        cast("NatsLink", FakeLink()), "e" * 16, most=1000, on_lost=lambda _: None
+        cast("NatsLink", FakeLink()), "e" * 16, longest_message=1000, on_lost=lambda _: None
     )
     requests.hold(worker("a"))
     requests._lose(worker("a").instance)

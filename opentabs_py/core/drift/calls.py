@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from opentabs_py.core import codes, failures
-from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.drift.obstacles import why_unknown
 from opentabs_py.core.drift.report import CallVerdict, Finding, Severity
 from opentabs_py.core.drift.site import ComparedSite
@@ -21,7 +21,7 @@ _LONGEST: Final = 300  # characters of an error
 
 def judge_call(
     recorded: RecordedCall,
-    outcome: Outcome,
+    outcome: StepOutcome,
     samples: Sequence[Recording],
     site: ComparedSite,
     live: LiveRun,
@@ -115,7 +115,7 @@ def _unfinished(
 class _Verdicts:
     """Makes the verdict of one call."""
 
-    def __init__(self, recorded: RecordedCall, outcome: Outcome) -> None:
+    def __init__(self, recorded: RecordedCall, outcome: StepOutcome) -> None:
         self.tool = recorded.tool
         self._arguments = recorded.arguments
         self._seconds = 0.0 if outcome.call is None else outcome.call.seconds

@@ -7,7 +7,7 @@ from opentabs_py.core.recording.exchange import RecordedCall, Recording
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """How a recorded call ended this time.
 
     Attributes:
@@ -39,6 +39,6 @@ class LiveRun:
     """
 
     traffic: Recording
-    outcomes: Sequence[Outcome] = ()
+    outcomes: Sequence[StepOutcome] = ()
     is_anonymous: bool = True
     failure: str = ""

@@ -5,7 +5,7 @@ from math import inf
 from typing import Final
 from urllib.parse import urlsplit
 
-from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.drift.responses import Responses, page_marks
 from opentabs_py.core.drift.site import ComparedSite
 from opentabs_py.core.drift.steps import page_at
@@ -83,7 +83,7 @@ def _find_sign_in(recorded: Recording) -> Exchange | None:
     return None
 
 
-def why_unknown(outcome: Outcome) -> str:
+def why_unknown(outcome: StepOutcome) -> str:
     """Return why a call's error says nothing about the site; empty if it does."""
     return _BY_CATEGORY.get(outcome.category or "", "")
 

@@ -115,12 +115,12 @@ class Channel:
     """One side of a channel. Times are seconds on any one steady clock.
 
     Args:
-        most: The longest message to accept, in bytes.
+        longest_message: The longest message to accept, in bytes.
         window: Limits how much is in flight; all channels to the same process share it.
     """
 
-    def __init__(self, *, most: int, window: CongestionWindow) -> None:
-        self._most = most
+    def __init__(self, *, longest_message: int, window: CongestionWindow) -> None:
+        self._longest_message = longest_message
         self._window = window
         # Pieces from the first unacknowledged one on, and whether their message continues after
         # them.
@@ -186,9 +186,11 @@ class Channel:
         self._is_missing = False
         self._received.append(packet.piece)
         self._received_size += len(packet.piece)
-        if self._received_size > self._most:
+        if self._received_size > self._longest_message:
             self._received, self._received_size = [], 0
-            raise ProtocolError(f"a message is longer than the {self._most:,} bytes allowed")
+            raise ProtocolError(
+                f"a message is longer than the {self._longest_message:,} bytes allowed"
+            )
         behind = self._expected - self._acknowledged
         due = now if behind >= ACKNOWLEDGE_EVERY else now + ACKNOWLEDGE_AFTER
         self._acknowledge_at = min(self._acknowledge_at, due)

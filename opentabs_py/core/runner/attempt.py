@@ -13,7 +13,7 @@ MOST_CALLS: Final = 200  # of an attempt; earlier ones are counted
 LONGEST_TEXT: Final = 200_000  # characters of an error, or of what a test printed
 LONGEST_WHY: Final = 300
 
-Outcome = Literal["passed", "failed", "skipped", "xfailed"]
+AttemptOutcome = Literal["passed", "failed", "skipped", "xfailed"]
 FailedIn = Literal["", "setup", "call", "teardown"]
 
 
@@ -45,7 +45,7 @@ class Attempt:
         forgotten: Whether its calls were dropped.
     """
 
-    outcome: Outcome | None = None
+    outcome: AttemptOutcome | None = None
     failed_in: FailedIn = ""
     seconds: float = 0.0
     why: str = ""
@@ -142,7 +142,7 @@ class Attempt:
         }
 
 
-def _outcome(event: Phase) -> Outcome | None:
+def _outcome(event: Phase) -> AttemptOutcome | None:
     if event.outcome == "failed":
         return "failed"
     if event.outcome == "skipped":

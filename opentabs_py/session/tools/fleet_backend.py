@@ -108,7 +108,7 @@ async def join_fleet(
         clock,
         labels=options.labels,
         quotas=Quotas(queue=options.queue, calls_per_client=options.calls_per_client),
-        most=longest_body(settings.message_limit),
+        longest_message=longest_body(settings.message_limit),
     )
     stack.push_async_callback(fleet.close)
     return fleet

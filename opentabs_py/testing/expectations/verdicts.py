@@ -15,11 +15,9 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.core.text import quantity
-from opentabs_py.core.trace import record
+from opentabs_py.core.trace.record import Outcome, outcome_of
 from opentabs_py.errors import CallError, CallTimeoutError
 from opentabs_py.testing.expectations.values import difference, is_within, shortened
-
-Outcome = Literal["running"] | record.Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,12 @@ class CallSnapshot:
         )
 
     @property
-    def outcome(self) -> Outcome:
-        """How it ended."""
+    def outcome(self) -> Literal["running"] | Outcome:
+        """How it ended, if it has."""
         if not self.ended:
             return "running"
         if self.error is not None:
-            return record.outcome_of(self.error)
+            return outcome_of(self.error)
         return "cancelled" if self.cancelled else "succeeded"
 
 

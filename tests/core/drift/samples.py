@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.recording.exchange import Exchange, RecordedCall, Recording, Request, Response
 
 HOME = "https://example.com/"
@@ -50,5 +50,5 @@ def recording(*parts: Exchange | RecordedCall, **more: Any) -> Recording:
 def lived(*parts: Exchange | RecordedCall, category: str | None = None, **more: Any) -> LiveRun:
     """A run with these requests and calls."""
     traffic = recording(*parts)
-    outcomes: Sequence[Outcome] = [Outcome(call, category) for call in traffic.calls]
+    outcomes: Sequence[StepOutcome] = [StepOutcome(call, category) for call in traffic.calls]
     return LiveRun(traffic, outcomes, **more)

@@ -7,7 +7,7 @@ import pytest
 
 from opentabs_py.core import failures
 from opentabs_py.core.drift.judge import judge
-from opentabs_py.core.drift.live import LiveRun, Outcome
+from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.drift.report import CallVerdict, Finding, RecordingVerdict
 from opentabs_py.core.recording.exchange import (
     Exchange,
@@ -133,7 +133,7 @@ def test_an_error_that_says_nothing_of_the_site_is_not_drift(category: str) -> N
 
 
 def test_a_plugin_that_does_not_get_ready_is_broken() -> None:
-    live = LiveRun(recording(), [Outcome(unready="chat"), Outcome(unready="mail")])
+    live = LiveRun(recording(), [StepOutcome(unready="chat"), StepOutcome(unready="mail")])
 
     found = verdict(recording(called(ITEMS), called(ITEMS, tool="mail_list")), live)
 
@@ -145,7 +145,9 @@ def test_a_plugin_that_does_not_get_ready_is_broken() -> None:
 
 def test_a_call_that_was_not_made_is_skipped_or_unknown() -> None:
     was = recording(called(1), called(2))
-    live = LiveRun(recording(), [Outcome(skipped="It writes."), Outcome(barred="A secret.")])
+    live = LiveRun(
+        recording(), [StepOutcome(skipped="It writes."), StepOutcome(barred="A secret.")]
+    )
 
     found = verdict(was, live)
 
@@ -481,7 +483,7 @@ def test_a_recording_that_began_signed_out_is_not_judged_signed_out(
 ) -> None:
     was = recording(*first, called(ITEMS))
     failing = lived(*again, called(error={"code": "X"}))
-    unready = replace(failing, outcomes=[Outcome(unready="chat")])
+    unready = replace(failing, outcomes=[StepOutcome(unready="chat")])
 
     for live in (failing, unready):
         found = verdict(was, live)
@@ -513,7 +515,7 @@ def test_a_tool_that_needs_no_sign_in_is_judged_without_one(
 
 
 def test_a_page_that_cannot_be_opened_says_nothing() -> None:
-    live = LiveRun(recording(), [Outcome()], failure="Cannot open it.")
+    live = LiveRun(recording(), [StepOutcome()], failure="Cannot open it.")
 
     found = verdict(recording(called(ITEMS)), live)
 

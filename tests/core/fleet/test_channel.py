@@ -24,8 +24,10 @@ MOST = 64 * 1024 * 1024
 class Side:
     """A channel, and the messages that have arrived on it."""
 
-    def __init__(self, most: int = MOST) -> None:
-        self.channel = Channel(most=most, window=CongestionWindow(WINDOW * PIECE))
+    def __init__(self, longest_message: int = MOST) -> None:
+        self.channel = Channel(
+            longest_message=longest_message, window=CongestionWindow(WINDOW * PIECE)
+        )
         self.received: list[bytes] = []
 
     def handle(self, data: bytes, now: float) -> None:
@@ -101,7 +103,7 @@ def test_a_message_of_any_size_arrives_whole(size: int) -> None:
 
 
 def test_no_more_is_under_way_than_the_window_allows() -> None:
-    one = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
+    one = Channel(longest_message=MOST, window=CongestionWindow(WINDOW * PIECE))
     one.send(b"x" * (WINDOW + 5) * PIECE)
     assert len(one.packets(0.0)) == WINDOW
     assert not one.packets(0.1)
@@ -143,7 +145,7 @@ def test_what_arrived_last_can_be_acknowledged_at_once() -> None:
 
 
 def test_after_an_interruption_what_arrived_is_acknowledged_again() -> None:
-    side = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
+    side = Channel(longest_message=MOST, window=CongestionWindow(WINDOW * PIECE))
     side.relink(1.0)
     assert side.packets(1.0) == [Packet()]
     assert side.deadline == inf
@@ -267,7 +269,7 @@ def test_a_piece_that_arrives_again_is_not_taken_for_a_missing_one() -> None:
 
 
 def test_it_is_said_once_and_by_an_answer_too_that_a_piece_is_missing() -> None:
-    one = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
+    one = Channel(longest_message=MOST, window=CongestionWindow(WINDOW * PIECE))
     one.receive(Packet(number=1), 0.0)
     one.send(b"answer")
     assert one.packets(0.0) == [Packet(0, 0, b"answer", missing=True)]
@@ -307,7 +309,7 @@ def test_after_an_interruption_what_had_arrived_all_the_same_is_not_repeated() -
 @pytest.mark.parametrize("rate", [66_000, 100_000, 1_000_000, 4_000_000])
 def test_on_a_slow_link_little_is_in_flight(rate: float) -> None:
     one, other = Side(), Side()
-    one.channel = Channel(most=MOST, window=CongestionWindow())
+    one.channel = Channel(longest_message=MOST, window=CongestionWindow())
     message = bytes(int(15 * rate))
     one.channel.send(message)
     _, took, most = carry_slowly(one, other, rate)
@@ -318,7 +320,7 @@ def test_on_a_slow_link_little_is_in_flight(rate: float) -> None:
 
 def test_on_a_fast_link_a_long_message_arrives_soon() -> None:
     one, other = Side(), Side()
-    one.channel = Channel(most=MOST, window=CongestionWindow())
+    one.channel = Channel(longest_message=MOST, window=CongestionWindow())
     one.channel.send(bytes(20 * 1024 * 1024))
     exchange(one, other)
     for now in (1.0, 2.0, 3.0, 4.0):
@@ -327,7 +329,7 @@ def test_on_a_fast_link_a_long_message_arrives_soon() -> None:
 
 
 def test_the_congestion_window_counts_bytes_and_not_messages() -> None:
-    one = Channel(most=MOST, window=CongestionWindow())
+    one = Channel(longest_message=MOST, window=CongestionWindow())
     for _ in range(WINDOW):
         one.send(b"report")
     assert len(one.packets(0.0)) == WINDOW
@@ -336,7 +338,10 @@ def test_the_congestion_window_counts_bytes_and_not_messages() -> None:
 def test_channels_to_the_same_process_share_their_congestion_window() -> None:
     window = CongestionWindow()
     window.handle_ack(in_flight=0, round_trip=0.0)
-    one, another = Channel(most=MOST, window=window), Channel(most=MOST, window=window)
+    one, another = (
+        Channel(longest_message=MOST, window=window),
+        Channel(longest_message=MOST, window=window),
+    )
     one.send(bytes(2 * PIECE))
     assert len(one.packets(0.0)) == 2
     one.receive(Packet(acknowledged=2), 60.0)
@@ -347,7 +352,7 @@ def test_channels_to_the_same_process_share_their_congestion_window() -> None:
 def test_an_acknowledgement_of_what_was_sent_twice_is_not_measured() -> None:
     window = CongestionWindow()
     window.handle_ack(in_flight=0, round_trip=0.0)
-    one = Channel(most=MOST, window=window)
+    one = Channel(longest_message=MOST, window=window)
     one.send(bytes(5 * PIECE))
     assert len(one.packets(0.0)) == 2
     [again] = one.packets(one.deadline)
@@ -366,7 +371,7 @@ def test_an_acknowledgement_of_what_was_sent_twice_is_not_measured() -> None:
 def test_after_an_interruption_round_trips_are_measured_again() -> None:
     window = CongestionWindow()
     window.handle_ack(in_flight=0, round_trip=0.0)
-    one = Channel(most=MOST, window=window)
+    one = Channel(longest_message=MOST, window=window)
     one.send(b"x")
     one.packets(0.0)
     one.relink(1.0)
@@ -382,14 +387,14 @@ def test_after_an_interruption_round_trips_are_measured_again() -> None:
 
 
 def test_a_message_that_is_too_long_is_refused() -> None:
-    one, other = Side(), Side(most=PIECE)
+    one, other = Side(), Side(longest_message=PIECE)
     one.channel.send(b"x" * (PIECE + 1))
     with pytest.raises(ProtocolError, match="longer than"):
         exchange(one, other)
 
 
 def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
-    side = Channel(most=3, window=CongestionWindow())
+    side = Channel(longest_message=3, window=CongestionWindow())
     side.receive(Packet(number=0, piece=b"12", more_follows=True), 0.0)
     with pytest.raises(ProtocolError):
         side.receive(Packet(number=1, piece=b"34", more_follows=True), 0.0)
@@ -397,7 +402,7 @@ def test_what_has_arrived_of_a_message_that_is_too_long_is_not_kept() -> None:
 
 
 def test_an_acknowledgement_of_what_was_never_sent_counts_for_nothing() -> None:
-    one = Channel(most=MOST, window=CongestionWindow(WINDOW * PIECE))
+    one = Channel(longest_message=MOST, window=CongestionWindow(WINDOW * PIECE))
     one.send(b"x")
     one.packets(0.0)
     one.receive(Packet(acknowledged=7), 0.0)
