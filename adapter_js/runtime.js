@@ -50,7 +50,7 @@
     forEach: mapForEach,
   } = realm.Map.prototype;
   const { forEach: setForEach } = realm.Set.prototype;
-  const { slice: stringSlice } = realm.String.prototype;
+  const { indexOf, slice: stringSlice } = realm.String.prototype;
   const { addEventListener, removeEventListener, dispatchEvent } = realm.EventTarget.prototype;
   const { preventDefault } = realm.Event.prototype;
   const isPreventedOf = getter(realm.Event.prototype, "defaultPrevented");
@@ -181,12 +181,16 @@
     }
     apply(preventDefault, event, []); // signals that it was received
     const detail = apply(detailOf, event, []);
-    handleMessage(slice(detail, 0, 1), slice(detail, 1));
+    const end = apply(indexOf, detail, [" "]);
+    handleMessage(slice(detail, 0, end), slice(detail, end + 1));
   }
 
-  /** @param {string} text */
-  function send(text) {
-    const init = /** @type {any} */ ({ __proto__: null, detail: text });
+  /**
+   * @param {string} kind see "Between relay and page" in docs/protocol.md
+   * @param {string} text
+   */
+  function send(kind, text) {
+    const init = /** @type {any} */ ({ __proto__: null, detail: `${kind} ${text}` });
     apply(dispatchEvent, node, [new EventConstructor("up", init)]);
   }
 
@@ -207,25 +211,25 @@
   async function handleMessage(kind, text) {
     await null;
     switch (kind) {
-      case "d":
+      case "tool.dispatch":
         run(parse(text).params);
         break;
-      case "c":
+      case "tool.cancel":
         cancel(slice(text, 0, ID), slice(text, ID));
         break;
-      case "a":
+      case "adopt":
         adopt(text);
         break;
-      case "x": // its running calls continue
+      case "drop": // its running calls continue
         apply(mapDelete, plugins, [text]);
         break;
-      case "k":
+      case "check":
         probe(text);
         break;
-      case "q":
+      case "ask":
         answerWith(text);
         break;
-      case "n":
+      case "nonce":
         prepare(text);
         break;
     }
@@ -236,7 +240,7 @@
   /** @param {{callId: string, plugin: string, tool: string, input: object, trace: boolean}} params */
   async function run({ callId, plugin, tool, input, trace }) {
     if (trace) {
-      send(`t${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
+      send("tool.stamps", `${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
     }
     const known = apply(mapGet, plugins, [plugin]);
     const entry = known?.find(tool);
@@ -274,6 +278,7 @@
     if (!apply(mapHas, running, [callId])) {
       return; // cancelled in the meantime
     }
+    let kind = "tool.result";
     let answer;
     try {
       call.controller = new PageAbortController();
@@ -283,21 +288,22 @@
       });
       const args = [realm === page ? input : toPageRealm(input), context];
       const value = await apply(entry.handle, entry.tool, args);
-      answer = `r${callId}${(entry.toJson ?? toJson)(value)}`;
+      answer = (entry.toJson ?? toJson)(value);
     } catch (error) {
-      answer = `e${callId}${describe(error)}`;
+      kind = "tool.error";
+      answer = describe(error);
     }
     // No caller waits for the result of a cancelled call.
     if (apply(mapDelete, running, [callId])) {
       call.hasEnded = true;
       flush();
       if (trace) {
-        send(`t${callId}{"runtime.up":${now()}}`);
+        send("tool.stamps", `${callId}{"runtime.up":${now()}}`);
       }
       if (!entry.deliversLogs) {
-        send(`l${callId}`);
+        send("logged", callId);
       }
-      send(answer);
+      send(kind, `${callId}${answer}`);
     } else if (trace) {
       note("OpenTabs: stopped after its cancellation:", name);
     }
@@ -331,7 +337,7 @@
       retryAfterMs,
       started: false,
     };
-    send(`e${callId}${stringify(error)}`);
+    send("tool.error", `${callId}${stringify(error)}`);
   }
 
   /**
@@ -701,7 +707,7 @@
         }
         const report = toReport(options, call);
         if (!isFlushDue) {
-          send(`p${callId}${report}`);
+          send("tool.progress", `${callId}${report}`);
           isFlushDue = true;
           flushSoon();
         } else if (queuedCall === callId) {
@@ -725,10 +731,10 @@
 
   function flush() {
     if (queuedCall !== "") {
-      const text = `p${queuedCall}${queuedReports}`;
+      const text = `${queuedCall}${queuedReports}`;
       queuedCall = "";
       queuedReports = "";
-      send(text);
+      send("tool.progress", text);
     }
   }
 
@@ -950,7 +956,7 @@
    * @param {string | undefined} reason
    */
   function reportReadiness(plugin, readiness, reason) {
-    send(`s${stringify({ __proto__: null, plugin, readiness, reason })}`);
+    send("readiness", stringify({ __proto__: null, plugin, readiness, reason }));
   }
 
   function now() {

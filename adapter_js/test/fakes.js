@@ -149,24 +149,29 @@ export function channelEnd(node, { hears, says }) {
   const detailOf = /** @type {() => string} */ (
     Object.getOwnPropertyDescriptor(CustomEvent.prototype, "detail")?.get
   );
-  /** @type {string[]} */
+  /** @type {{kind: string, text: string}[]} */
   const heard = [];
   addEventListener.call(node, hears, (event) => {
     preventDefault.call(event);
-    heard.push(detailOf.call(event));
+    const [kind = "", text = ""] = detailOf.call(event).split(/ (.*)/s);
+    heard.push({ kind, text });
   });
   return {
     heard,
-    /** @param {string} text */
-    say(text) {
-      const event = new CustomEvent(says, { detail: text, cancelable: true });
+    /**
+     * @param {string} kind
+     * @param {string} text
+     */
+    say(kind, text) {
+      const event = new CustomEvent(says, { detail: `${kind} ${text}`, cancelable: true });
       // Only a runtime confirms that it received something.
       if (dispatchEvent.call(node, event) && says === "down") {
         throw new Error("nobody received it");
       }
     },
     /** @param {string} kind */
-    ofKind: (kind) => heard.filter((text) => text[0] === kind).map((text) => text.slice(1)),
+    ofKind: (kind) =>
+      heard.filter((message) => message.kind === kind).map((message) => message.text),
   };
 }
 

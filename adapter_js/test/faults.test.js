@@ -11,7 +11,7 @@ const SCRIPT = readFileSync(
 
 /** A relay's world with the script in it; `plan` are the rules that the storage holds. */
 async function world(/** @type {unknown} */ plan) {
-  /** @type {string[]} */
+  /** @type {[string, string][]} */
   const told = [];
   /** @type {any[]} */
   const posted = [];
@@ -31,9 +31,9 @@ async function world(/** @type {unknown} */ plan) {
       constructor(handle) {
         this.receive = handle;
       }
-      /** @param {string} text */
-      send(text) {
-        told.push(text);
+      /** @param {[string, string]} message */
+      send(...message) {
+        told.push(message);
         return true;
       }
     },
@@ -137,20 +137,20 @@ test("on the event hop, rules match the page's messages by kind", async () => {
     plan(rule({ hop: "event", kind: "tool.progress", nth: [1] })),
   );
 
-  channel.receive("p", "one");
-  channel.receive("p", "two");
-  channel.receive("r", "end");
+  channel.receive("tool.progress", "one");
+  channel.receive("tool.progress", "two");
+  channel.receive("tool.result", "end");
 
   assert.deepEqual(handled, [
-    ["p", "two"],
-    ["r", "end"],
+    ["tool.progress", "two"],
+    ["tool.result", "end"],
   ]);
 });
 
 test("on the event hop, a message to the page is dropped, and the relay sees it as received", async () => {
   const { channel, told } = await world(plan(rule({ hop: "event", direction: "down" })));
 
-  assert.equal(channel.send("c123"), true);
+  assert.equal(channel.send("tool.cancel", "123"), true);
   assert.deepEqual(told, []);
 });
 
@@ -171,11 +171,13 @@ test("the next random number selects the character to corrupt, and the numbers r
 test("without rules all messages pass, and the document confirms the rules", async () => {
   const { channel, port, told, posted, handled, root } = await world(undefined);
 
-  channel.send("d1");
-  channel.receive("r", "1");
+  channel.send("tool.dispatch", "1");
+  channel.receive("tool.result", "2");
   port.postMessage("a");
 
-  assert.deepEqual([told, handled, posted], [["d1"], [["r", "1"]], ["a"]]);
+  assert.deepEqual(told, [["tool.dispatch", "1"]]);
+  assert.deepEqual(handled, [["tool.result", "2"]]);
+  assert.deepEqual(posted, ["a"]);
   assert.equal(root.dataset.opentabsFaults, "0");
 });
 

@@ -33,9 +33,9 @@ async function startPage({ early = "" } = {}) {
   const relay = channelEnd(node, { hears: "up", says: "down" });
   page.run(`${BROWSER}; ${early}`);
   for (const script of SCRIPTS) page.run(script);
-  relay.say(`n${"f".repeat(NAME)}`);
-  relay.say("a@page");
-  await until(() => relay.ofKind("s").length === 1, "the readiness");
+  relay.say("nonce", "f".repeat(NAME));
+  relay.say("adopt", "@page");
+  await until(() => relay.ofKind("readiness").length === 1, "the readiness");
   let calls = 0;
 
   /**
@@ -45,8 +45,8 @@ async function startPage({ early = "" } = {}) {
   async function call(tool, input = {}) {
     const callId = (calls++).toString(16).padStart(NAME, "0");
     const params = { documentId: "d".repeat(NAME), callId, plugin: "@page", tool, input };
-    relay.say(`d${JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params })}`);
-    const ends = () => [...relay.ofKind("r"), ...relay.ofKind("e")];
+    relay.say("tool.dispatch", JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params }));
+    const ends = () => [...relay.ofKind("tool.result"), ...relay.ofKind("tool.error")];
     const mine = () => ends().find((each) => each.startsWith(callId));
     await until(() => mine() !== undefined, "the end of the call");
     return JSON.parse(/** @type {string} */ (mine()).slice(NAME));
@@ -61,7 +61,7 @@ async function startPage({ early = "" } = {}) {
       await settled();
     },
     /** The last list that was sent. */
-    list: () => JSON.parse(relay.ofKind("w").at(-1) ?? "null"),
+    list: () => JSON.parse(relay.ofKind("page.tools").at(-1) ?? "null"),
     names() {
       /** @type {{id: number, name: string}[]} */
       const tools = this.list().tools;
@@ -164,18 +164,18 @@ test("tools whose schemas are too large in total are left out", async () => {
 test("the same list is not sent twice", async () => {
   const page = await startPage();
   await page.run("register('add', () => 1)");
-  const before = page.relay.ofKind("w").length;
+  const before = page.relay.ofKind("page.tools").length;
   await page.run("announce(); announce()");
-  assert.equal(page.relay.ofKind("w").length, before);
+  assert.equal(page.relay.ofKind("page.tools").length, before);
 });
 
 test("the list is sent again to a new relay", async () => {
   const page = await startPage();
   await page.run("register('add', () => 1)");
-  const before = page.relay.ofKind("w");
-  page.relay.say(`n${"e".repeat(NAME)}`);
+  const before = page.relay.ofKind("page.tools");
+  page.relay.say("nonce", "e".repeat(NAME));
   await settled();
-  assert.deepEqual(page.relay.ofKind("w"), [...before, before.at(-1)]);
+  assert.deepEqual(page.relay.ofKind("page.tools"), [...before, before.at(-1)]);
 });
 
 test("all a page can find is functions that look like the browser's", async () => {

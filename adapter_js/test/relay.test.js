@@ -74,12 +74,12 @@ test("a relay whose extension was reloaded ends its calls and drops its plugins 
   relay.adopt("two");
   const another = () => relay.target.dispatchEvent(new Event("opentabs:offer"));
   another();
-  assert.deepEqual([relay.page.ofKind("c"), relay.page.ofKind("x")], [[], []]);
+  assert.deepEqual([relay.page.ofKind("tool.cancel"), relay.page.ofKind("drop")], [[], []]);
   relay.worker.chrome.runtime.id = /** @type {any} */ (undefined);
   another();
   another();
-  assert.deepEqual(relay.page.ofKind("c"), [`${CALL}the extension was reloaded`]);
-  assert.deepEqual(relay.page.ofKind("x"), ["one", "two"]);
+  assert.deepEqual(relay.page.ofKind("tool.cancel"), [`${CALL}the extension was reloaded`]);
+  assert.deepEqual(relay.page.ofKind("drop"), ["one", "two"]);
 });
 
 test("a document restored from the back/forward cache has a new id, and its running tools are cancelled", () => {
@@ -89,7 +89,7 @@ test("a document restored from the back/forward cache has a new id, and its runn
   const [attach] = relay.drain();
   assert.notEqual(attach.documentId, before);
   assert.deepEqual(attach.calls, []);
-  assert.equal(relay.page.ofKind("c").length, 1);
+  assert.equal(relay.page.ofKind("tool.cancel").length, 1);
 });
 
 test("a document restored from the back/forward cache ignores the late closing of its old Port", () => {
@@ -104,14 +104,14 @@ test("a document restored from the back/forward cache ignores the late closing o
 
 test("a dispatch is forwarded to the page unchanged", () => {
   const relay = startCall({ input: { n: 1 } });
-  const [text] = relay.page.ofKind("d");
+  const [text] = relay.page.ofKind("tool.dispatch");
   assert.deepEqual(JSON.parse(String(text)).params.input, { n: 1 });
 });
 
 test("a call that is dispatched twice starts once", () => {
   const relay = startCall();
   relay.dispatch();
-  assert.equal(relay.page.ofKind("d").length, 1);
+  assert.equal(relay.page.ofKind("tool.dispatch").length, 1);
 });
 
 test("a result is sent with its document, its call and the next sequence number", () => {
@@ -137,7 +137,7 @@ test("a second result of a call is dropped", () => {
 
 test("an error is sent with all its fields", () => {
   const relay = startCall();
-  relay.page.say(`e${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
+  relay.page.say("tool.error", `${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
   const [{ method, params }] = relay.drain();
   assert.equal(method, "tool.error");
   assert.deepEqual(params.error, { code: "NOPE", message: "No.", retryable: true });
@@ -146,7 +146,7 @@ test("an error is sent with all its fields", () => {
 test("the page is notified of a cancelled call, which is then forgotten", () => {
   const relay = startCall();
   relay.server("tool.cancel", { reason: "idle" });
-  assert.deepEqual(relay.page.ofKind("c"), [`${CALL}idle`]);
+  assert.deepEqual(relay.page.ofKind("tool.cancel"), [`${CALL}idle`]);
   relay.report({ progress: 1 });
   relay.result("too late");
   relay.resend();
@@ -195,9 +195,9 @@ test("a dispatch in parts is joined, and the worker is notified of its call", ()
   const text = JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params });
   const head = `~${relay.documentId()}00000001`;
   relay.worker.say(`${head}+${text.slice(0, 700_000)}`);
-  assert.equal(relay.page.ofKind("d").length, 0);
+  assert.equal(relay.page.ofKind("tool.dispatch").length, 0);
   relay.worker.say(`${head}.${text.slice(700_000)}`);
-  assert.deepEqual(relay.page.ofKind("d"), [text]);
+  assert.deepEqual(relay.page.ofKind("tool.dispatch"), [text]);
   assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
 });
 
@@ -210,12 +210,12 @@ test("parts of a dispatch on a lost link are not joined with parts on the next l
   relay.resend();
   relay.worker.say(`${head}+${text.slice(0, 10)}`);
   relay.worker.say(`${head}.${text.slice(10)}`);
-  assert.deepEqual(relay.page.ofKind("d"), [text]);
+  assert.deepEqual(relay.page.ofKind("tool.dispatch"), [text]);
 });
 
 test("the start of a traced call is reported before its tool answers", () => {
   const relay = startCall({ trace: true });
-  relay.page.say(`t${CALL}{"runtime.down":1}`);
+  relay.page.say("tool.stamps", `${CALL}{"runtime.down":1}`);
   const [{ type, callId, stamps }] = relay.drain();
   assert.deepEqual([type, callId], ["began", CALL]);
   assert.deepEqual(Object.keys(stamps), ["relay.down", "runtime.down"]);
@@ -223,9 +223,9 @@ test("the start of a traced call is reported before its tool answers", () => {
 
 test("the result of a traced call carries the times at the relay and the runtime", () => {
   const relay = startCall({ trace: true });
-  relay.page.say(`t${CALL}{"runtime.down":1}`);
+  relay.page.say("tool.stamps", `${CALL}{"runtime.down":1}`);
   relay.drain();
-  relay.page.say(`t${CALL}{"runtime.up":2}`);
+  relay.page.say("tool.stamps", `${CALL}{"runtime.up":2}`);
   relay.result(1);
   const [{ type, callId, frame }] = relay.drain();
   const { stamps } = JSON.parse(frame).params;
@@ -237,7 +237,7 @@ test("the result of a traced call carries the times at the relay and the runtime
 
 test("a message that is not on the channel's node is ignored", () => {
   const relay = startCall();
-  const detail = `r${CALL}"FORGED"`;
+  const detail = `tool.result ${CALL}"FORGED"`;
   for (const name of ["up", "down", "opentabs:offer"]) {
     relay.target.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
   }

@@ -9,8 +9,8 @@ import { MEBI, startLogs, startRelay } from "./relays.js";
 test("an adopted plugin's readiness is reported to the worker", () => {
   const relay = startRelay();
   relay.adopt();
-  assert.deepEqual(relay.page.ofKind("a"), ["demo"]);
-  relay.page.say('s{"plugin":"demo","readiness":"unavailable","reason":"signed out"}');
+  assert.deepEqual(relay.page.ofKind("adopt"), ["demo"]);
+  relay.page.say("readiness", '{"plugin":"demo","readiness":"unavailable","reason":"signed out"}');
   assert.deepEqual(relay.drain(), [
     {
       type: "readiness",
@@ -24,8 +24,8 @@ test("a dropped plugin is removed from the page, and its messages are ignored", 
   const relay = startRelay();
   relay.adopt();
   relay.worker.say({ type: "drop", plugin: "demo" });
-  assert.deepEqual(relay.page.ofKind("x"), ["demo"]);
-  relay.page.say('s{"plugin":"demo","readiness":"ready"}');
+  assert.deepEqual(relay.page.ofKind("drop"), ["demo"]);
+  relay.page.say("readiness", '{"plugin":"demo","readiness":"ready"}');
   assert.deepEqual(relay.drain(), []);
   relay.worker.die();
   assert.deepEqual(relay.drain()[0].plugins, []);
@@ -33,7 +33,7 @@ test("a dropped plugin is removed from the page, and its messages are ignored", 
 
 test("the readiness of an unknown plugin is ignored", () => {
   const relay = startRelay();
-  relay.page.say('s{"plugin":"ghost","readiness":"ready"}');
+  relay.page.say("readiness", '{"plugin":"ghost","readiness":"ready"}');
   assert.deepEqual(relay.drain(), []);
 });
 
@@ -52,7 +52,10 @@ test("a reason with a lone surrogate, or cut within a pair, is sent well-formed"
   for (const reason of ["\ud800", `${"x".repeat(999)}\u{1f600}`]) {
     const relay = startRelay();
     relay.adopt();
-    relay.page.say(`s${JSON.stringify({ plugin: "demo", readiness: "unavailable", reason })}`);
+    relay.page.say(
+      "readiness",
+      JSON.stringify({ plugin: "demo", readiness: "unavailable", reason }),
+    );
     const [{ state }] = relay.drain();
     assert.ok(state.reason.isWellFormed());
   }
@@ -62,7 +65,7 @@ test("a signed change of readiness makes the runtime check", () => {
   const relay = startRelay();
   relay.adopt();
   relay.post({ type: "opentabs:readiness-changed", plugin: "demo", nonce: relay.nonce() });
-  assert.deepEqual(relay.page.ofKind("k"), ["demo"]);
+  assert.deepEqual(relay.page.ofKind("check"), ["demo"]);
 });
 
 test("a plugin's logs are forwarded with level, text and time", () => {
@@ -143,7 +146,7 @@ const toolsText = (id = 1) => JSON.stringify({ tools: [{ id }], leftOut: 0 });
 
 test("a list of the page's tools is sent with the document's id, and sent again on a new link", () => {
   const relay = startRelay();
-  relay.page.say(`w${toolsText()}`);
+  relay.page.say("page.tools", toolsText());
   const [{ method, params }] = relay.drain();
   assert.equal(method, "page.tools");
   assert.deepEqual(params, {
@@ -161,7 +164,7 @@ test("a list of the page's tools is sent with the document's id, and sent again 
 test("for a page that keeps changing its tools, the latest list is sent at a limited rate", () => {
   const relay = startRelay();
   const ids = () => relay.drain().map(({ params }) => params.tools[0].id);
-  for (let id = 1; id <= 100; id++) relay.page.say(`w${toolsText(id)}`);
+  for (let id = 1; id <= 100; id++) relay.page.say("page.tools", toolsText(id));
   assert.deepEqual(ids(), [1, 2, 3, 4, 5, 6, 7, 8]);
   relay.elapse();
   assert.deepEqual(ids(), [100]);
@@ -171,9 +174,12 @@ test("for a page that keeps changing its tools, the latest list is sent at a lim
 
 test("a list of tools cannot name another document, and one that is too long or not JSON is ignored", () => {
   const relay = startRelay();
-  relay.page.say(`w${JSON.stringify({ tools: [], leftOut: 0, documentId: "e".repeat(32) })}`);
+  relay.page.say(
+    "page.tools",
+    JSON.stringify({ tools: [], leftOut: 0, documentId: "e".repeat(32) }),
+  );
   assert.equal(relay.drain()[0].params.documentId, relay.attached[0].documentId);
-  relay.page.say(`w${JSON.stringify({ tools: ["x".repeat(MEBI)], leftOut: 0 })}`);
-  relay.page.say("wnonsense");
+  relay.page.say("page.tools", JSON.stringify({ tools: ["x".repeat(MEBI)], leftOut: 0 }));
+  relay.page.say("page.tools", "nonsense");
   assert.deepEqual(relay.drain(), []);
 });

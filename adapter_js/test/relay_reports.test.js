@@ -86,28 +86,25 @@ test("a document that is left sends all its reports, then the result", () => {
   assert.deepEqual(lengths(relay.drain()), [33, 33, 33, 2, "tool.result"]);
 });
 
-for (const kind of ["r", "e"]) {
-  test(`${kind === "r" ? "a result" : "an error"} waits for logs that were posted before it`, () => {
+for (const kind of ["tool.result", "tool.error"]) {
+  test(`${kind === "tool.result" ? "a result" : "an error"} waits for logs that were posted before it`, () => {
     const relay = startCall();
     relay.adopt();
     relay.drain();
     const entries = [{ message: "the last" }];
-    relay.page.say(`l${CALL}`);
-    relay.page.say(`${kind}${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
+    relay.page.say("logged", CALL);
+    relay.page.say(kind, `${CALL}{"code":"NOPE","message":"No.","retryable":true}`);
     relay.post({ type: "opentabs:plugin-logs", plugin: "demo", entries, nonce: relay.nonce() });
     const before = relay.drain().map(({ method }) => method);
     relay.arrive();
     const after = relay.drain().map(({ method }) => method);
-    assert.deepEqual(
-      [before, after],
-      [["plugin.log"], [kind === "r" ? "tool.result" : "tool.error"]],
-    );
+    assert.deepEqual([before, after], [["plugin.log"], [kind]]);
   });
 }
 
 test("a result that waits for logs is sent when the document is left", () => {
   const relay = startCall();
-  relay.page.say(`l${CALL}`);
+  relay.page.say("logged", CALL);
   relay.result("done");
   relay.drain();
   relay.fire("pagehide");
@@ -121,13 +118,13 @@ test("a result that waits for logs is sent when the document is left", () => {
 
 test("a result in a document restored from the back/forward cache waits for its own logs", () => {
   const relay = startCall();
-  relay.page.say(`l${CALL}`);
+  relay.page.say("logged", CALL);
   relay.result("old");
   relay.fire("pagehide");
   relay.fire("pageshow", { persisted: true });
   relay.resend();
   relay.dispatch();
-  relay.page.say(`l${CALL}`);
+  relay.page.say("logged", CALL);
   relay.result("new");
   relay.drain();
   relay.arrive(1); // what was in flight when the document was left
@@ -211,7 +208,7 @@ test("only the valid members of a report are forwarded, and it still counts", ()
 
 test("a report that is not JSON is ignored", () => {
   const relay = startCall();
-  relay.page.say(`p${CALL}{{{`);
+  relay.page.say("tool.progress", `${CALL}{{{`);
   relay.result("done");
   assert.deepEqual(seqs(relay.drain()), ["tool.result"]);
 });
@@ -297,7 +294,10 @@ test("a result over the limit is an error with its length", () => {
 test("an error over the limit is shortened and ends its call", () => {
   const relay = startCall();
   relay.resend(1000);
-  relay.page.say(`e${CALL}${JSON.stringify({ code: "X", message: "x".repeat(5000) })}`);
+  relay.page.say(
+    "tool.error",
+    `${CALL}${JSON.stringify({ code: "X", message: "x".repeat(5000) })}`,
+  );
   const [, frame] = relay.worker.drain();
   assert.equal(JSON.parse(frame).method, "tool.error");
   assert.ok(frame.length < 2000, `a frame of ${frame.length} characters`);

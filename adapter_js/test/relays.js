@@ -143,15 +143,19 @@ export function startRelay({ runtime = true, late = false, document: more = {} }
       onWindow.clear();
       childrenChanged();
     },
-    nonce: () => page.ofKind("n")[0],
+    nonce: () => page.ofKind("nonce")[0],
     dispatch: (more = {}) =>
       server("tool.dispatch", { plugin: "demo", tool: "t", input: {}, ...more }),
     ack: (/** @type {number} */ seq) => server("tool.ack", { seq }),
     settle: () => server("tool.settled", { callIds: [CALL] }),
     /** @param {unknown[]} reports */
     report: (...reports) =>
-      page.say(`p${CALL}${reports.map((report) => JSON.stringify(report)).join(",")}`),
-    result: (/** @type {unknown} */ value) => page.say(`r${CALL}${JSON.stringify(value)}`),
+      page.say(
+        "tool.progress",
+        `${CALL}${reports.map((report) => JSON.stringify(report)).join(",")}`,
+      ),
+    result: (/** @type {unknown} */ value) =>
+      page.say("tool.result", `${CALL}${JSON.stringify(value)}`),
     resend: (limit = Number.MAX_SAFE_INTEGER, epoch = 1, loadId = "load") =>
       worker.say({ type: "resend", limit, epoch, loadId }),
     adopt: (plugin = "demo") => worker.say({ type: "adopt", plugin, injected: "adapters/x.js {}" }),

@@ -10,7 +10,7 @@ import { RUNTIME, startPlugin } from "./runtimes.js";
 test("a tool runs with its input, and its return value is the result", async () => {
   const { call } = await startPlugin("{ double: async ({ n }) => ({ n: n * 2 }) }");
   const { kind, body } = await call("double", { n: 21 });
-  assert.deepEqual([kind, body], ["r", { n: 42 }]);
+  assert.deepEqual([kind, body], ["tool.result", { n: 42 }]);
 });
 
 test("a call runs once in a page with two runtimes", async () => {
@@ -26,10 +26,10 @@ for (const delivers of [true, false]) {
   test(`a plugin that ${does} ${delivers ? "sends only the result" : "announces the end of a call before its result"}`, async () => {
     const { page, relay, call } = await startPlugin("{ plain: () => 'done' }");
     page.context.__openTabs.adapters.demo.deliversLogs = delivers;
-    relay.say("ademo");
+    relay.say("adopt", "demo");
     const { callId } = await call("plain");
-    const kinds = relay.heard.filter((text) => text.slice(1).startsWith(callId)).map((t) => t[0]);
-    assert.deepEqual(kinds, delivers ? ["r"] : ["l", "r"]);
+    const kinds = relay.heard.filter(({ text }) => text.startsWith(callId)).map(({ kind }) => kind);
+    assert.deepEqual(kinds, delivers ? ["tool.result"] : ["logged", "tool.result"]);
   });
 }
 
@@ -46,7 +46,7 @@ test("a handler without a context parameter works", async () => {
 test("a call to a tool that the page does not have fails with PLUGIN_NOT_LOADED", async () => {
   const { call } = await startPlugin("{}");
   const { kind, body } = await call("nothing");
-  assert.deepEqual([kind, body.code, body.retryable], ["e", "PLUGIN_NOT_LOADED", true]);
+  assert.deepEqual([kind, body.code, body.retryable], ["tool.error", "PLUGIN_NOT_LOADED", true]);
   assert.match(body.message, /tool nothing of plugin demo.*Reload/);
 });
 
@@ -57,7 +57,7 @@ test("a traced call reports its start before its tool runs, and its end", async 
   const [echo, hang] = [start("echo", {}, true), start("hang", {}, true)];
   await until(() => answers(echo).length === 1, "the answer");
   const stamps = relay
-    .ofKind("t")
+    .ofKind("tool.stamps")
     .map((text) => [text.slice(0, NAME), Object.keys(JSON.parse(text.slice(NAME)))]);
   assert.deepEqual(stamps, [
     [echo, ["runtime.down"]],
@@ -69,7 +69,7 @@ test("a traced call reports its start before its tool runs, and its end", async 
 test("a call that is not traced reports no times", async () => {
   const { relay, call } = await startPlugin("{ echo: async () => 1 }");
   await call("echo");
-  assert.deepEqual(relay.ofKind("t"), []);
+  assert.deepEqual(relay.ofKind("tool.stamps"), []);
 });
 
 // --- cancelling ---
@@ -82,7 +82,7 @@ test("a cancelled call aborts the signal with the reason, and sends no answer", 
     })) }`);
   const callId = start("wait");
   await settled();
-  relay.say(`c${callId}idle: no sign of life for 30 s`);
+  relay.say("tool.cancel", `${callId}idle: no sign of life for 30 s`);
   await settled();
   const { reason } = page.context;
   assert.deepEqual([reason.name, reason.message], ["AbortError", "idle: no sign of life for 30 s"]);
@@ -99,7 +99,7 @@ for (const before of [
     const { page, relay, start } = await startPlugin(tool, { before });
     const callId = start("wait");
     await settled();
-    relay.say(`c${callId}the client cancelled it`);
+    relay.say("tool.cancel", `${callId}the client cancelled it`);
     await settled();
     assert.equal(page.context.aborted, true);
   });
@@ -121,7 +121,7 @@ test("a traced call writes to the console when it is cancelled and when its tool
   }`);
   const callId = start("wait", {}, true);
   await settled();
-  relay.say(`c${callId}why not`);
+  relay.say("tool.cancel", `${callId}why not`);
   await settled();
   const cancelled = ["OpenTabs: cancelled while it ran:", "demo wait"];
   assert.deepEqual(page.notes, [cancelled]);
@@ -140,15 +140,15 @@ test("cancelling a call that is not traced, or has ended, writes nothing to the 
   const callId = start("wait");
   const ended = await call("end");
   await settled();
-  relay.say(`c${callId}why not`);
-  relay.say(`c${ended.callId}why not`);
+  relay.say("tool.cancel", `${callId}why not`);
+  relay.say("tool.cancel", `${ended.callId}why not`);
   await settled();
   assert.deepEqual(page.notes, []);
 });
 
 test("cancelling an unknown call does nothing", async () => {
   const { relay, call } = await startPlugin("{ next: () => 1 }");
-  relay.say(`c${CALL}why not`);
+  relay.say("tool.cancel", `${CALL}why not`);
   assert.equal((await call("next")).body, 1);
 });
 
@@ -169,7 +169,7 @@ test("the first report is sent before the tool continues", async () => {
   } }`);
   let heard = 0;
   page.context.look = () => {
-    heard = relay.ofKind("p").length;
+    heard = relay.ofKind("tool.progress").length;
   };
   await call("work");
   assert.equal(heard, 1);
@@ -185,8 +185,8 @@ test("10,000 reports of a loop are sent in order, in two messages, before the re
     values,
     Array.from({ length: 10_000 }, (_, index) => index),
   );
-  assert.equal(relay.ofKind("p").length, 2);
-  assert.equal(relay.heard.at(-1)?.[0], "r");
+  assert.equal(relay.ofKind("tool.progress").length, 2);
+  assert.equal(relay.heard.at(-1)?.kind, "tool.result");
 });
 
 test("reports of two calls made in one job are kept apart and in order", async () => {

@@ -13,9 +13,9 @@ test("plugins can read the nonces that sign their logs and readiness changes", a
 
 test("an adapter that did not register itself is reported as missing, with the reason", async () => {
   const { relay } = await startRuntime();
-  relay.say("aghost");
-  await until(() => relay.ofKind("s").length > 0, "readiness");
-  const state = JSON.parse(/** @type {string} */ (relay.ofKind("s")[0]));
+  relay.say("adopt", "ghost");
+  await until(() => relay.ofKind("readiness").length > 0, "readiness");
+  const state = JSON.parse(/** @type {string} */ (relay.ofKind("readiness")[0]));
   assert.deepEqual([state.plugin, state.readiness], ["ghost", "missing"]);
   assert.match(state.reason, /did not register/);
 });
@@ -26,20 +26,20 @@ test("a removed plugin cannot be called, and its running calls return their resu
   }`);
   const waiting = start("wait");
   await settled();
-  relay.say("xdemo");
+  relay.say("drop", "demo");
   const refused = await call("wait");
   assert.equal(refused.body.code, "PLUGIN_NOT_LOADED");
   page.run("release(1)");
   await until(() => answers(waiting).length > 0, "the answer");
-  assert.deepEqual(answers(waiting), [{ kind: "r", body: 1 }]);
+  assert.deepEqual(answers(waiting), [{ kind: "tool.result", body: 1 }]);
 });
 
 test("a call does not run in the old adapter if the new one did not register itself", async () => {
   const { page, relay, call } = await startPlugin("{ echo: () => 1 }");
   page.run("globalThis.__openTabs = { adapters: {} };");
-  relay.say("ademo");
-  await until(() => relay.ofKind("s").length === 2, "readiness");
-  const { readiness } = JSON.parse(/** @type {string} */ (relay.ofKind("s")[1]));
+  relay.say("adopt", "demo");
+  await until(() => relay.ofKind("readiness").length === 2, "readiness");
+  const { readiness } = JSON.parse(/** @type {string} */ (relay.ofKind("readiness")[1]));
   assert.equal(readiness, "missing");
   assert.equal((await call("echo")).body.code, "PLUGIN_NOT_LOADED");
 });
@@ -54,9 +54,9 @@ test("an adapter in a frozen registry that replaced the first one is found", asy
       ...globalThis.__openTabs.adapters,
       second: Object.freeze({ isReady: async () => true, tools: Object.freeze([]) }),
     }) });`);
-  relay.say("asecond");
-  await until(() => relay.ofKind("s").length === 2, "the second plugin's readiness");
-  const state = JSON.parse(/** @type {string} */ (relay.ofKind("s")[1]));
+  relay.say("adopt", "second");
+  await until(() => relay.ofKind("readiness").length === 2, "the second plugin's readiness");
+  const state = JSON.parse(/** @type {string} */ (relay.ofKind("readiness")[1]));
   assert.deepEqual([state.plugin, state.readiness], ["second", "ready"]);
 });
 
@@ -70,17 +70,17 @@ async function startWithReadiness(isReady, options) {
     page.clock.now += ms;
   };
   page.run(`globalThis.asked = 0; __openTabs.adapters.demo = { tools: [], isReady: ${isReady} };`);
-  relay.say("ademo");
+  relay.say("adopt", "demo");
   await settled();
-  return { page, relay, states: () => relay.ofKind("s").map((text) => JSON.parse(text)) };
+  return { page, relay, states: () => relay.ofKind("readiness").map((text) => JSON.parse(text)) };
 }
 
 test("an isReady() that never settles is called once, and the plugin stays pending", async () => {
   const { page, relay, states } = await startWithReadiness(
     "() => { asked++; return new Promise(() => {}); }",
   );
-  relay.say("kdemo");
-  relay.say("kdemo");
+  relay.say("check", "demo");
+  relay.say("check", "demo");
   await settled();
   assert.deepEqual(states(), []);
   assert.equal(page.context.asked, 1);
@@ -94,10 +94,10 @@ test("an isReady() that never settles is called once, and the plugin stays pendi
 async function startAsked(isReady, options) {
   const { page, relay, states } = await startWithReadiness(isReady, options);
   page.run("__openTabs.adapters.demo.tools.push({ name: 'late', handle: () => 1 })");
-  relay.say("ademo");
+  relay.say("adopt", "demo");
   await settled();
   const params = { callId: CALL, plugin: "demo", tool: "late", input: {}, trace: false };
-  const call = () => relay.say(`d${JSON.stringify({ params })}`);
+  const call = () => relay.say("tool.dispatch", JSON.stringify({ params }));
   return { page, relay, states, call };
 }
 
@@ -107,10 +107,10 @@ test("a call waits 6 s for isReady(), then uses the last answer", async () => {
   );
   call();
   await settled();
-  assert.deepEqual(relay.ofKind("r"), []);
+  assert.deepEqual(relay.ofKind("tool.result"), []);
   const bound = page.timers.findIndex(({ ms }) => ms === 6000);
   page.timers.splice(bound, 1)[0]?.run();
-  await until(() => relay.ofKind("r").length === 1, "the result");
+  await until(() => relay.ofKind("tool.result").length === 1, "the result");
   assert.equal(page.context.asked, 3);
 });
 
@@ -122,14 +122,14 @@ test("a call continues after isReady() in a page with broken timers", async () =
   call();
   await settled();
   page.run("answer(true)");
-  await until(() => relay.ofKind("r").length === 1, "the result");
+  await until(() => relay.ofKind("tool.result").length === 1, "the result");
 });
 
 test("a call is refused if isReady() returns false, and its tool is not started", async () => {
   const { page, relay, states, call } = await startAsked("async () => asked++ < 2");
   call();
-  await until(() => relay.ofKind("e").length === 1, "the refusal");
-  const error = JSON.parse(/** @type {string} */ (relay.ofKind("e")[0]).slice(NAME));
+  await until(() => relay.ofKind("tool.error").length === 1, "the refusal");
+  const error = JSON.parse(/** @type {string} */ (relay.ofKind("tool.error")[0]).slice(NAME));
   assert.deepEqual([error.code, error.started, error.retryable], ["TAB_NOT_READY", false, false]);
   assert.match(error.message, /demo is not ready in this page: isReady\(\) is not true/);
   assert.deepEqual(
@@ -145,18 +145,18 @@ test("a call that is cancelled during isReady() does not start", async () => {
   );
   call();
   await settled();
-  relay.say(`c${CALL}the client cancelled it`);
+  relay.say("tool.cancel", `${CALL}the client cancelled it`);
   await settled();
   page.run("answer(true)");
   await settled();
-  assert.deepEqual([...relay.ofKind("r"), ...relay.ofKind("e")], []);
+  assert.deepEqual([...relay.ofKind("tool.result"), ...relay.ofKind("tool.error")], []);
 });
 
 test("a slow isReady() is not called for each call", async () => {
   const { page, relay, call } = await startAsked("async () => { asked++; pass(60); return true; }");
   const { asked } = page.context;
   call();
-  await until(() => relay.ofKind("r").length === 1, "the result");
+  await until(() => relay.ofKind("tool.result").length === 1, "the result");
   assert.equal(page.context.asked, asked);
 });
 
@@ -169,19 +169,22 @@ for (const ready of [true, false]) {
         return Promise.resolve(${ready});
       }`,
     );
-    relay.say("qdemo");
+    relay.say("ask", "demo");
     await settled();
     assert.equal(page.context.asked, 3);
     call();
-    await until(() => [...relay.ofKind("r"), ...relay.ofKind("e")].length === 1, "the outcome");
-    assert.equal(relay.ofKind("r").length, ready ? 1 : 0);
+    await until(
+      () => [...relay.ofKind("tool.result"), ...relay.ofKind("tool.error")].length === 1,
+      "the outcome",
+    );
+    assert.equal(relay.ofKind("tool.result").length, ready ? 1 : 0);
   });
 }
 
 test("a query of readiness is answered even if nothing has changed or the plugin is missing", async () => {
   const { relay, states } = await startWithReadiness("async () => true");
-  relay.say("qdemo");
-  relay.say("qghost");
+  relay.say("ask", "demo");
+  relay.say("ask", "ghost");
   await settled();
   assert.deepEqual(
     states().map(({ plugin, readiness }) => [plugin, readiness]),
@@ -224,7 +227,7 @@ test("a plugin that is not ready is checked at growing intervals, and reported o
 
 test("a plugin whose readiness has changed is checked at once", async () => {
   const { page, relay, states } = await startWithReadiness("async () => asked++ > 0");
-  relay.say("kdemo");
+  relay.say("check", "demo");
   await settled();
   assert.deepEqual(
     states().map((state) => state.readiness),

@@ -11,7 +11,7 @@ test("a message that is not on the channel's node is ignored", async () => {
   );
   await call("next");
   const params = { callId: CALL, plugin: "demo", tool: "next", input: {}, trace: false };
-  const detail = `d${JSON.stringify({ params })}`;
+  const detail = `tool.dispatch ${JSON.stringify({ params })}`;
   for (const name of ["down", "up", "opentabs:offer", "opentabs:ready"]) {
     page.document.dispatchEvent(new CustomEvent(name, { detail, cancelable: true }));
   }
@@ -25,7 +25,10 @@ for (const hasRealm of [true, false]) {
     const { page, call } = await startPlugin("{ next: () => 1 }", { hasRealm });
     const other = makeNode();
     page.document.dispatchEvent(makeOffer(other));
-    assert.throws(() => channelEnd(other, { hears: "up", says: "down" }).say("n"), /nobody/);
+    assert.throws(
+      () => channelEnd(other, { hears: "up", says: "down" }).say("nonce", ""),
+      /nobody/,
+    );
     assert.equal((await call("next")).body, 1);
   });
 }
@@ -37,7 +40,7 @@ test("a frame of another origin or of the page is not used as the relay's", () =
     page.run(`window = globalThis; window[0] = ${frame};`);
     page.run(RUNTIME);
     page.document.dispatchEvent(makeOffer(node));
-    channelEnd(node, { hears: "up", says: "down" }).say("n");
+    channelEnd(node, { hears: "up", says: "down" }).say("nonce", "");
   }
 });
 
@@ -150,7 +153,7 @@ for (const [what, code] of Object.entries(PATCHES)) {
       const { kind, body, callId } = await call("work", { n: "SECRET" });
       const failed = await call("fail");
 
-      assert.deepEqual([kind, body], ["r", { list: [true, "two"], deep: { yes: true } }]);
+      assert.deepEqual([kind, body], ["tool.result", { list: [true, "two"], deep: { yes: true } }]);
       assert.deepEqual(
         reports(callId).map((report) => [report.progress, report.total, report.message]),
         [

@@ -37,7 +37,7 @@ for (const [value, expected] of /** @type {[string, unknown][]} */ ([
   test(`a result of ${value} arrives as ${JSON.stringify(expected)}`, async () => {
     const { call } = await startPlugin(`{ give: () => ${value} }`);
     const { kind, body } = await call("give");
-    assert.deepEqual([kind, body], ["r", expected]);
+    assert.deepEqual([kind, body], ["tool.result", expected]);
   });
 }
 
@@ -55,7 +55,7 @@ for (const value of [
   test(`a result of ${value} is an error that lists the types to return`, async () => {
     const { call } = await startPlugin(`{ give: () => ${value} }`);
     const { kind, body } = await call("give");
-    assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALIZABLE"]);
+    assert.deepEqual([kind, body.code], ["tool.error", "RESULT_NOT_SERIALIZABLE"]);
     assert.match(body.message, /Return plain objects/);
   });
 }
@@ -99,7 +99,7 @@ for (const [value, problem] of /** @type {[string, string][]} */ ([
     page.context.fetched = new Response("{}");
     page.run(PLATFORM.replace("class", "globalThis.HTMLElement = class"));
     const { kind, body } = await call("give");
-    assert.deepEqual([kind, body.code], ["e", "RESULT_NOT_SERIALIZABLE"]);
+    assert.deepEqual([kind, body.code], ["tool.error", "RESULT_NOT_SERIALIZABLE"]);
     assert.ok(body.message.includes(`as JSON: ${problem}`), body.message);
     assert.match(body.message, /\. Return plain objects/);
   });
@@ -238,7 +238,7 @@ for (const thrown of [
   test(`a tool can throw ${thrown}`, async () => {
     const { call } = await startPlugin(`{ fail: () => { throw ${thrown}; }, next: () => 1 }`);
     const { kind, body } = await call("fail");
-    assert.equal(kind, "e");
+    assert.equal(kind, "tool.error");
     assert.ok(body.code.length >= 1 && body.code.length <= 256);
     assert.ok(typeof body.message === "string" && body.message !== "");
     assert.equal(body.retryable, false);

@@ -13,6 +13,8 @@ import {
 
 export const RUNTIME = source("adapter_js/runtime.js");
 
+const ENDS = new Set(["tool.result", "tool.error"]);
+
 export const NONCE = "f".repeat(NAME);
 
 /**
@@ -33,7 +35,7 @@ export async function startRuntime({ before = "", hasRealm = true } = {}) {
   page.run(RUNTIME);
   const offer = () => page.document.dispatchEvent(makeOffer(node));
   if (!hasRealm) offer();
-  relay.say(`n${NONCE}`);
+  relay.say("nonce", NONCE);
   await settled(); // the page's own scripts run later, too
   return { page, relay, seen, offer };
 }
@@ -56,8 +58,8 @@ export async function startPlugin(tools, options) {
     isReady: async () => true,
     tools: handlers.map(([name, handle]) => ({ name, handle })),
   };
-  relay.say("ademo");
-  await until(() => relay.ofKind("s").length === 1, "the plugin's readiness");
+  relay.say("adopt", "demo");
+  await until(() => relay.ofKind("readiness").length === 1, "the plugin's readiness");
 
   let calls = 0;
   /**
@@ -74,19 +76,19 @@ export async function startPlugin(tools, options) {
       input,
       trace,
     };
-    relay.say(`d${JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params })}`);
+    relay.say("tool.dispatch", JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params }));
     return callId;
   }
   /** @param {string} callId */
   function answers(callId) {
     return relay.heard
-      .filter((text) => /^[re]/.test(text) && text.slice(1, NAME + 1) === callId)
-      .map((text) => ({ kind: text[0], body: JSON.parse(text.slice(NAME + 1)) }));
+      .filter(({ kind, text }) => ENDS.has(kind) && text.startsWith(callId))
+      .map(({ kind, text }) => ({ kind, body: JSON.parse(text.slice(NAME)) }));
   }
   /** @param {string} callId */
   function reports(callId) {
     return relay
-      .ofKind("p")
+      .ofKind("tool.progress")
       .filter((text) => text.startsWith(callId))
       .flatMap((text) => JSON.parse(`[${text.slice(NAME)}]`));
   }

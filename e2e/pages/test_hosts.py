@@ -110,7 +110,8 @@ async def test_a_host_that_floods_the_page_with_events_and_messages_holds_up_no_
           globalThis.flood = setInterval(() => {
             for (let i = 0; i < 200; i++) {
               flooded++;
-              document.dispatchEvent(new CustomEvent(name(), { detail: `${name()}r"x"` }));
+              const detail = `tool.result ${name()}"x"`;
+              document.dispatchEvent(new CustomEvent(name(), { detail }));
               const entries = [{ level: "error", message: "forged", data: [], ts: 0 }];
               const forged = { plugin: "probe", entries, nonce: name() };
               postMessage({ type: "opentabs:plugin-logs", ...forged });

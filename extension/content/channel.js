@@ -60,16 +60,17 @@ var PageChannel = class PageChannel {
   }
 
   /**
+   * @param {string} kind see "Between relay and page" in docs/protocol.md
    * @param {string} text
    * @returns {boolean} whether a runtime received it
    */
-  send(text) {
-    const event = new CustomEvent("down", { detail: text, cancelable: true });
+  send(kind, text) {
+    const event = new CustomEvent("down", { detail: `${kind} ${text}`, cancelable: true });
     return !this.#node.dispatchEvent(event);
   }
 
   #greet() {
-    return this.send(`n${this.nonce}`);
+    return this.send("nonce", this.nonce);
   }
 
   #offer = () => {
@@ -83,6 +84,7 @@ var PageChannel = class PageChannel {
   /** @param {Event} event */
   #handleUp = (event) => {
     const { detail } = /** @type {CustomEvent<string>} */ (event);
-    this.#handle(detail[0] ?? "", detail.slice(1));
+    const end = detail.indexOf(" ");
+    this.#handle(detail.slice(0, end), detail.slice(end + 1));
   };
 };

@@ -37,7 +37,7 @@
   /**
    * @typedef {object} Host the runtime's side
    * @property {typeof globalThis} realm
-   * @property {(text: string) => void} send
+   * @property {(kind: string, text: string) => void} send
    * @property {(prototype: object, name: string) => (this: object) => any} getter
    * @property {(run: () => any) => any} attempt returns undefined if it throws
    */
@@ -284,7 +284,7 @@
       // A page that is loading has most likely not registered its tools yet.
       if (text !== sent && (text !== NONE || sent !== "" || loaded)) {
         sent = text;
-        send(`w${text}`);
+        send("page.tools", text);
       }
     }
 
@@ -429,7 +429,7 @@
       start() {
         started = true;
         if (sent !== "") {
-          send(`w${sent}`);
+          send("page.tools", sent);
         }
         refresh();
       },

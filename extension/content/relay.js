@@ -52,11 +52,11 @@
    * @param {string} text
    */
   function handleFromPage(kind, text) {
-    if (kind === "s") {
+    if (kind === "readiness") {
       handleReadiness(text);
       return;
     }
-    if (kind === "w") {
+    if (kind === "page.tools") {
       toolList.receive(text);
       return;
     }
@@ -67,23 +67,23 @@
     }
     const body = text.slice(ID);
     switch (kind) {
-      case "p":
+      case "tool.progress":
         call.outbox.addReports(body);
         break;
-      case "l":
+      case "logged":
         call.mayHaveLogged = true;
         break;
-      case "r":
+      case "tool.result":
         endInTurn(call, "result", body);
         break;
-      case "e":
+      case "tool.error":
         // Leaving a page aborts what its tools wait for. That is not an error of the tool, and an
         // agent might repeat work that was done. The call ends when the Port closes.
         if (!leaving) {
           endInTurn(call, "error", body);
         }
         break;
-      case "t":
+      case "tool.stamps":
         handleStamps(callId, call, JSON.parse(body));
         break;
     }
@@ -147,7 +147,7 @@
       return;
     }
     if (type === "opentabs:readiness-changed") {
-      channel.send(`k${plugin}`);
+      channel.send("check", plugin);
     } else if (type === "opentabs:plugin-logs" && Array.isArray(entries)) {
       const admitted = logs.admit(entries);
       if (admitted !== null) {
@@ -253,19 +253,19 @@
         toolList.resend();
         break;
       case "ask":
-        if (!channel.send(`q${message.plugin}`)) {
+        if (!channel.send("ask", message.plugin)) {
           setReadiness(message.plugin, "missing", NO_RUNTIME);
         }
         break;
       case "adopt":
         plugins.set(message.plugin, { injected: message.injected, readiness: "pending" });
-        if (!channel.send(`a${message.plugin}`)) {
+        if (!channel.send("adopt", message.plugin)) {
           setReadiness(message.plugin, "missing", NO_RUNTIME);
         }
         break;
       case "drop":
         plugins.delete(message.plugin);
-        channel.send(`x${message.plugin}`);
+        channel.send("drop", message.plugin);
         break;
     }
   }
@@ -289,7 +289,7 @@
         break;
       case "tool.cancel":
         calls.delete(params.callId);
-        channel.send(`c${params.callId}${params.reason}`);
+        channel.send("tool.cancel", `${params.callId}${params.reason}`);
         break;
     }
   }
@@ -306,7 +306,7 @@
     const call = { outbox, stamps, mayHaveLogged: false };
     calls.set(callId, call);
     post({ type: "received", callId }); // until then the call can be sent to another document
-    if (!channel.send(`d${text}`)) {
+    if (!channel.send("tool.dispatch", text)) {
       const message = `The tool cannot run: ${NO_RUNTIME}. Open the site in another tab.`;
       const error = { code: "PAGE_UNREACHABLE", message, retryable: false, started: false };
       end(call, "error", JSON.stringify(error));
@@ -373,7 +373,7 @@
     if (!isAlive()) {
       abandon("the extension was reloaded");
       for (const plugin of plugins.keys()) {
-        channel.send(`x${plugin}`);
+        channel.send("drop", plugin);
       }
       plugins.clear();
     }
@@ -411,7 +411,7 @@
   /** @param {string} why the reason why no caller waits for the calls any more */
   function abandon(why) {
     for (const callId of calls.keys()) {
-      channel.send(`c${callId}${why}`);
+      channel.send("tool.cancel", `${callId}${why}`);
     }
     calls.clear();
   }

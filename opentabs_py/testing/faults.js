@@ -7,25 +7,6 @@
  * Applied faults are written to this world's console, which no page can see.
  */
 (() => {
-  const UP = /** @type {Record<string, string>} */ ({
-    p: "tool.progress",
-    r: "tool.result",
-    e: "tool.error",
-    t: "tool.stamps",
-    l: "logged",
-    s: "readiness",
-    w: "page.tools",
-  });
-  const DOWN = /** @type {Record<string, string>} */ ({
-    d: "tool.dispatch",
-    c: "tool.cancel",
-    a: "adopt",
-    x: "drop",
-    k: "check",
-    q: "ask",
-    n: "nonce",
-  });
-
   /** @typedef {{text: any, after: number}} Piece */
 
   /** @typedef {{counts: number[], drawn: number}} Progress the state of the rules on a line */
@@ -158,25 +139,26 @@
 
   const Channel = PageChannel;
   PageChannel = class extends Channel {
-    /** @type {(kind: string, text: string) => void} */
+    /** @type {(kind: string, message: {kind: string, text: string}) => void} */
     #down;
 
     /** @param {(kind: string, text: string) => void} handle */
     constructor(handle) {
       const up = line("event", "up", ({ kind, text }) => handle(kind, text));
-      super((kind, text) => up(UP[kind] ?? kind, { kind, text }));
-      this.#down = line("event", "down", (text) => super.send(text));
+      super((kind, text) => up(kind, { kind, text }));
+      this.#down = line("event", "down", ({ kind, text }) => super.send(kind, text));
     }
 
     /**
      * @override
+     * @param {string} kind
      * @param {string} text
      */
-    send(text) {
+    send(kind, text) {
       if (rules.length === 0) {
-        return super.send(text); // whose answer says whether the runtime is there
+        return super.send(kind, text); // whose answer says whether the runtime is there
       }
-      this.#down(DOWN[text[0] ?? ""] ?? "", text);
+      this.#down(kind, { kind, text });
       return true;
     }
   };

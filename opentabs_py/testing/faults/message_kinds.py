@@ -16,8 +16,7 @@ CHUNK = "chunk"  # part of a long message; the first part has the message's own 
 _FRAMES_UP = {"tool.progress", "tool.result", "tool.error", "page.tools", "plugin.log", CHUNK}
 _FRAMES_DOWN = {"tool.dispatch", "tool.cancel", "tool.ack", "tool.settled", CHUNK}
 _TO_WORKER = {"attach", "began", "complete", "readiness", "received", "resending"}
-_TO_RELAY = {"adopt", "drop", "resend"}
-# `testing/faults.js` maps these to single letters.
+_TO_RELAY = {"adopt", "ask", "drop", "resend"}
 _OF_CALLS = {"tool.progress", "tool.result", "tool.error", "tool.stamps"}
 _FROM_PAGE = {*_OF_CALLS, "page.tools", "readiness", "logged"}
 _TO_PAGE = {"tool.dispatch", "tool.cancel", "adopt", "drop", "ask", "check", "nonce"}

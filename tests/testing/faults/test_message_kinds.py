@@ -1,12 +1,14 @@
 """Which kinds of messages cross each hop: a fault for any other kind would never happen."""
 
 import re
+from pathlib import Path
 
 import pytest
 
-from opentabs_py.testing.faults.injector import relay_faults
 from opentabs_py.testing.faults.message_faults import HOPS
 from opentabs_py.testing.faults.message_kinds import check_kind, known_kinds
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -49,13 +51,25 @@ def test_a_kind_that_never_passes_a_hop_is_refused(
         check_kind(hop, kind, direction)  # type: ignore[arg-type]
 
 
-def test_the_kinds_of_the_hop_event_are_those_that_the_relay_distinguishes() -> None:
-    script = relay_faults().decode()
-    for direction, constant in (("up", "UP"), ("down", "DOWN")):
-        table = re.search(rf"const {constant} = .*?\(\{{(.*?)\}}\)", script, re.DOTALL)
-        assert table is not None
-        kinds = set(re.findall(r'"([\w.]+)"', table[1]))
-        assert kinds == known_kinds("event")[direction]  # type: ignore[index]
+def documented(section: str, end: str) -> set[str]:
+    """Return the kinds that one end sends to the other, as in a table of docs/protocol.md."""
+    protocol = (REPOSITORY / "docs" / "protocol.md").read_text()
+    table = protocol.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    return set(re.findall(rf"^\| {end} \| `([\w.]+)` ", table, re.MULTILINE))
+
+
+def test_the_kinds_of_the_hop_event_are_the_documented_ones() -> None:
+    kinds = known_kinds("event")
+    assert documented("Between relay and page", "page") == kinds["up"]
+    assert documented("Between relay and page", "relay") == kinds["down"]
+
+
+def test_the_kinds_of_the_hop_port_are_the_documented_ones_and_those_of_frames() -> None:
+    kinds, frames = known_kinds("port"), known_kinds("websocket")
+    from_relay = documented("Between service worker and relay", "relay")
+    to_relay = documented("Between service worker and relay", "worker")
+    assert from_relay - {"traced"} == kinds["up"] - frames["up"]  # its frame has a kind of its own
+    assert to_relay == kinds["down"] - frames["down"]
 
 
 def test_every_hop_has_kinds_in_both_directions() -> None:
