@@ -132,7 +132,7 @@ class Endpoint:
         with workers(nats, 10_000 + number, 1, owner) as process:
             await self.wait_for(count + 1)
             with anyio.fail_after(10):
-                while self.tabs.registry.get(f"{owner}_hold") is None:  # noqa: ASYNC110
+                while self.tabs.internals.registry.get(f"{owner}_hold") is None:  # noqa: ASYNC110
                     await anyio.sleep(0.01)
             call = await self.tabs.start(f"{owner}_hold")
             await anyio.sleep(0.1 * number)  # a beat may be due at any time

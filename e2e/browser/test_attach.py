@@ -160,7 +160,7 @@ async def test_the_extensions_panel_answers_for_a_person_in_their_own_browser(
         await answer(chromium, tabs, ALLOW)
         with anyio.fail_after(PATIENT):
             await tabs.internals.bridge.wait_ready("chat")
-        gate = tabs.registry.gate
+        gate = tabs.internals.registry.gate
         gate.set_rules({"chat": "ask"})
         with pytest.raises(CallRefusedError, match="no way to ask"):
             await tabs.call("chat_version")

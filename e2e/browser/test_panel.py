@@ -72,7 +72,7 @@ async def panel(tabs: OpenTabs) -> AsyncGenerator[Page]:
 @pytest.fixture
 async def asks(tabs: OpenTabs) -> AsyncGenerator[None]:
     """Calls of the probe's `echo` ask a person."""
-    gate = tabs.registry.gate
+    gate = tabs.internals.registry.gate
     before = dict(gate.rules)
     gate.set_rules({**before, "probe.echo": "ask"})
     yield

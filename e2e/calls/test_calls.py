@@ -295,5 +295,5 @@ async def test_what_a_plugin_logs_reaches_the_server(
 async def test_logs_posted_right_before_a_tool_returns_reach_its_caller(tab: Tab) -> None:
     for _ in range(20):
         call = RunningCall("probe_log", {"count": 3, "tabId": tab.id})
-        await call.run(tab.tabs.tool_calls, None)
+        await call.run(tab.tabs.internals.tool_calls, None)
         assert [entry.message for entry in call.logs] == ["log 0", "log 1", "log 2"]

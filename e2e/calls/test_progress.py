@@ -67,7 +67,7 @@ async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the
     tab: Tab, mode: str
 ) -> None:
     heard: list[Any] = []
-    tab.tabs.tool_calls.limits = Limits(idle=1.5, ceiling=60)
+    tab.tabs.internals.tool_calls.limits = Limits(idle=1.5, ceiling=60)
 
     async def hear(message: Any) -> None:
         heard.append(message)
@@ -77,7 +77,7 @@ async def test_without_a_token_the_client_gets_none_and_the_timer_resets_all_the
             steps = [{"wait": 400}, {"report": {"progress": 1}}] * 5
             result = await quiet.call_tool("probe_run", {"steps": steps, "tabId": tab.id})
     finally:
-        tab.tabs.tool_calls.limits = tab.tabs.settings.limits
+        tab.tabs.internals.tool_calls.limits = tab.tabs.settings.limits
 
     assert not result.is_error, result.content
     assert not [message for message in heard if "progress" in repr(message)]

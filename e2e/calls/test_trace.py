@@ -69,7 +69,7 @@ async def test_what_a_plugin_logs_during_a_call_is_recorded(
 
     async def call() -> None:
         arguments = {"tabId": tab.id, "key": "logs", "steps": HANG}
-        await tab.tabs.tool_calls.call("probe_run", arguments, observers=[Logged()])
+        await tab.tabs.internals.tool_calls.call("probe_run", arguments, observers=[Logged()])
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(call)

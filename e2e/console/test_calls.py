@@ -108,7 +108,7 @@ async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
 async def test_a_call_that_asks_waits_for_the_answer_given_here(
     page: Page, served: OpenTabs
 ) -> None:
-    gate = served.registry.gate
+    gate = served.internals.registry.gate
     gate.set_rules({"forms.where": "ask"})
     values: list[Any] = []
 
@@ -136,7 +136,7 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
 async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
     page: Page, served: OpenTabs
 ) -> None:
-    gate = served.registry.gate
+    gate = served.internals.registry.gate
     gate.set_rules({"forms.where": "ask"})
     details = page.get_by_role("complementary", name="The chosen call")
     try:
@@ -167,7 +167,7 @@ async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
 async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
     page: Page, served: OpenTabs
 ) -> None:
-    gate = served.registry.gate
+    gate = served.internals.registry.gate
     gate.set_rules({"forms.version": "ask"})
     try:
         with anyio.fail_after(WITHIN):

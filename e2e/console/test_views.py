@@ -40,7 +40,7 @@ async def test_a_click_counts_although_the_card_changes_while_the_button_is_down
 ) -> None:
     card = page.get_by_role("link", name="forms 1.0.0")
     await expect(card).to_contain_text("Ready")
-    gate = served.registry.gate
+    gate = served.internals.registry.gate
     gate.set_rules({"forms.version": "ask"})
 
     async def call() -> None:
@@ -55,7 +55,7 @@ async def test_a_click_counts_although_the_card_changes_while_the_button_is_down
                 await card.hover()
                 await page.mouse.down()
                 await tab.goto("about:blank")  # which ends the question
-                while served.registry.status("forms") != "closed":
+                while served.internals.registry.status("forms") != "closed":
                     await served.internals.pages.changed().wait()
                 await expect(page).to_have_title("Plugins · OpenTabs")  # with the new status
                 await page.mouse.up()
@@ -77,17 +77,17 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
     await go(page, "plugins/forms")
     permission = page.get_by_label("Permission of forms_version")
     try:
-        served.registry.gate.set_rules({})
+        served.internals.registry.gate.set_rules({})
         await expect(permission).to_have_value("auto")
         async with page.expect_response("**/console/api/permission") as answered:
             await permission.select_option("Off")
         assert (await (await answered.value).json()) == {}
-        decision = served.registry.decision("forms_version")
+        decision = served.internals.registry.decision("forms_version")
         assert decision is not None
         assert decision.permission == "off"
     finally:
-        served.registry.gate.set_rules({"forms.version": "auto"})  # something new to show
-        served.registry.gate.set_rules({})
+        served.internals.registry.gate.set_rules({"forms.version": "auto"})  # something new to show
+        served.internals.registry.gate.set_rules({})
 
 
 async def test_settings_that_were_typed_stay_while_their_plugin_is_skipped(
@@ -122,13 +122,13 @@ async def test_a_change_of_tools_leaves_the_focus_the_scroll_position_and_typed_
     top = await area.evaluate("(area) => area.scrollTop")
     assert top > 0
     try:
-        served.registry.gate.set_rules({"forms.version": "off"})
+        served.internals.registry.gate.set_rules({"forms.version": "off"})
         await expect(permission).to_have_value("off")
         await expect(permission).to_be_focused()
         await expect(page.get_by_label("days")).to_have_value("typed")
         await expect(area).to_have_js_property("scrollTop", top)
     finally:
-        served.registry.gate.set_rules({})
+        served.internals.registry.gate.set_rules({})
 
 
 async def test_tabs_show_what_is_ready_in_each(page: Page, tab: Page) -> None:

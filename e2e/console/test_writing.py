@@ -105,7 +105,7 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     with anyio.fail_after(PATIENT / 1000):
         while home.tabs.plugin("notes").status != "ready":
             await home.tabs.internals.bridge.changed().wait()
-    value = await home.tabs.tool_calls.call(
+    value = await home.tabs.internals.tool_calls.call(
         "notes_config", {}, origin=CallOrigin(allowed_by="the test")
     )
     assert value["config"] == wanted

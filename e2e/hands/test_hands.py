@@ -556,7 +556,7 @@ async def test_what_a_client_has_seen_is_forgotten_when_it_goes(rig: Rig) -> Non
     await rig.open()
 
     async def listed(who: str) -> bool:
-        found = await rig.tabs.tool_calls.call("page_network", {}, origin=origin(who))
+        found = await rig.tabs.internals.tool_calls.call("page_network", {}, origin=origin(who))
         return bool(found["requests"])
 
     assert [await listed(who) for who in "aabb"] == [True, False, True, False]

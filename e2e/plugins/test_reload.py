@@ -389,7 +389,7 @@ async def wait_for_tools(tabs: OpenTabs, *names: str) -> None:
     def note() -> None:
         changed.set()
 
-    unsubscribe = tabs.registry.subscribe(note)
+    unsubscribe = tabs.internals.registry.subscribe(note)
     with anyio.fail_after(PATIENT):
         while {tool.name for tool in tabs.tools} - {*RESERVED_TOOLS} != {*names}:
             await changed.wait()

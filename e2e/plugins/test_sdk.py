@@ -337,7 +337,7 @@ async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
     running: OpenTabs, caplog: pytest.LogCaptureFixture
 ) -> None:
     records: list[CallRecord] = []
-    ignore = running.tool_calls.records.observe(records.append)
+    ignore = running.internals.tool_calls.records.observe(records.append)
     with pytest.raises(ToolFailedError) as caught:
         await running.call("sdk_probe_broken")
     ignore()
@@ -372,11 +372,11 @@ async def test_the_stack_of_an_exception_includes_its_cause(running: OpenTabs) -
 async def test_mcp_clients_are_sent_a_stack_only_where_the_server_was_asked_to(
     running: OpenTabs, debug: bool
 ) -> None:
-    running.tool_calls.debug = debug
+    running.internals.tool_calls.debug = debug
     try:
         async with Client(running.mcp_url) as client:
             result = await client.call_tool("sdk_probe_broken", {})
     finally:
-        running.tool_calls.debug = False
+        running.internals.tool_calls.debug = False
 
     assert ("src/tools.ts" in result.model_dump_json()) is debug

@@ -91,7 +91,7 @@ async def wait_listed(tabs: OpenTabs, holds: Callable[[set[str]], bool]) -> None
 async def wait_for(tabs: OpenTabs, holds: Callable[[set[str]], bool]) -> None:
     """Wait until the pages' tools have these names."""
     changed = anyio.Event()
-    end = tabs.registry.subscribe(lambda: changed.set())  # noqa: PLW0108 (it is replaced)
+    end = tabs.internals.registry.subscribe(lambda: changed.set())  # noqa: PLW0108 (it is replaced)
     try:
         with anyio.fail_after(PATIENT):
             while not holds({*offered(tabs)}):
@@ -192,7 +192,7 @@ async def test_a_page_that_changes_its_tools_all_the_time_is_listed_at_a_client_
         nonlocal changes
         changes += 1
 
-    end = tabs.registry.subscribe(note)
+    end = tabs.internals.registry.subscribe(note)
     await page.evaluate(
         """async () => {
           for (let i = 0; i < 500; i++) {
@@ -234,7 +234,7 @@ async def test_tools_of_frames_are_not_served(tabs: OpenTabs, page: Page, shop: 
 
 @pytest.mark.usefixtures("page")
 async def test_search_and_gateway_find_them(tabs: OpenTabs) -> None:
-    assert tabs.registry.search("add two numbers")[0].name == ADD
+    assert tabs.internals.registry.search("add two numbers")[0].name == ADD
     async with Client(f"{tabs.mcp_url}/gateway") as client:
         found = await client.call_tool("opentabs_list_tools", {"query": "numbers", "ready": True})
         assert isinstance(found.structured_content, dict)
@@ -411,10 +411,10 @@ async def test_a_call_ends_at_once_when_its_page_is_left(
 async def test_a_tool_that_its_page_has_taken_away_is_gone_at_once(
     tabs: OpenTabs, page: Page
 ) -> None:
-    tool = tabs.registry.find(ADD)
+    tool = tabs.internals.registry.find(ADD)
     await page.evaluate("off.abort()")
     with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
-        await tabs.tool_calls.call(tool, {"a": 1, "b": 2})
+        await tabs.internals.tool_calls.call(tool, {"a": 1, "b": 2})
     assert caught.value.detail.code == "PAGE_TOOL_GONE"
     assert await page.evaluate("runs") == []
 
@@ -422,20 +422,20 @@ async def test_a_tool_that_its_page_has_taken_away_is_gone_at_once(
 async def test_a_call_that_a_reload_has_overtaken_is_worth_making_again(
     tabs: OpenTabs, page: Page, shop: str
 ) -> None:
-    tool = tabs.registry.find(ADD)
+    tool = tabs.internals.registry.find(ADD)
     await page.goto("about:blank")
     with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
-        await tabs.tool_calls.call(tool, {"a": 1, "b": 2})
+        await tabs.internals.tool_calls.call(tool, {"a": 1, "b": 2})
     assert (caught.value.detail.code, caught.value.detail.retryable) == ("PAGE_TOOL_GONE", True)
     await page.goto(shop)
     await wait_listed(tabs, lambda names: ADD in names)
-    assert await tabs.tool_calls.call(tool, {"a": 1, "b": 2}) == {"sum": 3}
+    assert await tabs.internals.tool_calls.call(tool, {"a": 1, "b": 2}) == {"sum": 3}
 
 
 async def test_a_tool_that_was_registered_again_is_not_the_one_that_was_listed(
     tabs: OpenTabs, page: Page
 ) -> None:
-    listed = tabs.registry.find(ADD)
+    listed = tabs.internals.registry.find(ADD)
     await page.evaluate(
         """() => {
           off.abort();
@@ -448,7 +448,7 @@ async def test_a_tool_that_was_registered_again_is_not_the_one_that_was_listed(
         tabs, lambda _: offered(tabs)[ADD].input_schema["properties"]["a"] == {"type": "string"}
     )
     with pytest.raises(CallError) as caught, anyio.fail_after(PATIENT):
-        await tabs.tool_calls.call(listed, {"a": 1, "b": 2})
+        await tabs.internals.tool_calls.call(listed, {"a": 1, "b": 2})
     assert caught.value.detail.code == "PAGE_TOOL_GONE"
     assert await page.evaluate("runs") == []
     assert await tabs.call(ADD, {"a": "x"}) == "other"
@@ -594,7 +594,7 @@ class Asked:
 
     async def during(self, event: Callable[[Question], Awaitable[object]]) -> None:
         """Make a call, and let something happen while the user is asked."""
-        questions = self.tabs.registry.gate.questions
+        questions = self.tabs.internals.registry.gate.questions
         asked = anyio.Event()
         end = questions.subscribe(asked.set)
         with anyio.fail_after(PATIENT):
@@ -607,7 +607,7 @@ class Asked:
         assert questions.waiting == []
 
     async def allow(self, question: Question) -> None:
-        self.tabs.registry.gate.questions.answer(question.id, "once", by="the test")
+        self.tabs.internals.registry.gate.questions.answer(question.id, "once", by="the test")
 
 
 @pytest.fixture
@@ -615,7 +615,7 @@ async def asked(shop: str) -> AsyncGenerator[Asked]:
     async with OpenTabs(settings=settings_for(permissions={})) as tabs:
         page = await tabs.open(shop)
         await wait_listed(tabs, lambda names: names >= ALL)
-        with tabs.registry.gate.questions.shown():
+        with tabs.internals.registry.gate.questions.shown():
             yield Asked(tabs, page)
 
 

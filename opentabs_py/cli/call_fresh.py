@@ -90,7 +90,7 @@ async def _prepare(
     from opentabs_py.session.plugins.plugins import refuse_skipped
 
     warn_of_plugins(tabs)
-    refuse_skipped(tool, tabs.registry, tabs.skipped_plugins)
+    refuse_skipped(tool, tabs.internals.registry, tabs.skipped_plugins)
     for url in urls:
         say(f"Opening {url}")
         await open_pages(tabs, [url])
@@ -99,7 +99,7 @@ async def _prepare(
 
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
-    found = tabs.registry.get(tool)
+    found = tabs.internals.registry.get(tool)
     if found is not None and any(p.manifest.name == found.listing.owner for p in tabs.plugins):
         await tabs.open_start_page(found.listing.owner)
 
@@ -119,8 +119,9 @@ async def _while_asking(
         return await made
     error: Exception | None = None
     result: tuple[dict[str, Any], str | None] = {}, None
+    questions = tabs.internals.registry.gate.questions
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(partial(answer_in_terminal, tabs.registry.gate.questions, pause=pause))
+        tasks.start_soon(partial(answer_in_terminal, questions, pause=pause))
         try:
             result = await made
         except Exception as failure:  # noqa: BLE001

@@ -69,7 +69,7 @@ async def serve_session(
             if beside is not None:
                 tasks.start_soon(beside, tabs)
             if is_someone_there() and not stdio:
-                tasks.start_soon(answer_in_terminal, tabs.registry.gate.questions)
+                tasks.start_soon(answer_in_terminal, tabs.internals.registry.gate.questions)
             if tabs.internals.launches_browser:
                 scope = tasks.cancel_scope if exit_with_browser else None
                 for each in tabs.internals.browsers:

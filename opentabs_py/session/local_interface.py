@@ -111,7 +111,7 @@ class LocalInterface:
         return JSONResponse(status(self.session))
 
     async def _list_tools(self, _request: Request) -> Response:
-        registry = self.session.registry
+        registry = self.session.internals.registry
         tools = [
             {
                 "listing": asdict(each.listing),
@@ -122,7 +122,7 @@ class LocalInterface:
         return JSONResponse(tools)
 
     async def _answer(self, given: AnswerBody) -> dict[str, bool]:
-        questions = self.session.registry.gate.questions
+        questions = self.session.internals.registry.gate.questions
         return {"counts": questions.answer(given.id, given.answer, by="terminal")}
 
     async def _invite(self, _request: Request) -> Response:
@@ -227,31 +227,32 @@ class _CallEndpoint:
         for directory in wanted:
             if (why := why_stale(directory, directory.name)) is not None:
                 stream.warn(why)
-        refuse_skipped(request.tool, session.registry, skipped)
+        refuse_skipped(request.tool, server.registry, skipped)
         for url in request.open:
             stream.say(f"Opening {url}")
             await session.browser.reopen()
             page = await session.open(url)
             stack.push_async_callback(close_page, page)
-        found = session.registry.get(request.tool)
-        decision = session.registry.decision(request.tool)
+        found = server.registry.get(request.tool)
+        decision = server.registry.decision(request.tool)
         if found is not None and not request.open and decision and decision.permission != "off":
             owner = found.listing.owner
-            if session.registry.status(owner) == "closed" and session.internals.launches_browser:
+            if server.registry.status(owner) == "closed" and server.launches_browser:
                 stream.say(f"Opening the start page of {owner}")
                 await session.browser.reopen()
                 await session.open_start_page(owner)  # it stays open, for the next call
 
     async def _call(self, request: LocalCallRequest, stream: CallStream) -> dict[str, Any]:
-        found = self._session.registry.get(request.tool)
+        server = self._session.internals
+        found = server.registry.get(request.tool)
         own = None if found is None else found.limits
-        usual = own or self._session.tool_calls.limits
+        usual = own or server.tool_calls.limits
         limits = None
         if request.idle is not None or request.ceiling is not None:
             limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)
         stream.say(request.tool)
         return await stream.call(
-            self._session.tool_calls,
+            server.tool_calls,
             request.tool,
             request.arguments,
             limits=limits,

@@ -54,7 +54,7 @@ async def export_metrics(host: str, port: int) -> AsyncGenerator[AttachMetrics]:
     exporter = Exporter()
 
     def attach(session: OpenTabs, worker: "FleetWorker | None" = None) -> None:
-        exporter.attach(session.tool_calls, _source(session, worker))
+        exporter.attach(session.internals.tool_calls, _source(session, worker))
 
     with bind(host, port, option="--metrics") as listener:
         async with serve_http(exporter.app(), listener):
@@ -89,7 +89,7 @@ class ServerSource:
     def read(self) -> Values:
         """Return what it has and does now."""
         return {
-            metrics.RUNNING: len(self._session.tool_calls.running),
+            metrics.RUNNING: len(self._session.internals.tool_calls.running),
             **_read_browsers(self._session),
         }
 

@@ -27,8 +27,9 @@ class SessionRecorder:
         self._url = url
         self._state = state
         self._notes = CallNotes()
-        self._end_keeping = session.tool_calls.records.keep_values(WholeValues())
-        self._end_observing = session.tool_calls.records.observe(self._notes.note, traced=False)
+        records = session.internals.tool_calls.records
+        self._end_keeping = records.keep_values(WholeValues())
+        self._end_observing = records.observe(self._notes.note, traced=False)
         ours = urlsplit(session.mcp_url).netloc
         self._changes = Changes()
         self._driver = AsyncDriver()

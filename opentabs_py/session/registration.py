@@ -31,7 +31,7 @@ async def registered(
     app = LocalInterface(session, session.settings.pace, stop).app(local_token)
     token, command = session.settings.token, claim.command
     # Its calls end with those of all clients, before the session is left.
-    async with serve_http(app, listener, on_stop=session.tool_calls.running.stop):
+    async with serve_http(app, listener, on_stop=session.internals.tool_calls.running.stop):
         claim.publish(
             ServerState(
                 name=claim.name,

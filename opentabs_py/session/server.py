@@ -34,6 +34,7 @@ from opentabs_py.server.http.serve import serve_http
 from opentabs_py.server.mcp.servers import McpServers
 from opentabs_py.server.tools.page_tool_list import PageToolList
 from opentabs_py.server.tools.ready_tools import ReadyTools
+from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.server.tools.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
 from opentabs_py.session.browsers.browser import SessionBrowser
@@ -228,6 +229,11 @@ class SessionServer:
         for bridge in self.pages.bridges:
             await self.tasks.start(bridge.calls.run)
         await self._backend.start(self.tasks)
+
+    @property
+    def registry(self) -> ToolRegistry:
+        """The tools."""
+        return self.tool_calls.registry
 
     @property
     def bridge(self) -> Bridge:

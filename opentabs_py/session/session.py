@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.plugins.plugin import PluginChanges, SkippedPlugin
     from opentabs_py.python_tools.handlers import Handler, ProgressHandlers
-    from opentabs_py.server.tools.registry import ToolRegistry
-    from opentabs_py.server.tools.tool_calls import ToolCalls
     from opentabs_py.session.browsers.browser import SessionBrowser
     from opentabs_py.session.browsers.view import BrowserView
     from opentabs_py.session.plugins.view import PluginView
@@ -252,8 +250,6 @@ class OpenTabs:
     def check_driver(self) -> None:
         """Raise if Playwright's driver has died, and with it the browsers of this session.
 
-        For this package's own use.
-
         Raises:
             BrowserError: It has died.
         """
@@ -278,16 +274,6 @@ class OpenTabs:
         """The parts of the session. For this package's own use."""
         return self._server
 
-    @property
-    def registry(self) -> ToolRegistry:
-        """The tools. For this package's own use."""
-        return self.tool_calls.registry
-
-    @property
-    def tool_calls(self) -> ToolCalls:
-        """The calls of the tools. For this package's own use."""
-        return self._server.tool_calls
-
     def console_url(self, *, expires: bool = True) -> str:
         """Return a URL that opens the console, a web page that shows this session live.
 
@@ -308,11 +294,11 @@ class OpenTabs:
     @property
     def tools(self) -> Sequence[Listing]:
         """The tools that are served."""
-        return [tool.listing for tool in self.registry.tools]
+        return [tool.listing for tool in self._server.registry.tools]
 
     def output_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return a tool's output schema; None if there is no such tool, or it has none."""
-        tool = self.registry.get(name)
+        tool = self._server.registry.get(name)
         return None if tool is None else tool.listing.output_schema
 
     @property
@@ -383,7 +369,7 @@ class OpenTabs:
         Returns:
             A function that ends the observation.
         """
-        return self.tool_calls.records.observe(observer, traced=traced)
+        return self._server.tool_calls.records.observe(observer, traced=traced)
 
     async def call(
         self,
@@ -419,7 +405,8 @@ class OpenTabs:
         from opentabs_py.calling.observer import progress_observers
 
         observers = progress_observers(on_progress)
-        return await self.tool_calls.call(name, arguments or {}, limits=limits, observers=observers)
+        calls = self._server.tool_calls
+        return await calls.call(name, arguments or {}, limits=limits, observers=observers)
 
     async def call_tool(
         self,
@@ -450,7 +437,8 @@ class OpenTabs:
 
         if not self._is_open and (self.needs_browser or self.is_endpoint):
             raise self._not_running()
-        ours = nullcontext(self.tool_calls) if self._is_open else self._python.without_pages()
+        is_open, python = self._is_open, self._python
+        ours = nullcontext(self._server.tool_calls) if is_open else python.without_pages()
         async with ours as calls:
             observers = progress_observers(on_progress)
             call = calls.call(
@@ -477,9 +465,9 @@ class OpenTabs:
 
         if not self._keeps_records:
             self._keeps_records = True
-            self.tool_calls.records.observe(keep_record, on_start=keep_start)
+            self._server.tool_calls.records.observe(keep_record, on_start=keep_start)
         call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
-        self._server.tasks.start_soon(call.run, self.tool_calls, limits)
+        self._server.tasks.start_soon(call.run, self._server.tool_calls, limits)
         await call.wait_sent()
         return call
 
@@ -514,7 +502,7 @@ class OpenTabs:
         Raises:
             ConfigError: Something cannot be served; the old tools are still there.
         """
-        self._python.replace(tools, self.tool_calls)
+        self._python.replace(tools, self._server.tool_calls)
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""

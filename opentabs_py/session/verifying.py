@@ -81,7 +81,7 @@ class _Run:
     async def make(self, step: Step, page: "Page") -> StepOutcome:
         """Make a call, in the page in which it was made."""
         tool = step.call.tool
-        found = self._session.registry.get(tool)
+        found = self._session.internals.registry.get(tool)
         if found is None or found.listing.is_of_page:
             if not self._session.settings.webmcp:
                 return StepOutcome(barred=_NO_TOOL)
@@ -111,12 +111,13 @@ class _Run:
 
     async def _wait_registered(self, tool: str) -> "Tool | None":
         """Return a tool that the page registers itself; None if it does not."""
+        server = self._session.internals
         if tool not in self._unready:
             with anyio.move_on_after(READY_WITHIN):
                 while True:
-                    changed = self._session.internals.bridge.changed()
-                    self._session.internals.page_tools.refresh()
-                    if (found := self._session.registry.get(tool)) is not None:
+                    changed = server.bridge.changed()
+                    server.page_tools.refresh()
+                    if (found := server.registry.get(tool)) is not None:
                         return found
                     await changed.wait()
         return None

@@ -45,7 +45,7 @@ class Screenshots:
         return [page for page in pages if _plain(page.url) in urls] or pages
 
     def _urls_for(self, tool: str) -> list[str]:
-        found = self._session.registry.get(tool)
+        found = self._session.internals.registry.get(tool)
         if found is None:
             return []
         documents = self._session.internals.bridge.tabs.documents

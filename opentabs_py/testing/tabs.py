@@ -246,7 +246,7 @@ class SyncOpenTabs:
         Raises:
             LookupError: There is no such tool.
         """
-        tools = {each.listing.name: each for each in self._session.registry.tools}
+        tools = {each.listing.name: each for each in self._session.internals.registry.tools}
         if name not in tools:
             hint = did_you_mean(nearest(name, tools)) or f"there are: {', '.join(tools)}."
             raise LookupError(f"There is no tool {name!r}; {hint}")

@@ -235,10 +235,9 @@ class Turn:
     def _prepare_server(self) -> None:
         """Prepare the server for this test and record what it does; runs in its thread."""
         session = self._chain.session
-        session.tool_calls.limits = self._limits
-        end_observing = session.tool_calls.records.observe(
-            self._note_record, on_start=self._note_start
-        )
+        calls = session.internals.tool_calls
+        calls.limits = self._limits
+        end_observing = calls.records.observe(self._note_record, on_start=self._note_start)
         before = session.internals.bridge.on_log
 
         def note_log(params: LogParams) -> None:

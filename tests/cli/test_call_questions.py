@@ -37,7 +37,7 @@ async def asked() -> AsyncGenerator[tuple[Terminal, Questions]]:
         with anyio.fail_after(PATIENT), terminal(COMMAND, Path()) as shown:
             await anyio.to_thread.run_sync(shown.wait_for, "Allow it?")
             await anyio.to_thread.run_sync(shown.wait_for, ">")
-            yield shown, server.session.registry.gate.questions
+            yield shown, server.session.internals.registry.gate.questions
 
 
 async def test_a_call_continues_when_its_question_is_answered_elsewhere() -> None:

@@ -265,7 +265,7 @@ async def test_a_question_is_asked_by_the_command_that_can_ask_and_answered_ther
             return happened
 
         records: list[CallRecord] = []
-        server.session.tool_calls.records.observe(records.append)
+        server.session.internals.tool_calls.records.observe(records.append)
         with anyio.fail_after(PATIENT):
             [*before, last] = await anyio.to_thread.run_sync(call)
         assert any("question" in each for each in before)

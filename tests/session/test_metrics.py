@@ -75,10 +75,10 @@ def a_session(*, needs_browser: bool = True) -> Any:
         tabs=SimpleNamespace(documents=documents),
         connected=True,
     )
+    tool_calls = SimpleNamespace(running=["a call"] * 7)
     return SimpleNamespace(
-        internals=SimpleNamespace(browsers=browsers, pages=pages),
+        internals=SimpleNamespace(browsers=browsers, pages=pages, tool_calls=tool_calls),
         needs_browser=needs_browser,
-        tool_calls=SimpleNamespace(running=["a call"] * 7),
     )
 
 

@@ -94,7 +94,9 @@ class Rig:
 
     async def start(self) -> SessionRecorder:
         session: Any = SimpleNamespace(
-            context=self.context, tool_calls=self.tool_calls, mcp_url="http://127.0.0.1:8377/mcp"
+            context=self.context,
+            internals=SimpleNamespace(tool_calls=self.tool_calls),
+            mcp_url="http://127.0.0.1:8377/mcp",
         )
         return await SessionRecorder.start(session, URL)
 

@@ -295,7 +295,7 @@ async def test_a_session_ends_although_a_browser_cannot_be_detached(
         pass
 
 
-@pytest.mark.parametrize("name", ["mcp_url", "plugins", "registry", "tools"])
+@pytest.mark.parametrize("name", ["mcp_url", "plugins", "internals", "tools"])
 def test_what_a_server_has_says_without_one_how_to_run_it(name: str) -> None:
     with pytest.raises(RuntimeError, match="async with OpenTabs"):
         getattr(OpenTabs(plugins=["chat"]), name)

@@ -204,7 +204,8 @@ class ActiveRecording:
                 ignores=self._is_ours,
                 skip=self._site.answered.__contains__,
             )
-            self._end_keeping = self._session.tool_calls.records.keep_values(WholeValues())
+            records = self._session.internals.tool_calls.records
+            self._end_keeping = records.keep_values(WholeValues())
 
     def _is_ours(self, url: str) -> bool:
         return urlsplit(url).netloc == self._own_address
