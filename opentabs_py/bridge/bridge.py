@@ -136,7 +136,7 @@ class Bridge:
                     placement, was_relaunched = Placement(target), True
                     continue
                 if self.tabs.owners:
-                    self.tabs.owners.use(document.tab_id, target.plugin)
+                    self.tabs.owners.use(document.tab_id, target.purpose)
                 try:
                     return await self.calls.call(document, target.plugin, tool, call)
                 except ChainError as error:

@@ -1,6 +1,7 @@
 """Tools that pages register themselves: check a call, and choose a page that has the tool."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
@@ -66,9 +67,8 @@ class PageTool(InPageTool):
         tab_id, arguments = split_tab_id(self.listing.name, given)
         read = self._arguments.read(arguments)
         document, registered = self._choose(tab_id, client)
-        target = Target(
-            PAGE, tab_id=document.tab_id, client=client, document_id=document.document_id
-        )
+        target = self._target(document.tab_id, client)
+        target = replace(target, document_id=document.document_id)
         return target, wire_name(registered), read
 
     async def wait_gone(self, place: Place) -> CallError:
@@ -84,6 +84,9 @@ class PageTool(InPageTool):
             if bridge.page_tools is not None
         )
 
+    def _target(self, tab_id: int | None, client: SessionKey | None) -> Target:
+        return Target(PAGE, tab_id=tab_id, client=client, page_tool=self.listing.name)
+
     def _choose(self, tab_id: int | None, client: SessionKey | None) -> Registration:
         """Return the page that a call runs in, and its registration of the tool."""
         found = {
@@ -94,9 +97,8 @@ class PageTool(InPageTool):
         }
         last = self._pages.last_used(client)
         chosen = choose_page(
-            self.listing.name,
             [document for document, _ in found.values()],
-            Target(PAGE, tab_id=tab_id, client=client),
+            self._target(tab_id, client),
             self._pages.tabs.owners,
             self._pages.names,
             None if last is None else self._pages.bridges[last].number,

@@ -149,12 +149,11 @@ def _choose_own(
             return gap  # whether the tab has the plugin is not known
         if _has_tab(browsers[index], replace(target, tab_id=tab)):
             return index
-    elsewhere = owners.opened_for(target.client, target.plugin)
+    elsewhere = owners.opened_for(target.client, target.purpose)
     return browser_of(elsewhere[0]) - first if elsewhere else None  # its error names the tab
 
 
 def choose_page(
-    tool: str,
     pages: Sequence[DocumentState],
     target: Target,
     owners: TabOwners,
@@ -164,20 +163,20 @@ def choose_page(
     """Choose the page for a call of a tool that pages register themselves.
 
     The named tab's. Else, of the tabs that this client opened for itself, the one that was used
-    last. Else, of the user's tabs, the first in the only browser that has one; or in the browser
-    that this client used last; or in the only browser whose focused tab has the tool.
+    last; if it has used the tool in any of these, it stays there. Else, of the user's tabs, the
+    first in the only browser that has one; or in the browser that this client used last; or in the
+    only browser whose focused tab has the tool.
 
     Args:
-        tool: The tool's name, for errors.
         pages: The pages that have the tool, in all browsers.
         target: What the call needs.
         owners: Which tabs belong to which clients.
         names: The names of the browsers, by the number that their tabs' numbers begin with.
         last: That number of the browser that the client used last.
     """
-    what = f"tool {tool!r}"
+    what = f"tool {target.page_tool!r}"
     by_tab = {page.tab_id: page for page in by_preference(pages)}
-    usable = [by_tab[tab] for tab in owners.usable(target.client, [*by_tab])]
+    usable = [by_tab[tab] for tab in owners.usable(target.client, [*by_tab], target.purpose)]
     if target.tab_id is not None:
         if not owners.may_name(target.client, target.tab_id):
             return failures.others_tab(what, target.tab_id)

@@ -12,13 +12,13 @@ class TabOwners:
     A client is known by its session. A tab that was opened without one belongs to no client in
     particular, and only calls that name it use it.
 
-    A client's tab is for the plugins that serve the page it was opened with, and for those that
-    its calls have used in it.
+    A client's tab has purposes: the plugins that serve the page it was opened with, and what the
+    client's calls have used in it since, plugins and tools of pages.
     """
 
     def __init__(self) -> None:
         self._owners: dict[int, SessionKey | None] = {}  # the most recently used last
-        self._plugins: dict[int, set[str]] = {}
+        self._purposes: dict[int, set[str]] = {}
         self._leaving: set[int] = set()
         self._reported: set[int] = set()  # as open, since it was opened
 
@@ -28,20 +28,20 @@ class TabOwners:
     def add(self, tab_id: int, client: SessionKey | None, plugins: Iterable[str] = ()) -> None:
         """Record that a client opened a tab, with a page that these plugins serve."""
         self._owners[tab_id] = client
-        self._plugins[tab_id] = {*plugins}
+        self._purposes[tab_id] = {*plugins}
 
     def remove(self, tab_id: int) -> None:
         """Forget a tab, which was closed or is now the user's."""
         self._owners.pop(tab_id, None)
-        self._plugins.pop(tab_id, None)
+        self._purposes.pop(tab_id, None)
         self._leaving.discard(tab_id)
         self._reported.discard(tab_id)
 
-    def use(self, tab_id: int, plugin: str) -> None:
-        """Record that a call uses a plugin in a tab."""
+    def use(self, tab_id: int, purpose: str) -> None:
+        """Record that a call uses a plugin, or a page's own tool, in a tab."""
         if tab_id in self._owners:
             self._owners[tab_id] = self._owners.pop(tab_id)
-            self._plugins[tab_id].add(plugin)
+            self._purposes[tab_id].add(purpose)
 
     def of(self, client: SessionKey | None) -> list[int]:
         """Return the tabs of a client, the most recently opened or used one first."""
@@ -49,9 +49,9 @@ class TabOwners:
             return []
         return [tab for tab, owner in reversed(self._owners.items()) if owner == client]
 
-    def opened_for(self, client: SessionKey | None, plugin: str) -> list[int]:
-        """Return the tabs of a client that are for a plugin, whatever they show now."""
-        return [tab for tab in self.of(client) if plugin in self._plugins[tab]]
+    def opened_for(self, client: SessionKey | None, purpose: str) -> list[int]:
+        """Return the tabs of a client that have a purpose, whatever they show now."""
+        return [tab for tab in self.of(client) if purpose in self._purposes[tab]]
 
     def every(self) -> list[int]:
         """Return the tabs of all clients."""
@@ -75,21 +75,21 @@ class TabOwners:
         return client is None or self._owners.get(tab_id) in (None, client)
 
     def usable(
-        self, client: SessionKey | None, tabs: Sequence[int], plugin: str | None = None
+        self, client: SessionKey | None, tabs: Sequence[int], purpose: str | None = None
     ) -> list[int]:
         """Return those of some tabs that a call of a client may use without naming one.
 
         If the client opened any, it stays in those, the most recently used one first. Otherwise,
-        it may use those that no client opened, in their order; but not if it opened one for the
-        plugin, which shows something else now: the user may be somebody else there.
+        it may use those that no client opened, in their order; but not if it has one for the
+        purpose, which shows something else now: the user may be somebody else there.
 
         Args:
             client: The client's session.
             tabs: The tabs in which the call could run.
-            plugin: The plugin of the tool, if all of its tabs have it.
+            purpose: The plugin, or the page's own tool; None if any tab will do.
         """
         own = [tab for tab in self.of(client) if tab in tabs]
-        if own or (plugin is not None and self.opened_for(client, plugin)):
+        if own or (purpose is not None and self.opened_for(client, purpose)):
             return own
         return [tab for tab in tabs if tab not in self._owners]
 

@@ -27,6 +27,7 @@ class Target:
         instance: The instance of the plugin's site to use, if there are several.
         client: The session of the client that calls, which may have tabs of its own.
         document_id: The only document that may be used, in the tab of `tab_id`.
+        page_tool: The tool's name, if pages register it themselves.
     """
 
     plugin: str
@@ -35,6 +36,12 @@ class Target:
     instance: Instance | None = None
     client: SessionKey | None = None
     document_id: str | None = None
+    page_tool: str | None = None
+
+    @property
+    def purpose(self) -> str:
+        """What a tab of the client must have been opened or used for; see `TabOwners`."""
+        return self.page_tool or self.plugin
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +141,7 @@ class Tabs:
             return documents, loading
         tabs = [*(each.tab_id for each in documents), *(each.tab_id for each in loading)]
         if target.tab_id is None:
-            allowed = self.owners.usable(target.client, tabs, target.plugin)
+            allowed = self.owners.usable(target.client, tabs, target.purpose)
         else:
             allowed = [tab for tab in tabs if self.owners.may_name(target.client, tab)]
         ranks = {tab: rank for rank, tab in enumerate(allowed)}
@@ -206,7 +213,7 @@ class Tabs:
     def _no_document(self, target: Target) -> ChainError:
         """Return the error for a call that no tab can take."""
         instance = None if target.instance is None else target.instance.name
-        own = self.owners.opened_for(target.client, target.plugin)
+        own = self.owners.opened_for(target.client, target.purpose)
         if own and target.tab_id is None:
             return failures.own_tab_left(target.plugin, own[0], instance)
         return failures.no_tab(target.plugin, target.patterns, instance)

@@ -347,8 +347,8 @@ def page_of(
 ) -> int | str:
     """Return the tab of the chosen page, or the code and text of the error."""
     names = {0: "work", 1: "home"}
-    target = Target("@page", tab_id=tab_id, client=client)
-    chosen = choose_page("shop_add", pages, target, owners or TabOwners(), names, last)
+    target = Target(PAGE, tab_id=tab_id, client=client, page_tool="shop_add")
+    chosen = choose_page(pages, target, owners or TabOwners(), names, last)
     if isinstance(chosen, DocumentState):
         return chosen.tab_id
     return f"{chosen.detail.code}: {chosen}"
@@ -379,7 +379,7 @@ def test_a_client_s_own_page_that_it_used_last_is_chosen_in_whichever_browser() 
     owners = TabOwners()
     owners.add(BLOCK + 1, "a")
     owners.add(1, "a")
-    owners.use(BLOCK + 1, PAGE)
+    owners.use(BLOCK + 1, "shop_add")
     pages = document(1), document(2, is_shown=True), document(BLOCK + 1)
     assert page_of(*pages, client="a", owners=owners, last=0) == BLOCK + 1
     assert page_of(*pages, client="b", owners=owners) == 2
@@ -401,3 +401,14 @@ def test_without_a_page_that_may_be_used_the_tool_is_gone() -> None:
     owners = TabOwners()
     owners.add(1, "a")
     assert str(page_of(document(1), client="b", owners=owners)).startswith("PAGE_TOOL_GONE")
+
+
+def test_a_client_whose_tab_no_longer_has_the_tool_does_not_use_the_users() -> None:
+    owners = TabOwners()
+    owners.add(3, "a")
+    owners.add(4, "b")
+    owners.use(3, "shop_add")
+    owners.use(4, "shop_remove")
+    assert str(page_of(document(1), client="a", owners=owners)).startswith("PAGE_TOOL_GONE")
+    assert page_of(document(1), tab_id=1, client="a", owners=owners) == 1
+    assert page_of(document(1), client="b", owners=owners) == 1
