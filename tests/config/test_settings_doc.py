@@ -29,7 +29,7 @@ DEFAULTS = MappingProxyType(
     {
         "port": str(DEFAULT_PORT),
         "audit": "true",
-        "chromium": "found",
+        "chromium": "found automatically",
         "profile": "a new one",
     }
 )
