@@ -543,7 +543,7 @@ class TabsClose(Message):
 
 
 class TabsTargets(Message):
-    """Asks which tab is which debugging target; it can tell only with the permission `debugger`."""
+    """Asks which debugging target each tab is. Needs the extension's permission `debugger`."""
 
     method: Literal["tabs.targets"] = "tabs.targets"
     id: Integer
