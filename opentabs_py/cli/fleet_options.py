@@ -20,7 +20,7 @@ FleetName = Annotated[
         metavar="NAME",
         envvar="OPENTABS_FLEET",
         show_envvar=False,
-        help="The name of the fleet, if NATS carries several.",
+        help="The name of the fleet, if several share the NATS server.",
     ),
 ]
 
@@ -37,8 +37,8 @@ class NatsOptions(OptionGroup):
             metavar="URL",
             envvar="OPENTABS_NATS",
             show_envvar=False,
-            help="The NATS server that carries the fleet, nats://HOST or tls://HOST; several are "
-            "joined by commas. It may contain a user name and password; then prefer OPENTABS_NATS.",
+            help="Address of the fleet's NATS server, nats://HOST or tls://HOST; join several with "
+            "commas. If it contains a password, prefer OPENTABS_NATS.",
         ),
     ] = None
     fleet: FleetName = "default"

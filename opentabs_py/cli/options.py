@@ -78,7 +78,7 @@ WebMcpPolyfill = Annotated[
     bool | None,
     typer.Option(
         "--webmcp-polyfill",
-        help="Provide WebMCP to those pages by a script, if the browser lacks it.",
+        help="Provide WebMCP to those pages with a script, for browsers that lack it.",
     ),
 ]
 # Numbers are strings here, so that the settings validate them and report the same error wherever
@@ -118,7 +118,9 @@ NoReview = Annotated[
         help="Serve the plugins in DIR without review, because you develop them. Repeatable.",
     ),
 ]
-Headed = Annotated[bool | None, typer.Option("--headed/--headless", help="Show the browser.")]
+Headed = Annotated[
+    bool | None, typer.Option("--headed/--headless", help="Show the browser's window.")
+]
 Profile = Annotated[
     str | None,
     typer.Option(
@@ -136,7 +138,7 @@ SignedIn = Annotated[
 ]
 Fresh = Annotated[
     bool,
-    typer.Option("--fresh", help="Do not use a running server, but start one for this command."),
+    typer.Option("--fresh", help="Do not use a running server."),
 ]
 ServerName = Annotated[
     str | None,

@@ -87,9 +87,9 @@ class BrowserSourceOptions(PageOptions):
         list[str] | None,
         typer.Option(
             metavar="NAME=DIR|launch|none",
-            help="[b]launch[/]: launch a Chromium with a new profile. [b]NAME=DIR[/]: one of this "
-            "name, with the profile in DIR; repeatable. [b]none[/]: wait for an extension that "
-            "you load by hand.  \\[default: launch]",
+            help="[b]launch[/]: launch a Chromium with a new profile. [b]NAME=DIR[/]: launch one "
+            "called NAME, with the profile in DIR; repeatable. [b]none[/]: wait for an extension "
+            "that you load by hand.  \\[default: launch]",
         ),
     ] = None
     attach: Annotated[
@@ -198,7 +198,7 @@ class ClientOptions(OptionGroup):
         str | None,
         typer.Option(
             metavar="TOKENS",
-            help="Truncate longer results between two members, and keep the whole result as a "
+            help="Truncate results that are longer, between two members, and keep them whole as a "
             "resource. Tools are then listed without output schemas.  \\[default: never]",
         ),
     ] = None
@@ -226,7 +226,7 @@ class ClientOptions(OptionGroup):
         bool | None,
         typer.Option(
             "--keep-tabs",
-            help="Keep the tabs that a client opened when the client disconnects.",
+            help="When a client disconnects, keep the tabs that it opened.",
         ),
     ] = None
 

@@ -28,7 +28,7 @@ def analyze(
         typer.Option(
             metavar="SECONDS",
             min=0,
-            help="How long at most to wait for the page's requests to end.",
+            help="Wait at most this long for the page's requests to end.",
         ),
     ] = 5.0,
     json_: Json = False,

@@ -77,7 +77,7 @@ def audit(
 def stats(since: Since = None, plugin: OfPlugin = None, json_: Json = False) -> None:
     """Show how often each tool was called, how often it failed, and how long it takes.
 
-    p50 is the median of their times, p95 their 95th percentile; refused calls are left out.
+    p50 is the median of the calls' times, p95 the 95th percentile; refused calls are left out.
     Cancelled calls do not count as failed.
 
     [dim]opentabs stats --since 7d --plugin slack[/]

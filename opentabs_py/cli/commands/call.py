@@ -54,12 +54,12 @@ def call(
 ) -> None:
     """Call one tool: progress goes to stderr, the result to stdout.
 
-    Uses the running server, if there is one (`opentabs start`). Otherwise starts a server and a
-    browser for this call; also with --fresh, and with an option that configures them: --tools,
-    --set, --permission, --no-review, --profile, --signed-in, --headed.
+    Uses the running server, if there is one (`opentabs start`). If there is none, starts a server
+    and a browser for this call. It also does that with --fresh, and with an option that configures
+    them: --tools, --set, --permission, --no-review, --profile, --signed-in, --headed.
 
-    Opens the plugin's start page (its playground/ or its homepage), unless you pass --open or a
-    running server shows a page of the plugin already.
+    Opens the plugin's start page (its playground/ or its homepage), unless you pass --open, or the
+    running server already has a page of the plugin open.
 
     With --nats, calls a tool of a fleet's workers.
 

@@ -72,7 +72,7 @@ def config(
 ) -> None:
     """Print the settings for an MCP client, or the code for an agent framework.
 
-    Where the client's timeout can be set, it is set to as long as a call may take.
+    If the client's timeout can be set, it is set to the longest time that a call may take.
 
     [dim]opentabs config --client cursor --plugin DIR --headed --profile ~/.opentabs-profile[/]
     """

@@ -38,10 +38,10 @@ def dev(
 ) -> None:
     """Develop a plugin: build it at each change, and serve it to a browser and to MCP clients.
 
-    Opens a browser with the console, in which you can try the tools and watch their calls, and with
-    the plugin's start page, its playground/ or its homepage, unless --open names others. When a
-    file changes, the plugin is built and loaded into the open tabs; --tools are loaded again, too.
-    An error leaves the last version in service.
+    Opens a browser with two pages: the console, in which you can try the tools and watch their
+    calls, and the plugin's start page (its playground/ or its homepage), or the pages that --open
+    names. When a file changes, the plugin is built and reloaded in the open tabs; --tools are
+    reloaded, too. If there is an error, the last version stays in service.
 
     Without a screen, the browser is headless. Ctrl-C stops everything.
 

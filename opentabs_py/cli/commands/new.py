@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The plugin's name, as in my-chat.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The plugin's name, such as my-chat.")
+    ],
     js: Annotated[
         bool, typer.Option("--js", help="Generate JavaScript instead of TypeScript.")
     ] = False,

@@ -20,7 +20,7 @@ def _report() -> None:
 def merge(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="Reports that `pytest --opentabs-report` has written."),
+        typer.Argument(metavar="FILE", help="Reports written by `opentabs test --report`."),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="OUT", help="The file to write.")],
 ) -> None:

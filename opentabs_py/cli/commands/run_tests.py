@@ -116,7 +116,11 @@ def run_tests(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", help="With --fuzz: draw other inputs. Default: 0."),
+        typer.Option(
+            "--seed",
+            metavar="N",
+            help="With --fuzz: another seed draws other inputs.  \\[default: 0]",
+        ),
     ] = None,
     writes: Annotated[
         bool,

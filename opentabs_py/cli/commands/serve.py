@@ -44,9 +44,9 @@ def serve(
 ) -> None:
     """Serve plugins' tools to MCP clients, with a dedicated Chromium.
 
-    Rebuilt plugins are reloaded without a restart, in open tabs too. So are plugins added to, or
-    removed from, a plugin folder or a settings file. With only Python tools and no plugin, no
-    browser is started.
+    A rebuilt plugin is reloaded without a restart, in open tabs too. Plugins that are added to or
+    removed from a plugin folder or a settings file are noticed as well. With only Python tools and
+    no plugin, no browser is started.
 
     Ctrl-C or SIGTERM stops the server and leaves no processes or files behind. `opentabs start`
     does the same in the background. Other commands, such as `opentabs call`, use this server too;

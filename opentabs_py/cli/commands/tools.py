@@ -68,8 +68,9 @@ def tools(
 ) -> None:
     """List the available tools as MCP clients see them. Does not start a browser.
 
-    Without --plugin, --plugins, --tools and --set, lists those of the running server, if there is
-    one (`opentabs start`) and, without --server, the current directory is not a plugin.
+    Lists the tools of the running server, if there is one (`opentabs start`), unless you pass
+    --plugin, --plugins, --tools or --set, or the current directory is a plugin. In the directory of
+    a plugin, --server NAME lists the tools of that server.
     """
     from opentabs_py.plugins.load import is_plugin
 

@@ -30,7 +30,11 @@ def _trace() -> None:
 @app.command()
 def show(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A trace written by `opentabs serve --trace`.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A trace file, written by `opentabs serve --trace` or `pytest --opentabs-trace`.",
+        ),
     ],
     call: Annotated[
         str | None,

@@ -84,9 +84,9 @@ def worker(
     Launches the browsers, each with a new profile, and opens the --open pages in each. Endpoints
     (`opentabs serve --nats URL`) find this worker by themselves.
 
-    SIGTERM, the first Ctrl-C, and `opentabs fleet drain` let running calls finish and accept no new
-    ones; a second signal stops the worker at once. Exit codes: 0 drained; 2 usage error; 3 NATS or
-    the browser failed.
+    After SIGTERM, the first Ctrl-C or `opentabs fleet drain`, the worker accepts no new calls, and
+    exits when its running calls have ended; a second signal stops it at once. Exit codes: 0
+    drained; 2 usage error; 3 NATS or the browser failed.
 
     [dim]opentabs worker --nats nats://HOST --plugin DIR --open URL --browsers 4[/]
     """
