@@ -185,7 +185,7 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
                 async with anyio.create_task_group() as group:
                     group.start_soon(call)
                     await expect(approvals).to_contain_text("from afar", timeout=SOON)
-                    waiting = the_running(panel).filter(has_text="Waits for your answer")
+                    waiting = the_running(panel).filter(has_text="Waiting for your answer")
                     await expect(waiting).to_be_visible(timeout=SOON)
                     await wait_for_badge(tabs, "1", "OpenTabs: 1 call waits for you", True)
                     await approvals.get_by_role("button", name=answer).click()

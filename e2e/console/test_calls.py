@@ -39,7 +39,7 @@ async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
             await tab.evaluate("probe.report({progress: 6, total: 8, message: 'page 6'})")
             await expect(row).to_contain_text("page 6")
             await row.click()
-            details = page.get_by_role("complementary", name="The chosen call")
+            details = page.get_by_role("complementary", name="The selected call")
             await expect(details.locator(".pill")).to_have_text("running")
             await expect(details).to_contain_text("The page: the tool is running.")
             await expect(details).not_to_contain_text("ended here")
@@ -66,7 +66,7 @@ async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
         await tab.evaluate("(message) => probe.report({message})", message)
         await expect(details).to_contain_text(message)
 
-    details = page.get_by_role("complementary", name="The chosen call")
+    details = page.get_by_role("complementary", name="The selected call")
     cancel = details.get_by_role("button", name="Cancel")
     with anyio.fail_after(WITHIN):
         async with anyio.create_task_group() as tasks:
@@ -96,7 +96,7 @@ async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
     row = page.get_by_role("listbox", name="Calls").get_by_role("option").first
     await expect(row).to_contain_text("something broke")
     await row.click()
-    details = page.get_by_role("complementary", name="The chosen call")
+    details = page.get_by_role("complementary", name="The selected call")
     await expect(details.locator(".stack")).to_contain_text("something broke")
     await expect(details).to_contain_text("Where the time went")
     await expect(details.get_by_role("row")).not_to_have_count(0)
@@ -127,7 +127,7 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
                 await expect(page).to_have_title("(1) Approvals · OpenTabs")
                 await question.get_by_role("button", name="Allow once").click()
         assert values[0]["params"]["title"] == HOSTILE
-        await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+        await expect(page.get_by_text("Nothing is waiting for you")).to_be_visible()
     finally:
         gate.set_rules({})
 
@@ -138,7 +138,7 @@ async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
 ) -> None:
     gate = served.internals.registry.gate
     gate.set_rules({"forms.where": "ask"})
-    details = page.get_by_role("complementary", name="The chosen call")
+    details = page.get_by_role("complementary", name="The selected call")
     try:
         with anyio.fail_after(WITHIN):
             async with anyio.create_task_group() as tasks:
@@ -204,7 +204,7 @@ async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Bro
         await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
         await expect(page).to_have_title("Plugins · OpenTabs")
         await go(page, "approvals")
-        await expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+        await expect(page.get_by_text("Nothing is waiting for you")).to_be_visible()
     await stack.__aexit__(None, None, None)
 
 
@@ -255,7 +255,7 @@ async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Brows
             await go(page, "calls")
             await call(tabs, "fail")
             tasks.start_soon(call, tabs, "count")
-            details = page.get_by_role("complementary", name="The chosen call")
+            details = page.get_by_role("complementary", name="The selected call")
             await page.get_by_role("option", name="count, running").click()
             await expect(details).to_contain_text("counted one")
         await expect(details.locator(".pill")).to_have_text("lost", timeout=PATIENT)

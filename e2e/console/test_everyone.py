@@ -93,7 +93,7 @@ async def test_the_list_of_calls_fills_its_room_with_and_without_a_call_open(
         await expect(row).to_be_visible()
         assert await page.evaluate(free) == [10, 10, 22]
         await row.click()
-        await expect(page.get_by_role("complementary", name="The chosen call")).to_be_visible()
+        await expect(page.get_by_role("complementary", name="The selected call")).to_be_visible()
         assert await page.evaluate(free) == [10, 10, 22]
 
 
@@ -144,7 +144,7 @@ async def test_all_of_it_works_with_the_keyboard_alone(page: Page) -> None:
     await expect(calls.get_by_role("option").first).to_contain_text("forms_version")
     await calls.focus()
     await press("ArrowDown")
-    details = page.get_by_role("complementary", name="The chosen call")
+    details = page.get_by_role("complementary", name="The selected call")
     await expect(details).to_contain_text("forms_version")
     await expect(calls.get_by_role("option", selected=True)).to_have_count(1)
     await press("Escape")

@@ -242,6 +242,6 @@ async def test_progress_moves_as_it_comes_logs_appear_and_cancel_reaches_the_pag
     await expect(outcome).to_contain_text("You cancelled this call.")
     await tab.wait_for_function("probe.aborted.console !== undefined", timeout=PATIENT)
     await outcome.get_by_role("link", name="Where its time went").click()
-    details = page.get_by_role("complementary", name="The chosen call")
+    details = page.get_by_role("complementary", name="The selected call")
     await expect(details).to_contain_text("cancelled")
     await expect(details).to_contain_text("console")

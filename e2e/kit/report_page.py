@@ -39,7 +39,7 @@ class OpenReport:
 
     @property
     def details(self) -> Locator:
-        return self.page.get_by_role("complementary", name="The chosen test")
+        return self.page.get_by_role("complementary", name="The selected test")
 
     @property
     def groups(self) -> Locator:

@@ -27,7 +27,7 @@ class Shown:
 
     @property
     def details(self) -> Locator:
-        return self.page.get_by_role("complementary", name="The chosen test")
+        return self.page.get_by_role("complementary", name="The selected test")
 
     @property
     def summary(self) -> Locator:

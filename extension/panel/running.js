@@ -141,7 +141,7 @@ export function runningCalls({ store, link }, profile) {
     const waits = call.allowed === null && store.rows("questions").size > 0;
     const browser = isElsewhere(call) ? `in ${browserOf(call)?.name}` : "";
     const about = [call.client ? `for ${call.client}` : "", site(call.url), browser];
-    return [waits ? "Waits for your answer" : (call.message ?? ""), ...about]
+    return [waits ? "Waiting for your answer" : (call.message ?? ""), ...about]
       .filter(Boolean)
       .join(" · ");
   }

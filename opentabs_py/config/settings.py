@@ -151,7 +151,7 @@ class Settings(BaseSettings):
         max_result: About how many tokens of a result are sent; longer results are cut for the
             model, and kept whole as resources.
         message_limit: The longest input or result, in characters of JSON.
-        keep_tabs: Keep the tabs that a client opened when the client disconnects.
+        keep_tabs: When a client disconnects, keep the tabs that it opened.
         chromium: The Chromium to launch; found automatically by default.
         profile: The browser's user data directory; a new one by default.
         signed_in: The saved sign-in that the browser begins with; see `opentabs login`.

@@ -56,7 +56,7 @@ export function approvalsView({ store, link }) {
             h(
               "div",
               { class: "empty" },
-              h("p", {}, "Nothing waits for you"),
+              h("p", {}, "Nothing is waiting for you"),
               h(
                 "p",
                 { class: "quiet" },

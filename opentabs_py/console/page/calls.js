@@ -16,7 +16,7 @@ const LOOK_AGAIN = 400; // ms; how often a running call is read that is open
 
 /** @type {[string, string][]} */
 const STATES = [
-  ["", "Every outcome"],
+  ["", "All outcomes"],
   ["running", "Running"],
   ["waiting", "Waiting for you"],
   ["unsuccessful", "Unsuccessful"],
@@ -80,7 +80,11 @@ export function callsView({ store, link, go }) {
   });
   const empty = h("div", { class: "empty" });
   const earlier = new Earlier(link, () => show());
-  const details = h("aside", { class: "details", "aria-label": "The chosen call", tabindex: "-1" });
+  const details = h("aside", {
+    class: "details",
+    "aria-label": "The selected call",
+    tabindex: "-1",
+  });
   const element = h(
     "div",
     { class: "view calls" },
@@ -195,7 +199,7 @@ export function callsView({ store, link, go }) {
       );
     else
       empty.replaceChildren(
-        h("p", {}, "No call yet"),
+        h("p", {}, "No calls yet"),
         h(
           "p",
           { class: "quiet" },
@@ -214,7 +218,7 @@ export function callsView({ store, link, go }) {
     if (names.join() === known.join() && plugin.options.length > 0) return;
     const chosen = plugin.value;
     plugin.replaceChildren(
-      h("option", { value: "" }, "Every plugin"),
+      h("option", { value: "" }, "All plugins"),
       ...names.map((name) => h("option", { value: name }, name)),
     );
     plugin.value = names.includes(chosen) ? chosen : "";

@@ -25,8 +25,8 @@ export function logsView({ store }) {
   });
   const level = h(
     "select",
-    { "aria-label": "Least level", onchange: () => show() },
-    h("option", { value: "debug" }, "Every level"),
+    { "aria-label": "Minimum level", onchange: () => show() },
+    h("option", { value: "debug" }, "All levels"),
     h("option", { value: "info" }, "Info and above"),
     h("option", { value: "warning" }, "Warnings and errors"),
     h("option", { value: "error" }, "Errors"),
@@ -58,7 +58,7 @@ export function logsView({ store }) {
     onLeave: () => open(null),
   });
   const empty = h("div", { class: "empty" });
-  const whole = h("section", { class: "whole", "aria-label": "The chosen entry", hidden: true });
+  const whole = h("section", { class: "whole", "aria-label": "The selected entry", hidden: true });
   const element = h(
     "div",
     { class: "view logs" },
@@ -148,7 +148,7 @@ export function logsView({ store }) {
     if (names.join() === known.join() && source.options.length > 0) return;
     const chosen = source.value;
     source.replaceChildren(
-      h("option", { value: "" }, "Every source"),
+      h("option", { value: "" }, "All sources"),
       h("option", { value: " " }, "The server"),
       ...names.map((name) => h("option", { value: name }, name)),
     );

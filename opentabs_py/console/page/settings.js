@@ -135,7 +135,7 @@ function fieldOf(setting) {
       h(
         "p",
         { class: "notice" },
-        "The command line, the environment or pyproject.toml has another value, which is used.",
+        "The command line, the environment or pyproject.toml sets another value, which takes precedence.",
       ),
     setting.isWritten && !setting.required && h("div", {}, remove),
   );
@@ -177,7 +177,7 @@ function inputOf({ key, type, placeholder, options, isSecret, isSet, value, defa
     select.value = textOf(value);
     return select;
   }
-  const hint = isSecret && isSet ? "Set; write another to replace it" : placeholder;
+  const hint = isSecret && isSet ? "Set; type a new value to replace it" : placeholder;
   const input = h("input", {
     id,
     type: isSecret ? "password" : "text",

@@ -72,7 +72,7 @@ export function describeAttempt(attempt, around) {
       h(
         "p",
         { class: "quiet" },
-        `${plural(attempt.screenshotsLeftOut ?? 0, "screenshot")} of it left out: this report has as many as it may hold.`,
+        `${plural(attempt.screenshotsLeftOut ?? 0, "screenshot")} left out, because this report has reached its size limit.`,
       ),
   ];
 }

@@ -156,9 +156,7 @@ function showNotices() {
   }
   if (status.error !== "") notices.push(h("p", { class: "notice", role: "alert" }, status.error));
   if (status.lost > 0)
-    notices.push(
-      h("p", { class: "notice" }, `${plural(status.lost, "event")} of this run did not get here.`),
-    );
+    notices.push(h("p", { class: "notice" }, `This run lost ${plural(status.lost, "event")}.`));
   byId("notices").replaceChildren(...notices);
 }
 

@@ -59,7 +59,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
   const state = h(
     "select",
     { "aria-label": "State", onchange: () => filter(state.value) },
-    h("option", { value: "" }, "Every state"),
+    h("option", { value: "" }, "All states"),
     ...GROUPS.filter(({ group }) => group !== "left" || run !== undefined).map(({ group, title }) =>
       h("option", { value: group }, title),
     ),
@@ -82,7 +82,11 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
     onLeave: () => go("tests"),
   });
   const empty = h("div", { class: "empty" });
-  const details = h("aside", { class: "details", "aria-label": "The chosen test", tabindex: "-1" });
+  const details = h("aside", {
+    class: "details",
+    "aria-label": "The selected test",
+    tabindex: "-1",
+  });
   const element = h(
     "div",
     { class: "tests calls" },
@@ -220,7 +224,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
           ? ["Looking for tests", ""]
           : run === undefined
             ? ["No test was selected", ""]
-            : ["There is no test yet", "Tests are in tests/, in files such as test_chat.py."];
+            : ["There are no tests yet", "Tests are in tests/, in files such as test_chat.py."];
     empty.replaceChildren(h("p", {}, first), h("p", { class: "quiet" }, second));
   }
 

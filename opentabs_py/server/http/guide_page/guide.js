@@ -62,7 +62,7 @@ function show(state) {
   write(element("mcp"), state.mcpUrl);
   const { browsers } = state;
   if (browsers.length > 0) showState("connected", `Connected: ${browsers.join(", ")}`);
-  else showState("waiting", "Not connected yet. This page notices when it is.");
+  else showState("waiting", "Not connected yet. This page changes as soon as it is.");
   const described = JSON.stringify(state.plugins);
   if (described !== plugins) {
     plugins = described; // rebuilt only if it has changed, because a link in it may have the focus
