@@ -136,8 +136,8 @@ class Client:
         Args:
             name: As in `tools/list`.
             arguments: They must match the tool's schema.
-            progress_callback: Called with progress, total and message of each report, as the SDK
-                does, one at a time, the last before this returns.
+            progress_callback: Called with the progress, total and message of each report, as by
+                the SDK, but one at a time, and for the last report before this returns.
             idle: Overrides the client's.
             ceiling: Overrides the client's.
 

@@ -205,7 +205,7 @@ class CallTimeoutError(CallError):
     """A timer ended the call.
 
     Attributes:
-        timer: `idle` after a silence, `ceiling` after the longest a call may take.
+        timer: `idle`: too long a silence; `ceiling`: the longest time a call may take.
     """
 
     def __init__(self, detail: ErrorDetail, *, timer: Literal["idle", "ceiling"]) -> None:

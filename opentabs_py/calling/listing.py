@@ -19,7 +19,7 @@ class Listing:
         output_schema: JSON Schema of its value, of any type; None if it has none.
         annotations: MCP's hints, for example `{"readOnlyHint": true}`.
         summary: What it does, in a few words.
-        group: What it belongs to, within its plugin.
+        group: The group of tools that it belongs to, within its plugin.
         icon: The name of its Lucide icon.
         needs_tab: Whether it runs in a page, so that a tab of its plugin's site has to be open.
         is_of_page: Whether a page registered it itself, so that all of this is supplied by the page

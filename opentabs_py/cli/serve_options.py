@@ -66,7 +66,7 @@ class ToolOptions(PluginOptions):
         bool | None,
         typer.Option(
             "--hands",
-            help="Also serve tools that look at any page, click, type and take screenshots.",
+            help="Also serve tools that read any page, click, type and take screenshots.",
         ),
     ] = None
 

@@ -178,7 +178,7 @@ class Settings(BaseSettings):
             environment, separated by spaces.
         webmcp_polyfill: Provide `document.modelContext` to those pages by a script where the
             browser lacks it, and do not turn on Chromium's own.
-        hands: Serve tools that see and use any page of the browser; see docs/hands.md.
+        hands: Serve tools that read and operate any page of the browser; see docs/hands.md.
         secrets: The names of environment variables that these tools may type; in the environment,
             JSON.
         settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The

@@ -65,7 +65,10 @@ def set_permission(rule: str, permission: Permission, *, file: Path | None = Non
             if not isinstance(table.get(name), MutableMapping)
         ]
         if not places:
-            raise ConfigError(f"{rule} has permissions of its own tools in the settings.")
+            raise ConfigError(
+                f"Cannot set one permission for {rule}: the settings file sets permissions of its "
+                "tools, one by one. Change them there."
+            )
         for table, name in [each for each in places if each[1] in each[0]] or places[:1]:
             table[name] = permission
 

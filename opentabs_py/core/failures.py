@@ -327,13 +327,13 @@ def own_tab_left(plugin: str, tab_id: int, instance: str | None = None) -> Chain
         tab_id: The tab.
         instance: The instance of the plugin's site that the call names, if it names one.
     """
-    of = "it" if instance is None else f"its instance {instance!r}"
+    of = "that plugin" if instance is None else f"its instance {instance!r}"
     return ChainError(
         ErrorDetail(
             codes.TAB_NOT_FOUND,
-            f"Tab {tab_id}, which you opened for the plugin {plugin!r}, shows no page of {of}: it "
-            "may not have loaded, or it leads elsewhere, for example to sign in. Close it with "
-            f"{TABS_CLOSE} and open the page again, or name another tab in tabId.",
+            f"Tab {tab_id}, which you opened for the plugin {plugin!r}, shows no page of {of}: the "
+            "page may not have loaded, or it redirected, for example to a sign-in page. Close the "
+            f"tab with {TABS_CLOSE} and open the page again, or name another tab in tabId.",
             category="tab",
             retryable=True,
         )

@@ -32,7 +32,7 @@ class QueuedCall:
         self._shown = (ahead, running)
         why = "All workers are full"
         if running is not None:
-            why = f"This client already runs {quantity(running, 'call')}, its limit"
+            why = f"This client already has {quantity(running, 'call')} running, which is its limit"
         others = f"{ahead} calls are" if ahead != 1 else "1 call is"
         place = f"{others} ahead of this one" if ahead else "this call is next"
         report = WaitReport(self._said, message=f"{why}; {place}.")

@@ -95,8 +95,8 @@ class Module:
 
         Raises:
             RuntimeError: This is not within a tool's call, or the stream is already open in this
-                session; or in another session, if threads update it by name, because they could
-                mean either.
+                session. Or it is open in another session, and threads update it by name, so that
+                they could mean either.
         """
         run = current_run.get()
         if run is None or run.is_over:
@@ -125,9 +125,9 @@ class Module:
         return ToolStream(stream)
 
     def tool_update(self, name: str, text: str) -> None:
-        """Send an update, from any thread; logs a warning unless exactly one stream is meant.
+        """Send an update, from any thread; log a warning unless exactly one stream is meant.
 
-        More such updates log none, until a stream of that name is opened.
+        Further such updates log no warning until a stream of that name is opened.
         """
         stream = self._find(name)
         if stream is None or not stream.update(str(text)):

@@ -70,8 +70,8 @@ class OpenTabs:
             once its user allows it. A `Launcher` starts one in its own way. With
             Python tools and without plugins, no browser is started.
         browsers: Several browsers to launch instead of one: the profile directory of each, by name.
-            Or a number of equal ones with new profiles: the one with the fewest calls takes the
-            next.
+            Or a number of equal ones with new profiles: the next call goes to the one with the
+            fewest.
         nats: The fleet whose workers' tools to serve, instead of a browser's: the address of its
             NATS server, or `FleetOptions`. See docs/fleet.md.
         settings: Where to listen, what to launch, how long calls may take.
@@ -233,7 +233,7 @@ class OpenTabs:
 
     @property
     def browsers(self) -> Mapping[str, BrowserView]:
-        """The browsers of this session, by name; one that is launched alone is named `default`."""
+        """The browsers of this session, by name; if only one is launched, it is named `default`."""
         return {browser.bridge.name: browser for browser in self._browsers}
 
     @property
@@ -351,7 +351,7 @@ class OpenTabs:
             BrowserError: There is no such plugin.
         """
         if self._server.plugin_set.find(plugin) is None:
-            raise BrowserError(f"There is no plugin {plugin!r} whose page could be opened.")
+            raise BrowserError(f"There is no plugin {plugin!r}, so its page cannot be opened.")
         return await self._server.start_page_url(plugin)
 
     def observe(
@@ -457,9 +457,10 @@ class OpenTabs:
     ) -> RunningCall:
         """Start a call; return it once it has been sent to its page, or has ended before that.
 
-        The arguments are those of `call`; what that raises is the call's `error` here. The call
-        holds its own outcome, including its `record`: from the first started call on,
-        this session's calls are traced. Leaving the session cancels it.
+        The arguments are those of `call`. An error that `call` would raise is the `error` of the
+        call that this returns. The call holds its own outcome, including its `record`: from the
+        first started call on, this session's calls are traced. Leaving the session cancels the
+        call.
         """
         from opentabs_py.calling.running import RunningCall, keep_record, keep_start
 

@@ -21,7 +21,7 @@ FOUND_WITHIN = 10.0  # s; takes some ms
 
 
 class SyncHands:
-    """The tools that look at any page and use it; see docs/hands.md.
+    """The tools that read and operate any page; see docs/hands.md.
 
     Each call takes the page in which it acts, or `opentabs.page` by default.
     """

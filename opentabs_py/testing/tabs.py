@@ -269,7 +269,7 @@ class SyncOpenTabs:
 
     @cached_property
     def hands(self) -> SyncHands:
-        """The tools that look at any page and use it, with `hands = true` in the settings."""
+        """The tools that read and operate any page, with `hands = true` in the settings."""
         return SyncHands(self, self._session, self._thread)
 
     def sleep(self, seconds: float) -> None:
@@ -343,5 +343,8 @@ def chain_of(page: Page) -> SyncOpenTabs:
     """
     chain: SyncOpenTabs | None = getattr(page.context, _CHAIN, None)
     if chain is None:
-        raise TypeError("Only a page of the browser of the fixture `opentabs` has tools to expect.")
+        raise TypeError(
+            "This page is not in the browser of the `opentabs` fixture, so its tools are unknown. "
+            "Use the fixture `page`."
+        )
     return chain

@@ -81,7 +81,7 @@ def test_the_permission_of_a_tool_in_a_package_is_replaced_however_it_was_writte
 def test_a_permission_never_replaces_a_table_of_permissions(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(text := '[permissions]\nchat.send = "ask"\n')
-    with pytest.raises(ConfigError, match="permissions of its own tools"):
+    with pytest.raises(ConfigError, match="sets permissions of its tools"):
         set_permission("chat", "auto", file=file)
     assert file.read_text() == text
 

@@ -239,7 +239,9 @@ async def test_a_call_that_waits_for_others_of_its_client_says_so() -> None:
             await until_all_wait()
             tasks.cancel_scope.cancel()
     [report] = said
-    assert report.message == ("This client already runs 1 call, its limit; this call is next.")
+    assert report.message == (
+        "This client already has 1 call running, which is its limit; this call is next."
+    )
 
 
 async def test_the_record_of_the_worker_is_taken_over_unless_it_cannot_be_read() -> None:

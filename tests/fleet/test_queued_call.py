@@ -27,5 +27,5 @@ def test_a_call_says_its_place_whenever_that_changes() -> None:
 def test_a_call_says_when_the_quota_of_its_client_is_why_it_waits() -> None:
     assert said_for((0, None), (0, 2), (0, 2)) == [
         "All workers are full; this call is next.",
-        "This client already runs 2 calls, its limit; this call is next.",
+        "This client already has 2 calls running, which is its limit; this call is next.",
     ]

@@ -83,7 +83,7 @@ def login(
             if is_empty(state):
                 raise BrowserError(
                     "There is nothing to save: the browser has neither cookies nor storage. "
-                    "Sign in in the window first."
+                    "First sign in to the site, in the window that opens."
                 )
             save_sign_in(save, state, warn=warn)
             count = quantity(len(state["cookies"]), "cookie")

@@ -127,7 +127,7 @@ def fleet_busy(waiting: int, retry_after: float, running: int | None = None) -> 
     """
     why = "All suitable workers are busy"
     if running is not None:
-        why = f"Its client already runs {quantity(running, 'call')}, its limit"
+        why = f"This client already has {quantity(running, 'call')} running, which is its limit"
     queued = f" and {waiting} call{'s are' if waiting > 1 else ' is'} already queued"
     return ChainError(
         ErrorDetail(

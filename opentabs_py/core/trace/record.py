@@ -125,7 +125,7 @@ class CallRecord:
         left: The time left on the timers; None if they never ran.
         reports: How many progress reports arrived.
         progress: The first and the last reports, in order.
-        dropped: Reports that did not arrive; beyond 8 MiB that wait, the page drops the oldest.
+        dropped: How many reports did not arrive; if over 8 MiB wait, the page drops the oldest.
         log_count: How many log records arrived.
         logs: The first and the last log records, in order.
         links: The state of the connection, and its changes.

@@ -10,7 +10,7 @@ class BrowserView(Protocol):
     """A browser that a session uses.
 
     Attributes:
-        name: Its name, for users and agents; of one that is launched alone, `default`.
+        name: Its name, for users and agents; `default` if it is the only one that is launched.
         restarts: How often it was relaunched.
     """
 

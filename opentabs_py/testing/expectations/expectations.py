@@ -265,7 +265,7 @@ class PluginExpectations(Expectations[R]):
         return self._expect("ready", within)
 
     def to_be_unavailable(self, *, within: float | None = None) -> R:
-        """Expect that a page of the plugin is open, but it is ready in none (e.g. signed out)."""
+        """Expect that pages of the plugin are open, but it is ready in none (e.g. signed out)."""
         return self._expect("unavailable", within)
 
     not_to_be_ready = _opposite(to_be_ready)

@@ -144,8 +144,8 @@ class Expect(_Expect):
 expect = Expect()
 """Expectations of a call (`CallExpectations`) or a plugin (`PluginExpectations`), and Playwright's.
 
-`expect(call).to_succeed(within=5)` waits until that is clear. In a test that awaits, await it.
-`expect.soft(...)` lets the test continue and fails it at its end.
+`expect(call).to_succeed(within=5)` waits until the outcome is clear. In an async test, await it.
+If `expect.soft(...)` fails, the test continues, and fails at its end.
 `expect.set_options(within=10)` changes how long all of them wait.
 """
 

@@ -30,7 +30,7 @@ class PageExpectations(of_playwright.PageAssertions):
         self._expect(self._expectations, name, within)
 
     def not_to_offer_tool(self, name: str, *, within: float | None = None) -> None:
-        """The opposite of `to_offer_tool`."""
+        """Expect that the page offers no tool of this name."""
         __tracebackhide__ = True
         self._expect(self._expectations.negated(), name, within)
 

@@ -128,7 +128,7 @@ class ReplayedSite:
         """The page that was opened first.
 
         Raises:
-            LookupError: The recording is yet to be made.
+            LookupError: The recording does not exist yet.
         """
         if not self._recording.url:
             raise LookupError(

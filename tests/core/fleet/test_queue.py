@@ -87,7 +87,7 @@ def test_a_client_that_runs_all_it_may_is_not_told_that_workers_are_busy() -> No
     add(queue, "aa")
     take(queue, 2)
     [waiting] = add(queue, "a")
-    with pytest.raises(ChainError, match="Its client already runs 2 calls, its limit"):
+    with pytest.raises(ChainError, match="already has 2 calls running, which is its limit"):
         queue.check(waiting)
     assert queue.busy(waiting).detail.code == "FLEET_BUSY"
 

@@ -420,7 +420,7 @@ def test_a_client_whose_tab_was_for_the_plugin_does_not_use_the_users() -> None:
     found = chosen_for("a", made)
     assert isinstance(found, ChainError)
     assert found.detail.code == "TAB_NOT_FOUND"
-    assert "Tab 2, which you opened for the plugin 'chat', shows no page of it:" in str(found)
+    assert "which you opened for the plugin 'chat', shows no page of that plugin:" in str(found)
     assert choice("a", made, tab_id=1) == 1
     assert choice("b", made) == 1
 
