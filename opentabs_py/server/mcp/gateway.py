@@ -42,8 +42,8 @@ class _Find(_Arguments):
     )
     detail: Literal["summary", "arguments", "full"] = Field(
         default="summary",
-        description="How much to say of each tool: a line; also its arguments; or everything, with "
-        "the schemas of its arguments and its result.",
+        description="How much to return about each tool: a line; also its arguments; or "
+        "everything, with the schemas of its arguments and its result.",
     )
     names: list[str] | None = Field(
         default=None, max_length=MOST_FOUND, description="Describe these tools, in full."

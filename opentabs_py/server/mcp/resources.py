@@ -116,7 +116,7 @@ class Resources:
             result = types.ResourceTemplate(
                 uri_template=f"{RESULT_ADDRESS}{{id}}",
                 name="result",
-                description="A result that was cut, whole.",
+                description="A whole result, of which a cut version was returned.",
             )
             templates.append(result)
         return types.ListResourceTemplatesResult(resource_templates=templates)

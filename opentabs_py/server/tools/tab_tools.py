@@ -25,9 +25,9 @@ LIST: Final = Listing(
     owner=OURSELVES,
     title="List the tabs",
     description="List the browser tabs that tools can use: the `tabId` of each, its title and URL, "
-    "and the plugins whose tools work there. Of a plugin's tabs, its tools use the first by "
-    "default. With several browsers, `browser` is the name of each tab's. Tabs that other clients "
-    "opened for themselves are not listed.",
+    "and the plugins whose tools work there. By default, a plugin's tools use the first of the "
+    "plugin's tabs in the list. With several browsers, `browser` is the name of the tab's browser. "
+    "Tabs that other clients opened for themselves are not listed.",
     input_schema={"type": "object", "properties": {}, "additionalProperties": False},
     output_schema=SCHEMA,
     annotations={"readOnlyHint": True, "openWorldHint": False},
@@ -39,7 +39,7 @@ OPEN: Final = Listing(
     owner=OURSELVES,
     title="Open a tab",
     description="Open a page in a tab of your own, in the background. From then on, your calls of "
-    "the plugins that work there use this tab, and those of other clients do not. Returns the tab "
+    "the plugins that work there use this tab, and other clients' calls do not. Returns the tab "
     f"as {TABS_LIST} does, when it has loaded. Close it with {TABS_CLOSE} when you are done.",
     input_schema={
         "type": "object",
