@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from opentabs_py.core.plugin_names import plugin_id
+from opentabs_py.core.text import shorten
 from opentabs_py.errors import ConfigError
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -44,7 +45,7 @@ def scaffold(
             into.mkdir(parents=True, exist_ok=True)
             if any(into.iterdir()):
                 raise ConfigError(
-                    f"{into} is not empty. Choose another name, or another directory."
+                    f"{into} exists and is not empty. Choose another name, or another directory."
                 )
             for path, text in texts.items():
                 file = into / path
@@ -85,14 +86,15 @@ def name_forms(name: str) -> dict[str, str]:
     Raises:
         ConfigError: The name is not valid.
     """
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"{shorten(name)!r} is not a valid plugin name. Use lower-case letters and digits, "
+            "with single '-' between them, and start with a letter, for example 'my-chat'."
+        )
     try:
         plugin_id(f"opentabs-plugin-{name}")
     except ValueError as error:
         raise ConfigError(f"{error}.") from None
-    if not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"{name!r} is not a valid plugin name. Start with a letter, for example 'my-chat'."
-        )
     parts = name.split("-")
     return {
         "name": name,

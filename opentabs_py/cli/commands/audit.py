@@ -122,7 +122,7 @@ def _nothing(*, is_filtered: bool) -> str:
     from opentabs_py.config.paths import audit_file
 
     if not audit_file().exists():
-        return f"No call has been recorded yet; {escape(str(audit_file()))} does not exist."
+        return f"No calls have been recorded yet: {escape(str(audit_file()))} does not exist."
     return "No such call is recorded." if is_filtered else "No call is recorded."
 
 

@@ -36,7 +36,7 @@ def test_before_the_first_call_it_says_so_and_succeeds(tmp_path: Path) -> None:
     for command in ("audit", "stats"):
         ended = opentabs(command, cwd=tmp_path)
         assert ended.stdout == ""
-        assert "No call has been recorded yet" in ended.stderr
+        assert "No calls have been recorded yet" in ended.stderr
         assert json.loads(opentabs(command, "--json", cwd=tmp_path).stdout) == []
     assert not audit_file().parent.exists()
 
