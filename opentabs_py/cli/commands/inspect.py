@@ -106,7 +106,7 @@ def _show(inspection: "Inspection") -> None:
         )
     out.print(table)
     out.print(
-        f"\nAn agent reads about {inspection.tokens:,} tokens to know these tools. Estimated: "
+        f"\nThese tools cost an agent about {inspection.tokens:,} tokens. This is an estimate: "
         "models differ."
     )
     for warning in inspection.warnings:
