@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, cast
@@ -354,7 +354,8 @@ def load_settings(**given: Any) -> Settings:
         given = {name: value for name, value in given.items() if value is not None}
         settings = Settings(**given)
     except ValidationError as error:
-        lines = [_problem_text(problem) for problem in error.errors(include_url=False)]
+        problems = error.errors(include_url=False)
+        lines = [_problem_text(each) + _source_text(each["loc"], given) for each in problems]
         raise ConfigError("A setting is not valid. " + "; ".join(lines)) from None
     except SettingsError as error:
         # Its cause contains the value, which may be a secret.
@@ -392,6 +393,29 @@ _PLAIN: Final = {
     "string_type": "write a text in quotes",
     "tuple_type": 'write a list, such as ["first", "second"]',
 }
+
+
+def _source_text(path: Sequence[int | str], given: Mapping[str, Any]) -> str:
+    """Return where the value at a path comes from, to follow what is wrong with it."""
+    if _has(given, path):
+        return ""  # the caller knows what it passed
+    project, own = settings_files()
+    if _has(Environment(Settings)(), path):
+        return f" (from OPENTABS_{str(path[0]).upper()})"
+    if _has(Project(Settings)(), path):
+        return f" (from {project})"
+    return f" (from {own})" if _has(UserFile(Settings)(), path) else ""
+
+
+def _has(values: object, path: Sequence[int | str]) -> bool:
+    """Return whether there is a value at a path, or above it something else than a table."""
+    for key in path:
+        if not isinstance(values, Mapping):
+            return True
+        if key not in values:
+            return False
+        values = cast("Mapping[object, object]", values)[key]
+    return values != {}  # an empty table adds nothing to those of other sources
 
 
 def _problem_text(problem: ErrorDetails) -> str:

@@ -22,8 +22,9 @@ def why_stale(directory: Path, name: str) -> str | None:
     """
     if not is_stale(directory):
         return None
-    command = f"opentabs build {quote(str(directory))}"
-    return f"{name} has changed since it was built: run `{command}`."
+    is_built = (directory / BUILT_TOOLS).is_file()
+    what = "has changed since it was built" if is_built else "has not been built"
+    return f"{name} {what}: run `opentabs build {quote(str(directory))}`."
 
 
 def is_stale(directory: Path) -> bool:

@@ -146,6 +146,26 @@ def test_a_value_that_cannot_be_used_is_refused_in_plain_words(
     assert str(caught.value) == f"A setting is not valid. {name}: {told}"
 
 
+def test_the_error_for_a_wrong_value_says_where_it_comes_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    project, own = tmp_path / "pyproject.toml", user_file()
+    project.write_text('[tool.opentabs]\nceiling = "x"\nidle = "x"\nsettings.chat = 1\n')
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.write_text('port = "x"\nsettings.mail = 2\n')
+    monkeypatch.setenv("OPENTABS_CEILING", "x")
+    with pytest.raises(ConfigError) as caught:
+        load_settings(idle="x", settings={})
+    _, _, text = str(caught.value).partition("not valid. ")
+    found = dict(each.split(": ", 1) for each in text.split("; "))
+    assert found["ceiling"].endswith(" (from OPENTABS_CEILING)")
+    assert found["settings.chat"].endswith(f" (from {project})")
+    assert found["settings.mail"].endswith(f" (from {own})")
+    assert found["port"].endswith(f" (from {own})")
+    assert found["idle"].endswith("not 'x'")  # it was passed
+
+
 def test_a_list_of_the_environment_is_written_as_path_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENTABS_PLUGINS", os.pathsep.join(["one", "two/three"]))
     assert load_settings().plugins == (Path.cwd() / "one", Path.cwd() / "two/three")

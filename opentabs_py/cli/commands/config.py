@@ -111,6 +111,7 @@ def config(
         if ceiling is not None:
             arguments += ["--ceiling", ceiling]
         target = StartedServer(_command(), arguments)
+        _warn_of_stale(settings.plugins)
         if settings.plugins and not (open_ or headed):
             _warn_of_no_page()
     block = known.write(target, settings.limits.client_timeout)
@@ -156,6 +157,15 @@ def _running(name: str | None) -> tuple[str, bool]:
 
     state = require_state(name or DEFAULT_NAME)
     return state.mcp_url, state.mcp_token is not None
+
+
+def _warn_of_stale(plugins: Sequence[Path]) -> None:
+    from opentabs_py.cli.terminal import warn
+    from opentabs_py.plugins.freshness import why_stale
+
+    for directory in plugins:
+        if (why := why_stale(directory, directory.name)) is not None:
+            warn(why)
 
 
 def _warn_of_no_page() -> None:

@@ -144,7 +144,8 @@ def _print(listings: "Sequence[Listing]") -> None:
     for each in listings:
         schema = each.input_schema
         required = schema.get("required", [])
-        names = [name for name in schema.get("properties", {}) if name != TAB_ID]
+        hidden = TAB_ID if each.needs_tab else None  # as all tools of plugins have it
+        names = [name for name in schema.get("properties", {}) if name != hidden]
         arguments = ", ".join(name if name in required else f"{name}?" for name in names)
         what = each.summary or each.description.partition("\n")[0]
         table.add_row(f"[cyan]{each.name}[/]", escape(arguments), escape(what))

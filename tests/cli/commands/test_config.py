@@ -85,6 +85,18 @@ def test_a_block_whose_browser_opens_no_page_comes_with_a_warning(tmp_path: Path
     assert "Add --open URL" not in with_page.stderr
 
 
+def test_a_block_with_a_plugin_that_is_not_built_comes_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "chat" / "src").mkdir(parents=True)
+    (tmp_path / "chat" / "package.json").write_text('{"opentabs": {}}')
+    (tmp_path / "chat" / "src" / "index.ts").touch()
+
+    printed = opentabs_here("config", "--client", "cursor", "--plugin", "chat", cwd=tmp_path)
+
+    assert printed.returncode == 0
+    said = " ".join(printed.stderr.split())
+    assert f"chat has not been built: run `opentabs build {tmp_path / 'chat'}`." in said
+
+
 def test_a_folder_of_plugins_has_its_absolute_path_in_the_block(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     told = entry("cursor", "--plugins", "mine", cwd=tmp_path)

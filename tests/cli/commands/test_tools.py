@@ -23,6 +23,14 @@ def test_a_search_that_finds_nothing_says_so(tmp_path: Path) -> None:
     assert "No tool matches" in found.stderr
 
 
+def test_the_arguments_of_each_tool_are_listed_without_those_that_all_have(tmp_path: Path) -> None:
+    listed = opentabs_here("tools", "--plugin", str(demo_plugin_dir()), cwd=tmp_path)
+    rows = {line.split()[0]: line.split()[1:] for line in listed.stdout.splitlines()}
+    assert rows["tabs_close"][0] == "tabId"
+    assert rows["demo_send_message"][:2] == ["channelId,", "text"]
+    assert "tabId" not in rows["demo_send_message"]
+
+
 def test_costs_are_shown_with_the_most_expensive_tool_first_and_a_total(tmp_path: Path) -> None:
     options = ["tools", "--plugin", str(demo_plugin_dir()), "--cost"]
     document = json.loads(opentabs_here(*options, "--json", cwd=tmp_path).stdout)
