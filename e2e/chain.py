@@ -14,6 +14,7 @@ from anyio.abc import Process, TaskGroup
 from playwright.async_api import Page, Worker
 
 from e2e.processes import extension_process
+from e2e.waiting import PATIENT, PATIENT_MS
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -25,7 +26,6 @@ PROBE = Path(__file__).parent / "plugins" / "probe"
 Kill = Literal["stop", "close", "sigkill"]
 KILLS: tuple[Kill, ...] = get_args(Kill)
 HOLD = {"until": "released"}  # a step of the probe that `Tab.release` ends
-PATIENT = 30.0  # s; the bound of every wait here, far above what any takes
 
 
 @dataclass
@@ -170,7 +170,7 @@ async def extension_worker(tabs: OpenTabs) -> Worker:
     context, ours = tabs.context, tabs.internals.bridge.origin
     if workers := [each for each in context.service_workers if each.url.startswith(ours)]:
         return workers[-1]  # the one before it may not have been noticed to be gone
-    return await context.wait_for_event("serviceworker", timeout=PATIENT * 1000)
+    return await context.wait_for_event("serviceworker", timeout=PATIENT_MS)
 
 
 async def drop_connection(bridge: Bridge) -> None:

@@ -18,8 +18,9 @@ from starlette.routing import Route
 
 from e2e.browser.apart import Apart, launch_apart
 from e2e.browser.desktop import missing_programs, screen
-from e2e.chain import PATIENT, PROBE, Tab, wait_for_document
+from e2e.chain import PROBE, Tab, wait_for_document
 from e2e.quiet import Quiet, Turns
+from e2e.waiting import PATIENT_MS
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.server.http.listen import bind
@@ -98,7 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     Also let Playwright's `expect` wait as long as all other waits.
     """
-    expect.set_options(timeout=PATIENT * 1000)
+    expect.set_options(timeout=PATIENT_MS)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Commands must find neither the user's running servers, settings and reviews nor those of

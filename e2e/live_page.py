@@ -5,13 +5,12 @@ from contextlib import asynccontextmanager
 
 from playwright.async_api import Browser, Page, async_playwright, expect
 
+from e2e.waiting import PATIENT_MS
 from opentabs_py.browser import switches
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import Settings
 
-PATIENT = 30_000  # ms
-WITHIN = PATIENT / 1000  # s
 # Records what screen readers will read aloud: live regions whose content changes.
 READ_ALOUD = """() => {
     window.readAloud = [];
@@ -55,7 +54,7 @@ async def live_page(
         color_scheme="dark" if dark else "light",
         permissions=["clipboard-read", "clipboard-write"],
     )
-    context.set_default_timeout(PATIENT)
+    context.set_default_timeout(PATIENT_MS)
     said: list[str] = []
 
     def note(text: str) -> None:
@@ -68,7 +67,7 @@ async def live_page(
         page.on("pageerror", lambda error: said.append(str(error)))
         await page.goto(url)
         live = page.locator("#state")
-        await expect(live).to_have_attribute("data-state", "live", timeout=PATIENT)
+        await expect(live).to_have_attribute("data-state", "live", timeout=PATIENT_MS)
         yield page
         assert said == [], "\n".join(said)
     finally:

@@ -11,8 +11,9 @@ from playwright.async_api import Page, expect
 from e2e.bench.many_plugins import write_plugins
 from e2e.console.opened import console_page, go
 from e2e.kit.report_page import open_report
-from e2e.live_page import PATIENT, chromium
+from e2e.live_page import chromium
 from e2e.runner.tests_page import shown_tests
+from e2e.waiting import PATIENT_MS
 from opentabs_py.config.settings import load_settings
 from opentabs_py.demo import demo_plugin_dir
 from opentabs_py.demo.site import create_demo_site
@@ -81,7 +82,7 @@ async def show(page: Page, tabs: OpenTabs, tasks: Any, directory: Path, name: st
     tasks.start_soon(call, "demo_send_message", message)
     await go(page, "calls")
     row = page.get_by_role("option", name="demo_export_messages, running").first
-    await expect(row).to_contain_text("page 5", timeout=PATIENT)
+    await expect(row).to_contain_text("page 5", timeout=PATIENT_MS)
     if "narrow" not in name:
         await page.get_by_role("option", name="demo_export_messages, failed").first.click()
         await expect(page.locator(".details .error")).to_be_visible()
@@ -92,7 +93,7 @@ async def show(page: Page, tabs: OpenTabs, tasks: Any, directory: Path, name: st
     await go(page, "try/demo_export_messages")
     await page.get_by_label("channelId", exact=True).fill("general")
     await page.get_by_role("button", name="Run").click()
-    await expect(page.locator(".run")).to_contain_text("page 7", timeout=PATIENT)
+    await expect(page.locator(".run")).to_contain_text("page 7", timeout=PATIENT_MS)
     await picture("try")
 
 
@@ -144,7 +145,7 @@ async def take_tests(directory: Path, scratch: Path) -> None:
             shown_tests(browser, plugin, {}, width=size[0], height=size[1], dark=dark) as shown,
         ):
             stays = shown.page.get_by_role("alert", name="A failure")
-            await expect(stays).to_be_visible(timeout=PATIENT)
+            await expect(stays).to_be_visible(timeout=PATIENT_MS)
             if size == NARROW:
                 await shown.page.screenshot(path=directory / file.replace("tests", "tests-list"))
             await shown.choose("test_hello_is_polite")

@@ -13,8 +13,7 @@ from threading import Event
 
 from e2e.documents import ENVIRONMENT, ROOT
 from e2e.processes import descendants, is_alive
-
-PATIENT = 40.0  # s; the bound of every wait here
+from e2e.waiting import PATIENT
 
 
 class Terminal:

@@ -10,7 +10,8 @@ from statistics import median
 import anyio
 
 from e2e.bench.table import Measurement
-from e2e.chain import PATIENT, PROBE
+from e2e.chain import PROBE
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
+from e2e.waiting import PATIENT
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.endpoints import PORT_FILE
 from opentabs_py.config.settings import load_settings
-from tests.waiting import PATIENT
 
-CLICKED_WITHIN = 40  # s
 LOG = "chromium.log"
 # Where the buttons of Chromium's "Allow remote debugging?" are, in pixels, in a window at the top
 # left corner of the screen.
@@ -72,7 +71,7 @@ class Chromium:
 
     def open(self, url: str) -> None:
         """Open a page in the running browser, by a second process that ends at once."""
-        assert self._run(url).wait(CLICKED_WITHIN) == 0
+        assert self._run(url).wait(PATIENT) == 0
 
     def _run(self, url: str) -> "subprocess.Popen[bytes]":
         command = [str(configured_chromium(load_settings())), f"--user-data-dir={self.directory}"]
@@ -100,4 +99,4 @@ class Chromium:
 
     def _do(self, *what: str) -> None:
         command = ["xdotool", *what]
-        subprocess.run(command, env=self._environment, check=True, timeout=CLICKED_WITHIN)
+        subprocess.run(command, env=self._environment, check=True, timeout=PATIENT)

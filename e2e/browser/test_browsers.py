@@ -11,6 +11,7 @@ from mcp.client import Client
 
 from e2e.chain import drop_connection
 from e2e.on_disk import write_plugin
+from e2e.waiting import PATIENT
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import Planned, launch_browser
 from opentabs_py.browser.launch_plan import LaunchPlan
@@ -20,7 +21,6 @@ from opentabs_py.errors import ChainError
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.session import OpenTabs
 
-PATIENT = 30  # s
 TOOLS = ["version", "wait", "where"]
 
 

@@ -15,8 +15,9 @@ import pytest
 from anyio.abc import Process
 from mcp.client import Client
 
-from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
+from e2e.chain import PROBE, Running, Tab, wait_for_document
 from e2e.processes import alive, command_line, descendants
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs

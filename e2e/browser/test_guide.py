@@ -10,14 +10,13 @@ from playwright.async_api import Page, expect
 
 from e2e.live_page import chromium, says_server_stopped
 from e2e.on_disk import write_plugin
+from e2e.waiting import PATIENT_MS
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.browser.launch import launch_browser
 from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.switches import configured_sandbox
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.session.session import OpenTabs
-
-PATIENT = 30_000  # ms
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ async def reader(settings: Settings) -> AsyncGenerator[Page]:
     """A page in a browser without the extension; its errors fail the test."""
     async with chromium(settings) as browser:
         context = await browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-        context.set_default_timeout(PATIENT)
+        context.set_default_timeout(PATIENT_MS)
         page = await context.new_page()
         said: list[str] = []
 
@@ -105,14 +104,14 @@ async def test_it_shows_what_to_copy_and_notices_that_the_extension_has_connecte
         await expect(reader.get_by_role("button", name=button)).to_be_visible()
 
     async with launch_browser(planned) as theirs:
-        await expect(status).to_contain_text("Connected: browser-", timeout=PATIENT)
+        await expect(status).to_contain_text("Connected: browser-")
         await expect(following).to_contain_text("no tab open")
         await expect(following).to_contain_text(tabs.mcp_url)
         address = await following.get_by_role("link", name="chat").get_attribute("href")
         assert address is not None
         await theirs.pages[0].goto(address)
-        await expect(following.get_by_role("listitem")).to_have_text("chat ready", timeout=PATIENT)
-    await expect(status).to_contain_text("Not connected yet", timeout=PATIENT)
+        await expect(following.get_by_role("listitem")).to_have_text("chat ready")
+    await expect(status).to_contain_text("Not connected yet")
 
 
 async def test_it_says_so_when_the_server_has_stopped(
@@ -123,7 +122,7 @@ async def test_it_says_so_when_the_server_has_stopped(
         await reader.goto(tabs.internals.guide_url or "")
         await expect(reader.get_by_role("status")).to_contain_text("Not connected yet")
     status = reader.get_by_role("status")
-    await expect(status).to_contain_text("not running", timeout=PATIENT)
+    await expect(status).to_contain_text("not running")
     for width in range(320, 480, 8):
         await reader.set_viewport_size({"width": width, "height": 700})
         assert await status.evaluate(LINES, "--browser none") == 1, width

@@ -19,6 +19,7 @@ from starlette.routing import Route
 from e2e.browser.test_driver import driver_in
 from e2e.chain import PROBE
 from e2e.processes import descendants
+from e2e.waiting import PATIENT
 from opentabs_py.browser.login import LOOK_AGAIN
 from opentabs_py.browser.signed_in import read_sign_in, sign_ins
 from opentabs_py.config.settings import load_settings
@@ -27,7 +28,6 @@ from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
-PATIENT = 40  # s
 TEST = """
 import pytest
 

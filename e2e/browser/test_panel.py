@@ -12,14 +12,14 @@ from mcp.client import Client
 from playwright.async_api import BrowserContext, Error, Locator, Page, expect
 
 from e2e.browser.apart import Apart
-from e2e.chain import PATIENT, Running, Tab, another_worker, extension_worker, wait_for_document
+from e2e.chain import Running, Tab, another_worker, extension_worker, wait_for_document
 from e2e.on_disk import write_plugin
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 
 pytestmark = pytest.mark.anyio
 
-SOON = PATIENT * 1000  # ms; the bound of every wait in a page
 FOR_LONG = {"wait": 60_000}
 ICON = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="9"/></svg>'
 # A plugin of the SDK does this when its user signs in; others are asked from time to time.
@@ -57,7 +57,7 @@ async def open_panel(
     page.on("pageerror", lambda error: said.append(str(error)))
     await page.set_viewport_size({"width": width, "height": 800})
     await page.goto(f"{origin}/panel/index.html")
-    await expect(page.locator("#state")).to_have_attribute("data-state", "live", timeout=SOON)
+    await expect(page.locator("#state")).to_have_attribute("data-state", "live")
     yield page
     assert said == []
     await page.close()
@@ -108,23 +108,23 @@ async def test_the_tools_of_the_tab_in_front_are_shown_and_change_with_it(
 ) -> None:
     await tab.page.bring_to_front()
     active = panel.get_by_role("region", name="The active tab")
-    await expect(active).to_contain_text("127.0.0.1", timeout=SOON)
+    await expect(active).to_contain_text("127.0.0.1")
     probe = active.get_by_role("region", name="Probe")
-    await expect(probe).to_contain_text("Ready", timeout=SOON)
-    await expect(probe.get_by_role("link", name="probe_echo")).to_be_visible(timeout=SOON)
+    await expect(probe).to_contain_text("Ready")
+    await expect(probe.get_by_role("link", name="probe_echo")).to_be_visible()
 
     await panel.bring_to_front()  # no plugin works on the panel's own page
-    await expect(active).to_contain_text("No plugin works on this page.", timeout=SOON)
-    await expect(active.get_by_role("link", name="Probe")).to_be_visible(timeout=SOON)
-    await expect(active).to_contain_text("http://127.0.0.1/*", timeout=SOON)
-    await expect(active.get_by_role("link", name="probe_echo")).to_have_count(0, timeout=SOON)
+    await expect(active).to_contain_text("No plugin works on this page.")
+    await expect(active.get_by_role("link", name="Probe")).to_be_visible()
+    await expect(active).to_contain_text("http://127.0.0.1/*")
+    await expect(active.get_by_role("link", name="probe_echo")).to_have_count(0)
 
 
 async def test_a_page_that_is_not_ready_says_why(open_tab: Callable[..., Any], panel: Page) -> None:
     tab = await open_tab("unready", readiness="unavailable")
     await tab.page.bring_to_front()
     probe = panel.get_by_role("region", name="Probe")
-    await expect(probe).to_contain_text("Not ready", timeout=SOON)
+    await expect(probe).to_contain_text("Not ready")
 
 
 async def test_a_tool_can_be_tried_from_the_panel(tab: Tab, panel: Page) -> None:
@@ -133,9 +133,9 @@ async def test_a_tool_can_be_tried_from_the_panel(tab: Tab, panel: Page) -> None
     await panel.get_by_role("button", name="JSON").click()
     await panel.get_by_label("The arguments, as JSON").fill('{"kind": "order"}')
     await panel.get_by_role("button", name="Run", exact=True).click()
-    await expect(panel.get_by_label("What happens")).to_contain_text("Succeeded", timeout=SOON)
+    await expect(panel.get_by_label("What happens")).to_contain_text("Succeeded")
     await panel.get_by_role("link", name="This tab").click()
-    await expect(panel.get_by_role("region", name="Probe")).to_be_visible(timeout=SOON)
+    await expect(panel.get_by_role("region", name="Probe")).to_be_visible()
 
 
 async def test_a_running_call_moves_its_bar_and_cancel_ends_it(tab: Tab, panel: Page) -> None:
@@ -143,23 +143,23 @@ async def test_a_running_call_moves_its_bar_and_cancel_ends_it(tab: Tab, panel: 
     async with anyio.create_task_group() as group:
         running = await tab.start(group, [{"report": report}, FOR_LONG], "panel-cancel")
         item = the_running(panel).filter(has_text="page 3 of 10")
-        await expect(item).to_be_visible(timeout=SOON)
+        await expect(item).to_be_visible()
         bar = item.get_by_role("progressbar", name="Progress of probe_run")
-        await expect(bar).to_have_js_property("value", 3, timeout=SOON)
+        await expect(bar).to_have_js_property("value", 3)
 
         cancel = item.get_by_role("button", name="Cancel probe_run")
         await cancel.focus()
         await tab.page.evaluate("probe.report({progress: 7, total: 10, message: 'page 7 of 10'})")
         item = the_running(panel).filter(has_text="page 7 of 10")
-        await expect(item.get_by_role("progressbar")).to_have_js_property("value", 7, timeout=SOON)
-        await expect(item.get_by_role("button")).to_be_focused(timeout=SOON)
+        await expect(item.get_by_role("progressbar")).to_have_js_property("value", 7)
+        await expect(item.get_by_role("button")).to_be_focused()
         await panel.keyboard.press("Enter")
         await running.wait()
     assert running.error is not None
     assert "the user" in str(running.error)
     await tab.page.wait_for_function("probe.aborted['panel-cancel']")
-    await expect(the_running(panel).filter(has_text="Cancelled")).to_be_visible(timeout=SOON)
-    await expect(the_running(panel)).to_have_count(0, timeout=SOON)
+    await expect(the_running(panel).filter(has_text="Cancelled")).to_be_visible()
+    await expect(the_running(panel)).to_have_count(0)
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -180,16 +180,16 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
 
         async with open_panel(tabs.context, tabs.internals.bridge.origin) as panel:
             approvals = panel.get_by_role("region", name="Approvals")
-            await expect(approvals).to_be_hidden(timeout=SOON)
+            await expect(approvals).to_be_hidden()
             for answer in ("Refuse", "Allow once"):
                 async with anyio.create_task_group() as group:
                     group.start_soon(call)
-                    await expect(approvals).to_contain_text("from afar", timeout=SOON)
+                    await expect(approvals).to_contain_text("from afar")
                     waiting = the_running(panel).filter(has_text="Waiting for your answer")
-                    await expect(waiting).to_be_visible(timeout=SOON)
+                    await expect(waiting).to_be_visible()
                     await wait_for_badge(tabs, "1", "OpenTabs: 1 call waits for you", True)
                     await approvals.get_by_role("button", name=answer).click()
-                await expect(approvals).to_be_hidden(timeout=SOON)
+                await expect(approvals).to_be_hidden()
     no, yes = results
     assert no.is_error
     assert yes.structured_content == {"value": "from afar"}
@@ -204,10 +204,8 @@ async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_continues(
     async with anyio.create_task_group() as group:
         running = Running()
         group.start_soon(running.run, tab, [], "signed in")
-        await expect(approvals).to_contain_text("the page is not ready. Sign in", timeout=SOON)
-        await expect(approvals.get_by_role("button")).to_have_text(
-            ["I have signed in", "Not now"], timeout=SOON
-        )
+        await expect(approvals).to_contain_text("the page is not ready. Sign in")
+        await expect(approvals.get_by_role("button")).to_have_text(["I have signed in", "Not now"])
         await tab.page.evaluate(SIGNED_IN)
         await running.wait()  # nobody has to say so
     assert running.value["key"] == "signed in"
@@ -219,7 +217,7 @@ async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_continues(
         await approvals.get_by_role("button", name="Not now").click()
         await running.wait()
     assert "They were asked and have not signed in yet" in str(running.error)
-    await expect(approvals).to_be_hidden(timeout=SOON)
+    await expect(approvals).to_be_hidden()
 
 
 async def test_the_badge_counts_calls_and_survives_the_service_worker(
@@ -301,11 +299,11 @@ async def test_no_view_overflows_and_every_control_has_an_accessible_name(
         await tab.start(group, [{"report": report}, FOR_LONG], "narrow")
         group.start_soon(tabs.call, "probe_echo", {"tabId": tab.id, "value": message})
         approvals = panel.get_by_role("region", name="Approvals")
-        await expect(approvals).to_contain_text(message, timeout=SOON)
-        await expect(panel.get_by_role("link", name="probe_run").first).to_be_visible(timeout=SOON)
+        await expect(approvals).to_contain_text(message)
+        await expect(panel.get_by_role("link", name="probe_run").first).to_be_visible()
         for view in ("now", "try", "calls", "plugins", "try/probe_run", "plugins/probe"):
             await panel.evaluate("view => { location.hash = `#/${view}`; }", view)
-            await expect(panel.locator("#view .view")).to_be_visible(timeout=SOON)
+            await expect(panel.locator("#view .view")).to_be_visible()
             found = await panel.evaluate(FLAWS)
             assert found == {"wide": [], "scrolls": False, "nameless": []}, view
         group.cancel_scope.cancel()
@@ -321,14 +319,14 @@ async def test_the_panel_works_without_host_permission_for_127_0_0_1(
         OpenTabs(plugins=[plugin], settings=settings) as tabs,
         open_panel(tabs.context, tabs.internals.bridge.origin) as panel,
     ):
-        await expect(panel.get_by_text("https://far.example/*")).to_be_visible(timeout=SOON)
+        await expect(panel.get_by_text("https://far.example/*")).to_be_visible()
         icon = panel.locator(".plugin-icon img").first
-        await expect(icon).to_have_js_property("naturalWidth", 150, timeout=SOON)
+        await expect(icon).to_have_js_property("naturalWidth", 150)
         await panel.get_by_role("link", name="Tools", exact=True).click()
         await panel.get_by_role("link", name="far_version").click()
         await panel.get_by_role("button", name="Run", exact=True).click()
         failed = panel.get_by_label("What happens")
-        await expect(failed).to_contain_text("far.example", timeout=SOON)
+        await expect(failed).to_contain_text("far.example")
 
 
 async def test_loaded_by_hand_it_finds_the_server_again_wherever_that_is(
@@ -340,18 +338,18 @@ async def test_loaded_by_hand_it_finds_the_server_again_wherever_that_is(
         with anyio.fail_after(PATIENT):
             await first.internals.bridge.wait_connected()
         await panel.goto(f"{first.internals.bridge.origin}/panel/index.html")
-        await expect(state).to_have_attribute("data-state", "live", timeout=SOON)
+        await expect(state).to_have_attribute("data-state", "live")
     gone = panel.get_by_role("alert")
-    await expect(gone).to_contain_text("Start it: opentabs start", timeout=SOON)
+    await expect(gone).to_contain_text("Start it: opentabs start")
 
     async with apart.serve(port=0) as second:
-        await expect(state).to_have_attribute("data-state", "live", timeout=SOON)
-        await expect(gone).to_be_hidden(timeout=SOON)
+        await expect(state).to_have_attribute("data-state", "live")
+        await expect(gone).to_be_hidden()
         await apart.page.goto(f"{site}/by-hand")
         with anyio.fail_after(PATIENT):
             document = await wait_for_document(second, apart.page.url)
         await apart.page.bring_to_front()
-        await expect(panel.get_by_role("region", name="Probe")).to_be_visible(timeout=SOON)
+        await expect(panel.get_by_role("region", name="Probe")).to_be_visible()
         tab = Tab(apart.page, document.tab_id, second)
         async with anyio.create_task_group() as group:
             running = await tab.start(group, [FOR_LONG], "by-hand")

@@ -15,8 +15,9 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import MCPError
 from mcp.client import Client
 
-from e2e.chain import HOLD, PATIENT, PROBE, Tab
+from e2e.chain import HOLD, PROBE, Tab
 from e2e.mcp.drivers import LONGEST_LINE, serve_command
+from e2e.waiting import PATIENT
 from opentabs_py.tracing.file import read_trace
 
 # A tool that continues after its cancellation: it reports and returns what nobody waits for.

@@ -11,7 +11,8 @@ from typing import Any
 import anyio
 import pytest
 
-from e2e.chain import PATIENT, PROBE, Tab, extension_worker, wait_for_document
+from e2e.chain import PROBE, Tab, extension_worker, wait_for_document
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord

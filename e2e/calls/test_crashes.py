@@ -7,8 +7,9 @@ from collections.abc import AsyncGenerator
 import anyio
 import pytest
 
-from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
+from e2e.chain import PROBE, Running, Tab, wait_for_document
 from e2e.processes import browser_process, command_line, descendants
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
 from opentabs_py.session.seams import Seams

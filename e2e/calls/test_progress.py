@@ -9,7 +9,8 @@ import psutil
 import pytest
 from mcp.client import Client
 
-from e2e.chain import HOLD, PATIENT, Tab
+from e2e.chain import HOLD, Tab
+from e2e.waiting import PATIENT
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 

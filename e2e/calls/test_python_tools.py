@@ -7,7 +7,8 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from e2e.chain import PATIENT, PROBE
+from e2e.chain import PROBE
+from e2e.waiting import PATIENT
 from opentabs_py import Progress, Server
 from opentabs_py.config.settings import load_settings
 

@@ -22,7 +22,6 @@ from e2e.browser.apart import Apart
 from e2e.chain import (
     HOLD,
     KILLS,
-    PATIENT,
     PROBE,
     Running,
     Tab,
@@ -32,6 +31,7 @@ from e2e.chain import (
     wait_for_document,
     wait_for_receipts,
 )
+from e2e.waiting import PATIENT
 from opentabs_py.bridge import tab_requests
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.config.settings import load_settings

@@ -27,6 +27,7 @@ from starlette.routing import Route
 
 from e2e.chain import PROBE, Tab, mcp_url, wait_for_document
 from e2e.processes import command_line, descendants
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
 from opentabs_py.server.http.listen import bind
@@ -40,8 +41,6 @@ AT_ONCE = 8
 TABS = 4
 CALL_WITHIN = 60.0  # s; a call without an answer by then is lost
 SAY_EVERY = 10.0  # s
-# s; by then the effects of a kill are over, even on a busy machine
-RESTART_WITHIN = 30.0
 
 Victim = Literal["stop", "close", "sigkill", "link", "renderer", "driver"]
 VICTIMS: tuple[Victim, ...] = get_args(Victim)
@@ -100,7 +99,7 @@ class Soak:
             # Each equally often, in random order.
             order = order or self._chance.sample(VICTIMS, len(VICTIMS))
             victim = order.pop()
-            with anyio.fail_after(RESTART_WITHIN):
+            with anyio.fail_after(PATIENT):
                 await self._kill(victim)
             self.kills[victim] += 1
 

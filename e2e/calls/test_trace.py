@@ -12,7 +12,8 @@ import anyio
 import pytest
 from playwright.async_api import ConsoleMessage, Page, Request, expect
 
-from e2e.chain import HOLD, PATIENT, Tab, another_worker
+from e2e.chain import HOLD, Tab, another_worker
+from e2e.waiting import PATIENT
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogEntry

@@ -23,6 +23,7 @@ from e2e.chain import PROBE
 from e2e.on_disk import write_plugin
 from e2e.processes import alive, descendants, is_alive
 from e2e.terminals import terminal
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.daemon.state import ServeCommand, claim, read_state
 from opentabs_py.demo import demo_plugin_dir
@@ -30,7 +31,6 @@ from opentabs_py.session.registration import registered
 from opentabs_py.session.session import OpenTabs
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
-PATIENT = 30  # s
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from e2e.documents import run
 from e2e.on_disk import change
 from e2e.processes import alive, descendants
-from e2e.terminals import PATIENT, Terminal, terminal
+from e2e.terminals import Terminal, terminal
+from e2e.waiting import PATIENT
 
 TOOLS = """
 from opentabs_py import tool

@@ -15,9 +15,10 @@ import pytest
 from mcp.client import Client
 from mcp.types import CallToolResult
 
-from e2e.chain import PATIENT, PROBE
+from e2e.chain import PROBE
 from e2e.mcp.drivers import Call, Outcome, drive
 from e2e.processes import alive, descendants, is_alive
+from e2e.waiting import PATIENT
 from tests.server.test_stopping import Waiting, serving
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]

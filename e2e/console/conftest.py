@@ -10,7 +10,8 @@ from playwright.async_api import Browser, Page
 from e2e.chain import PROBE
 from e2e.console.opened import console_page
 from e2e.console.plugins import write_broken, write_evil, write_forms, write_lacking
-from e2e.live_page import WITHIN, chromium
+from e2e.live_page import chromium
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 
@@ -50,7 +51,7 @@ async def browser(served: OpenTabs) -> AsyncGenerator[Browser]:
 async def tab(served: OpenTabs, site: str) -> AsyncGenerator[Page]:
     """A tab in which the plugins are ready."""
     page = await served.open(f"{site}/page")
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         while any(served.plugin(name).status != "ready" for name in ("probe", "forms", "evil")):
             await served.internals.bridge.changed().wait()
     yield page

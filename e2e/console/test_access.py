@@ -8,7 +8,6 @@ from typing import Any
 import httpx2
 from playwright.async_api import Browser, Page, expect
 
-from e2e.live_page import PATIENT
 from e2e.terminals import terminal
 from opentabs_py.console.access import Access
 from opentabs_py.session.session import OpenTabs
@@ -19,12 +18,12 @@ async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: B
     first, second = await browser.new_context(), await browser.new_context()
     page = await first.new_page()
     await page.goto(url)
-    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible()
     assert "token" not in page.url
     [cookie] = await first.cookies()
     assert (cookie.get("httpOnly"), cookie.get("sameSite")) == (True, "Strict")
     await page.reload()
-    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible()
 
     other = await second.new_page()
     answer = await other.goto(url)
@@ -52,10 +51,10 @@ async def test_a_window_goes_on_when_another_one_is_opened_by_an_address_of_its_
 ) -> None:
     other = await page.context.new_page()
     await other.goto(served.console_url())
-    await expect(other.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    await expect(other.get_by_role("heading", name="Plugins")).to_be_visible()
     for each in (page, other):
         await each.get_by_role("link", name="Try it").click()
-        await expect(each.get_by_role("link", name="probe_echo")).to_be_visible(timeout=PATIENT)
+        await expect(each.get_by_role("link", name="probe_echo")).to_be_visible()
 
 
 async def test_a_link_in_a_page_of_another_site_lets_its_visitor_in(
@@ -65,7 +64,7 @@ async def test_a_link_in_a_page_of_another_site_lets_its_visitor_in(
     page = await context.new_page()
     await page.goto(f"{site.replace('127.0.0.1', 'localhost')}/page")
     await page.evaluate("(url) => { location.href = url; }", served.console_url())
-    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible(timeout=PATIENT)
+    await expect(page.get_by_role("heading", name="Plugins")).to_be_visible()
     await context.close()
 
 

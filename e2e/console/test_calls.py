@@ -10,7 +10,8 @@ from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import HOSTILE
-from e2e.live_page import PATIENT, READ_ALOUD, WITHIN
+from e2e.live_page import READ_ALOUD
+from e2e.waiting import PATIENT
 from opentabs_py import Progress, ToolError, tool
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallError
@@ -30,7 +31,7 @@ async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
         except CallError as error:
             failures.append(error)
 
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             row = page.get_by_role("option", name="probe_run, running").first
@@ -45,7 +46,7 @@ async def test_calls_of_others_are_shown_as_they_run_and_can_be_ended(
             await expect(details).not_to_contain_text("ended here")
             await details.get_by_role("button", name="Cancel").click()
     assert failures[0].detail.code == "CANCELLED"
-    await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
+    await expect(details.locator(".pill")).to_have_text("cancelled")
 
 
 async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
@@ -68,7 +69,7 @@ async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
 
     details = page.get_by_role("complementary", name="The selected call")
     cancel = details.get_by_role("button", name="Cancel")
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(call)
             await page.get_by_role("option", name="probe_run, running").first.click()
@@ -80,7 +81,7 @@ async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
             await report("page 3")
             await page.mouse.up()
     assert failures[0].detail.code == "CANCELLED"
-    await expect(details.locator(".pill")).to_have_text("cancelled", timeout=PATIENT)
+    await expect(details.locator(".pill")).to_have_text("cancelled")
     await expect(cancel).to_have_count(0)
 
 
@@ -117,7 +118,7 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
         values.append(await served.call("forms_where", arguments))
 
     try:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call)
                 await page.get_by_role("link", name="Approvals").click()
@@ -140,7 +141,7 @@ async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
     gate.set_rules({"forms.where": "ask"})
     details = page.get_by_role("complementary", name="The selected call")
     try:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(served.call, "forms_where", {"title": "?", "people": []})
                 await go(page, "calls")
@@ -170,7 +171,7 @@ async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
     gate = served.internals.registry.gate
     gate.set_rules({"forms.version": "ask"})
     try:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(served.call, "forms_version")
                 await go(page, "approvals")
@@ -201,7 +202,7 @@ async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Bro
             page = await stack.__aenter__()
             tasks.start_soon(call, tabs)
             await expect(page).to_have_title("(1) Plugins · OpenTabs")
-        await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
+        await expect(page.locator("#state")).to_contain_text("not running")
         await expect(page).to_have_title("Plugins · OpenTabs")
         await go(page, "approvals")
         await expect(page.get_by_text("Nothing is waiting for you")).to_be_visible()
@@ -228,7 +229,7 @@ async def test_the_running_calls_of_a_server_that_is_gone_are_shown_as_lost(
             await go(page, "calls")
             tasks.start_soon(call, tabs)
             await expect(page.get_by_role("option", name="wait, running")).to_be_visible()
-        await expect(page.get_by_role("option", name="wait, lost")).to_be_visible(timeout=PATIENT)
+        await expect(page.get_by_role("option", name="wait, lost")).to_be_visible()
 
 
 async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Browser) -> None:
@@ -258,7 +259,7 @@ async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Brows
             details = page.get_by_role("complementary", name="The selected call")
             await page.get_by_role("option", name="count, running").click()
             await expect(details).to_contain_text("counted one")
-        await expect(details.locator(".pill")).to_have_text("lost", timeout=PATIENT)
+        await expect(details.locator(".pill")).to_have_text("lost")
         await expect(details).to_contain_text("The server stopped")
         await expect(details).to_contain_text("counted one")
         await expect(details.get_by_role("button", name="Cancel")).to_have_count(0)

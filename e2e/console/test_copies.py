@@ -15,7 +15,8 @@ from playwright.async_api import expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import write_forms
-from e2e.live_page import PATIENT, chromium
+from e2e.live_page import chromium
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.daemon.state import ServeCommand, claim
 from opentabs_py.session.registration import registered
@@ -57,7 +58,7 @@ async def copies(server: OpenTabs) -> dict[str, str]:
         for button in ("pytest test", "Command", "Python", "MCP request"):
             await page.get_by_role("button", name=button).click()
             shown = page.get_by_label("Copied code")
-            await expect(shown).not_to_have_text("", timeout=PATIENT)
+            await expect(shown).not_to_have_text("")
             if found:
                 await expect(shown).not_to_have_text([*found.values()][-1])
             await page.wait_for_function(
@@ -99,7 +100,7 @@ async def test_each_copy_makes_the_call_that_was_shown(
     assert printed["params"] == ARGUMENTS
 
     headers = {"accept": "application/json, text/event-stream"}
-    async with httpx2.AsyncClient(headers=headers, timeout=PATIENT / 1000) as client:
+    async with httpx2.AsyncClient(headers=headers, timeout=PATIENT) as client:
         about = {"name": "t", "version": "1"}
         params = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
         hello = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}

@@ -6,7 +6,6 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import VIEWS, console_page, go
-from e2e.live_page import PATIENT
 from opentabs_py.session.session import OpenTabs
 
 
@@ -16,7 +15,7 @@ async def test_hostile_texts_are_text_and_a_hostile_icon_does_nothing(page: Page
     await expect(card).to_contain_text("<img src=x onerror=")
     image = card.locator("img")
     await page.wait_for_function(
-        "() => document.querySelector('[data-keep=evil] img').naturalWidth > 0", timeout=PATIENT
+        "() => document.querySelector('[data-keep=evil] img').naturalWidth > 0"
     )
     await expect(image).to_be_visible()
     await go(page, "plugins/evil")

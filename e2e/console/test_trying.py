@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from e2e.console.opened import go
-from e2e.live_page import PATIENT, WITHIN
+from e2e.waiting import PATIENT
 from opentabs_py.session.session import OpenTabs
 
 
@@ -172,7 +172,7 @@ async def open_with_late_failure(page: Page) -> anyio.Event:
 
     await page.route("**/console/api/tools", refuse_late, times=1)
     await go(page, "try")
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         await begun.wait()
     return may_fail
 
@@ -183,7 +183,7 @@ async def test_a_list_of_tools_is_loaded_again_if_an_update_came_before_it_faile
     page = following
     updated = await open_with_late_failure(page)
     await tab.goto("about:blank")
-    await page.wait_for_function("() => globalThis.isProbeGone", timeout=PATIENT)
+    await page.wait_for_function("() => globalThis.isProbeGone")
     updated.set()
     await expect(page.get_by_role("link", name="File a report")).to_be_visible()
 
@@ -211,7 +211,7 @@ async def test_a_list_of_tools_that_fails_to_load_hides_no_tool_opened_meanwhile
 
     await page.route("**/console/api/tools", fail)
     await go(page, "try")
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         await asked.wait()
     await go(page, "try/forms_version")
     run = page.get_by_role("button", name="Run")
@@ -240,7 +240,7 @@ async def test_progress_moves_as_it_comes_logs_appear_and_cancel_reaches_the_pag
     await expect(outcome).to_contain_text("3 / 4 nearly")
     await page.get_by_role("button", name="Cancel").click()
     await expect(outcome).to_contain_text("You cancelled this call.")
-    await tab.wait_for_function("probe.aborted.console !== undefined", timeout=PATIENT)
+    await tab.wait_for_function("probe.aborted.console !== undefined")
     await outcome.get_by_role("link", name="Where its time went").click()
     details = page.get_by_role("complementary", name="The selected call")
     await expect(details).to_contain_text("cancelled")

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import HOSTILE, write_lacking
-from e2e.live_page import PATIENT, WITHIN
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
 from opentabs_py.session.session import OpenTabs
@@ -32,7 +32,7 @@ async def test_plugins_are_cards_and_a_broken_one_says_what_to_do(page: Page, ta
     assert r
     await tab.goto("about:blank")
     about = page.get_by_role("region", name="forms", exact=True)
-    await expect(about).to_contain_text("No tab open", timeout=PATIENT)
+    await expect(about).to_contain_text("No tab open")
 
 
 async def test_a_click_counts_although_the_card_changes_while_the_button_is_down(
@@ -48,7 +48,7 @@ async def test_a_click_counts_although_the_card_changes_while_the_button_is_down
             await served.call("forms_version")
 
     try:
-        with anyio.fail_after(WITHIN):
+        with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(call)
                 await expect(page).to_have_title("(1) Plugins · OpenTabs")
@@ -137,7 +137,7 @@ async def test_tabs_show_what_is_ready_in_each(page: Page, tab: Page) -> None:
     await expect(row).to_contain_text("probe ready")
     await expect(row).to_contain_text("forms ready")
     await tab.goto("about:blank")
-    await expect(page.get_by_text("No tab in which a plugin runs.")).to_be_visible(timeout=PATIENT)
+    await expect(page.get_by_text("No tab in which a plugin runs.")).to_be_visible()
 
 
 async def test_logs_are_followed_and_filtered(page: Page) -> None:
@@ -161,7 +161,7 @@ async def test_the_page_says_so_when_the_server_is_gone(browser: Browser) -> Non
     async with OpenTabs(browser="none", settings=settings) as tabs:
         stack = console_page(browser, tabs)
         page = await stack.__aenter__()
-    await expect(page.locator("#state")).to_contain_text("not running", timeout=PATIENT)
+    await expect(page.locator("#state")).to_contain_text("not running")
     await stack.__aexit__(None, None, None)
 
 
@@ -175,7 +175,7 @@ async def test_a_page_that_does_not_read_holds_up_nothing(served: OpenTabs) -> N
         cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
     headers = f"Host: {host}:{port}\r\nCookie: {cookie}\r\nX-OpenTabs-Console: {key}\r\n"
     request = f"GET /console/api/stream HTTP/1.1\r\n{headers}\r\n"
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         async with await anyio.connect_tcp(host, int(port)) as stream:
             await stream.send(request.encode())
             assert b"200" in await stream.receive(64)

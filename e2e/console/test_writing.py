@@ -11,8 +11,9 @@ import pytest
 from playwright.async_api import Page, expect
 
 from e2e.console.opened import console_page
-from e2e.live_page import PATIENT, chromium
+from e2e.live_page import chromium
 from e2e.on_disk import write_plugin
+from e2e.waiting import PATIENT
 from opentabs_py.calling.call import CallOrigin
 from opentabs_py.config.paths import data_dir, user_file
 from opentabs_py.config.settings import Settings, load_settings
@@ -84,10 +85,10 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
 
     await page.get_by_role("link", name="All plugins").first.click()
     card = page.get_by_role("list").get_by_role("link", name="notes")
-    await expect(card).to_contain_text("Never reviewed", timeout=PATIENT)
+    await expect(card).to_contain_text("Never reviewed")
     await card.click()
     review = page.get_by_role("region", name="Review")
-    await expect(review).to_contain_text("It has not been reviewed", timeout=PATIENT)
+    await expect(review).to_contain_text("It has not been reviewed")
     wanted = {"site": site, "key": SECRET, "days": 3, "loud": True, "view": "week"}
     assert home.settings()["settings"] == {"notes": wanted}
     assert user_file().read_text().startswith("# mine\n")
@@ -96,13 +97,13 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     await review.get_by_text("adapter.iife.js").click()
     await expect(review.locator("pre").first).to_contain_text("registry.adapters")
     await review.get_by_role("button", name="Approve this build").click()
-    await expect(review).to_have_count(0, timeout=PATIENT)
+    await expect(review).to_have_count(0)
     approved = json.loads((data_dir() / "reviews" / "approved.json").read_text())
     assert [*approved] == ["notes"]
 
     tab = await home.tabs.open(f"{site}/page")
     await tab.wait_for_function("document.readyState === 'complete'")
-    with anyio.fail_after(PATIENT / 1000):
+    with anyio.fail_after(PATIENT):
         while home.tabs.plugin("notes").status != "ready":
             await home.tabs.internals.bridge.changed().wait()
     value = await home.tabs.internals.tool_calls.call(
@@ -111,7 +112,7 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     assert value["config"] == wanted
 
     permission = page.get_by_label("Permission of notes_config")
-    await expect(permission).to_have_value("ask", timeout=PATIENT)
+    await expect(permission).to_have_value("ask")
     async with page.expect_response("**/console/api/permission"):
         await permission.select_option("Runs")
     assert home.settings()["permissions"] == {"notes.config": "auto"}

@@ -23,7 +23,6 @@ from e2e.chain import PROBE
 from e2e.documents import ROOT
 from e2e.fleet.members import (
     OPENTABS,
-    PATIENT,
     Fleet,
     Nats,
     a_fleet,
@@ -32,6 +31,7 @@ from e2e.fleet.members import (
     poll,
     until,
 )
+from e2e.waiting import PATIENT
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.core.fleet.subjects import Role, permissions
 from opentabs_py.errors import FleetError

@@ -21,6 +21,7 @@ from anyio.abc import ByteStream, SocketAttribute
 from nats.errors import NoRespondersError
 from nats.errors import TimeoutError as NatsTimeoutError
 
+from e2e.waiting import PATIENT
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.fleet.messages import Announcement
@@ -29,7 +30,6 @@ from opentabs_py.session.session import OpenTabs
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
 TOOLS = Path(__file__).parent / "fleet_tools.py"
-PATIENT = 30.0  # s
 
 
 class Nats:

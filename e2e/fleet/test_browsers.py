@@ -15,7 +15,6 @@ from mcp.client import Client
 from e2e.chain import PROBE
 from e2e.fleet.members import (
     OPENTABS,
-    PATIENT,
     Fleet,
     Nats,
     a_fleet,
@@ -23,6 +22,7 @@ from e2e.fleet.members import (
     until,
 )
 from e2e.processes import descendants, is_browser
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.limits import Limits

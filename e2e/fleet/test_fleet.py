@@ -20,7 +20,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from e2e.chain import PROBE
 from e2e.fleet.members import (
     OPENTABS,
-    PATIENT,
     Fleet,
     Nats,
     Network,
@@ -31,6 +30,7 @@ from e2e.fleet.members import (
     until,
     until_missed,
 )
+from e2e.waiting import PATIENT
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.liveness import SILENT_FOR

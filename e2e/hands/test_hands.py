@@ -19,6 +19,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.protocol import TabTarget
 from opentabs_py.errors import CallRefusedError, ToolFailedError
@@ -28,7 +29,6 @@ from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 from tests.server.test_own_tabs import origin
-from tests.waiting import PATIENT
 
 PASSWORD = 'correct "horse\\" battery: {staple}'
 

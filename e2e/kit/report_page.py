@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Browser, Locator, Page, expect
 
 from e2e.kit.runs import prepare
-from e2e.live_page import PATIENT
+from e2e.waiting import PATIENT_MS
 from opentabs_py import __version__
 from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
 from opentabs_py.recording.files import write_recording
@@ -62,7 +62,7 @@ async def open_report(
     context = await browser.new_context(
         viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
     )
-    context.set_default_timeout(PATIENT)
+    context.set_default_timeout(PATIENT_MS)
     page = await context.new_page()
     said: list[str] = []
     shown = OpenReport(page, [])

@@ -14,7 +14,8 @@ import pytest
 from e2e.documents import run
 from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
-from e2e.terminals import PATIENT, environment_of, terminal
+from e2e.terminals import environment_of, terminal
+from e2e.waiting import PATIENT
 
 # Without a screen, the window is not drawn.
 CONFTEST = """

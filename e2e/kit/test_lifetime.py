@@ -17,9 +17,8 @@ import pytest
 
 from e2e.kit.runs import command, environment, prepare
 from e2e.processes import alive, descendants, is_alive
+from e2e.waiting import PATIENT
 from opentabs_py.browser.scratch import temporary_dir
-
-PATIENT = 40.0  # s; the bound of every wait here, far above what any takes
 
 
 @dataclass

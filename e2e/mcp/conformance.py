@@ -34,6 +34,7 @@ from starlette.routing import Route
 
 from e2e.mcp.node import node_command
 from e2e.on_disk import write_plugin
+from e2e.waiting import PATIENT
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 
@@ -43,7 +44,6 @@ TOOLS = HERE / "conformance_tools.py"
 PLUGINS = [HERE.parent / "plugins" / name for name in ("conformance", "conformance-json")]
 REVISIONS = ("2025-11-25", "2026-07-28")
 RESULTS = re.compile(r"server-(?P<scenario>.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
-START = 30.0  # s; far more than a browser takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ async def _read_log(
     # Read to its end: a program whose log nobody reads blocks once the pipe is full.
     said = ""
     started = False
-    with anyio.CancelScope(deadline=anyio.current_time() + START) as patience:
+    with anyio.CancelScope(deadline=anyio.current_time() + PATIENT) as patience:
         async for text in log:
             said += text
             if not started and (found := re.search(r"MCP at (\S+)\n", said)):

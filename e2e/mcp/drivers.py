@@ -18,8 +18,8 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from e2e.mcp.node import node_command
+from e2e.waiting import PATIENT
 
-PATIENT = 40.0  # s; the bound of every wait here, far above what any takes
 LONGEST_LINE = 1024 * 1024  # bytes
 
 

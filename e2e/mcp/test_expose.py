@@ -5,7 +5,8 @@ import re
 import anyio
 import pytest
 
-from e2e.chain import PATIENT, PROBE
+from e2e.chain import PROBE
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 from tests.clients import Hearing, hearing

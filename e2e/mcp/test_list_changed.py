@@ -12,8 +12,8 @@ import pytest
 from anyio.streams.text import TextReceiveStream
 from mcp.client.stdio import StdioServerParameters
 
-from e2e.chain import PATIENT
 from e2e.on_disk import write_plugin
+from e2e.waiting import PATIENT
 from tests.clients import hearing
 
 

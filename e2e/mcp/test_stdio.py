@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from e2e.bench.server import TOOL
-from e2e.chain import PATIENT
+from e2e.waiting import PATIENT
 
 SERVER = [sys.executable, "-m", "e2e.bench.server", "ours", "stdio"]
 REPORTS = 5

@@ -5,7 +5,8 @@ from typing import Any
 
 import anyio
 
-from e2e.chain import PATIENT, Tab
+from e2e.chain import Tab
+from e2e.waiting import PATIENT
 from opentabs_py.core.limits import Limits
 
 CALLS = 100

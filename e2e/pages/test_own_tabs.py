@@ -15,11 +15,11 @@ from playwright.async_api import Page
 from e2e.chain import drop_connection, extension_worker
 from e2e.on_disk import write_plugin
 from e2e.processes import browser_process, command_line, descendants
+from e2e.waiting import PATIENT, PATIENT_MS
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
 from opentabs_py.session.session import OpenTabs
 
-PATIENT = 30  # s
 AGENTS = 10
 CALLS = 100  # per agent
 
@@ -94,9 +94,9 @@ async def until_open(tabs: OpenTabs, count: int) -> None:
     with anyio.fail_after(PATIENT):
         while (now := len(tabs.context.pages)) != count:
             if now < count:  # the extension may report a tab before Playwright does
-                await tabs.context.wait_for_event("page", timeout=PATIENT * 1000)
+                await tabs.context.wait_for_event("page", timeout=PATIENT_MS)
             else:
-                await tabs.context.pages[-1].wait_for_event("close", timeout=PATIENT * 1000)
+                await tabs.context.pages[-1].wait_for_event("close", timeout=PATIENT_MS)
 
 
 async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
@@ -260,7 +260,7 @@ async def test_ten_agents_work_side_by_side_and_none_in_anothers_tab(
             for _ in range(CALLS):
                 seen[number].append(await where(client))
 
-    with anyio.fail_after(PATIENT * 4):
+    with anyio.fail_after(3 * PATIENT):
         async with anyio.create_task_group() as tasks:
             for number in seen:
                 tasks.start_soon(work, number)

@@ -13,7 +13,8 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Route
 
-from e2e.chain import PATIENT, PROBE, Running, Tab, wait_for_document
+from e2e.chain import PROBE, Running, Tab, wait_for_document
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport

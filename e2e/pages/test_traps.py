@@ -17,7 +17,6 @@ from starlette.routing import Route
 from e2e.chain import (
     HOLD,
     KILLS,
-    PATIENT,
     PROBE,
     Kill,
     Running,
@@ -26,6 +25,7 @@ from e2e.chain import (
     extension_worker,
     wait_for_document,
 )
+from e2e.waiting import PATIENT
 from opentabs_py.browser.chromium import find_chromium
 from opentabs_py.config.settings import load_settings
 from opentabs_py.server.http.listen import bind

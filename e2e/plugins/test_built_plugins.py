@@ -5,7 +5,7 @@ from pathlib import Path
 
 import anyio
 
-from e2e.chain import PATIENT
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.session.session import OpenTabs

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from e2e.chain import PATIENT
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.plugins.scaffold import scaffold
 from opentabs_py.session.session import OpenTabs

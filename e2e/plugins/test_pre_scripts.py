@@ -6,8 +6,8 @@ from typing import Any
 import anyio
 from playwright.async_api import Page
 
-from e2e.chain import PATIENT
 from e2e.on_disk import PLAIN, write_plugin
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 

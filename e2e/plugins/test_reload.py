@@ -13,8 +13,8 @@ import anyio
 import pytest
 from playwright.async_api import Page
 
-from e2e.chain import PATIENT
 from e2e.on_disk import BUILT, PLAIN, delete_plugin, write_plugin
+from e2e.waiting import PATIENT
 from opentabs_py.bridge import plugin_sync
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.plugin_names import RESERVED_TOOLS

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse
 from starlette.routing import Route
 
-from e2e.chain import PATIENT
+from e2e.waiting import PATIENT
 from opentabs_py.config.paths import data_dir
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.progress import ProgressReport

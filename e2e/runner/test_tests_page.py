@@ -18,11 +18,12 @@ from playwright.async_api import Browser, Page, Route, expect
 from watchfiles import awatch
 
 from e2e.documents import run
-from e2e.live_page import PATIENT, READ_ALOUD, chromium
+from e2e.live_page import READ_ALOUD, chromium
 from e2e.on_disk import change
 from e2e.processes import alive, command_line, descendants, is_alive
 from e2e.runner.tests_page import COMMAND, Shown, opened, piped, shown_tests
 from e2e.terminals import environment_of
+from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 
 # The page is redrawn four times a second.
@@ -198,7 +199,7 @@ async def another_tab(seen: Shown) -> AsyncGenerator[Page]:
     try:
         await page.goto(seen.page.url.partition("#")[0])
         tests = page.get_by_role("listbox", name="Tests")
-        await expect(tests.get_by_role("option").first).to_be_visible(timeout=PATIENT)
+        await expect(tests.get_by_role("option").first).to_be_visible()
         yield page
     finally:
         await page.close()
@@ -452,7 +453,7 @@ async def until_ran(plugin: Path, count: int) -> None:
 
 async def until(directory: Path, is_true: Callable[[], bool]) -> None:
     """Wait for a condition that depends on a file."""
-    with anyio.fail_after(PATIENT / 1000):
+    with anyio.fail_after(PATIENT):
         changes = awatch(directory, rust_timeout=100, yield_on_timeout=True, recursive=False)
         async for _ in changes:
             if is_true():
@@ -479,7 +480,7 @@ async def test_a_change_builds_the_plugin_and_runs_again_what_ran_last(
         await until_ran(plugin, 5)
         await ended(shown)
         change(tool, "Hello, ", "Good morning, ")
-        await expect(shown.row("test_one, failed")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_one, failed")).to_be_visible()
         await expect(shown.summary).to_contain_text("src/tools/hello.js changed")
         await ended(shown)
         assert ran(plugin)[4:] == ["test_one", "test_one"]  # only that one, because it ran last
@@ -496,7 +497,7 @@ async def test_a_change_builds_the_plugin_and_runs_again_what_ran_last(
             await shown.page.get_by_label("Run on change").uncheck()
         change(tool, "Good morning, ", "Hello, ")
         await shown.page.get_by_role("button", name="Run failed (1)").click()
-        await expect(shown.row("test_one, passed")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_one, passed")).to_be_visible()
         await ended(shown)
         assert len(ran(plugin)) == 8  # the change alone ran nothing, but was built
 
@@ -536,7 +537,7 @@ async def test_a_file_that_cannot_be_imported_is_shown_and_the_others_run(
         await shown.choose("tests/test_wrong.py, failed")
         await expect(shown.details).to_contain_text("No module named 'nothing_like_this'")
         change(plugin / "tests" / "test_wrong.py", "import nothing_like_this", QUICK)
-        await expect(shown.row("test_one, passed")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_one, passed")).to_be_visible()
         await expect(shown.row("tests/test_wrong.py, failed")).to_have_count(0)
 
 
@@ -545,11 +546,11 @@ async def test_a_run_is_stopped_with_its_browser(
 ) -> None:
     plugin = plugin_with(template, short_path, hangs=HANGS)
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
-        await expect(shown.row("test_hangs, running")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_hangs, running")).to_be_visible()
         await until_ran(plugin, 2)
         assert chromiums(shown)
         await shown.page.get_by_role("button", name="Stop").click()
-        await expect(shown.row("test_hangs, not run")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_hangs, not run")).to_be_visible()
         await ended(shown)
         assert chromiums(shown) == set()
 
@@ -559,7 +560,7 @@ async def test_how_long_a_run_takes_is_not_read_aloud(
 ) -> None:
     plugin = plugin_with(template, short_path, sleeps=SLEEPS)
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
-        await expect(shown.row("test_sleeps, running")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_sleeps, running")).to_be_visible()
         await expect(shown.summary).to_contain_text(re.compile(r"\d s"))
         await shown.page.evaluate(READ_ALOUD)
         await expect(shown.summary).not_to_have_text(await shown.summary.inner_text())
@@ -576,9 +577,9 @@ async def test_a_run_that_cannot_begin_says_so(
     (plugin / "tests" / "conftest.py").write_text("import nothing_like_this")
     async with shown_tests(browser, plugin, environment(plugin)) as shown:
         alert = shown.page.get_by_role("alert").filter(has_text="pytest exited with 4")
-        await expect(alert).to_be_visible(timeout=PATIENT)
+        await expect(alert).to_be_visible()
         (plugin / "tests" / "conftest.py").write_text(CONFTEST)
-        await expect(shown.row("test_three, passed")).to_be_visible(timeout=PATIENT)
+        await expect(shown.row("test_three, passed")).to_be_visible()
         await expect(alert).to_have_count(0)
 
 
@@ -641,7 +642,7 @@ async def test_without_a_terminal_only_the_page_continues(
             await failure.get_by_role("button", name="Continue").click()
             await expect(page.locator("#summary")).to_contain_text(" · in ")
         process.send_signal(signal.SIGINT)
-        output, _ = process.communicate(timeout=PATIENT / 1000)
+        output, _ = process.communicate(timeout=PATIENT)
     assert process.returncode == 0
     assert "Press Continue in the page of the tests." in output
 
@@ -700,4 +701,4 @@ async def test_the_page_opens_in_the_users_browser(
         async with opened(browser, seen.read_text().strip()) as page:
             await expect(page.get_by_role("option", name="test_three, passed")).to_be_visible()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=PATIENT / 1000)
+        process.communicate(timeout=PATIENT)

@@ -17,8 +17,9 @@ import pytest
 from mcp.client import Client
 from mcp.types import Implementation
 
-from e2e.chain import PATIENT, PROBE, wait_for_document
+from e2e.chain import PROBE, wait_for_document
 from e2e.fleet.members import OPENTABS, a_fleet, endpoint, nats_server, poll
+from e2e.waiting import PATIENT
 from opentabs_py import __version__
 from opentabs_py.audit.history import Filter, count_missed, read_calls
 from opentabs_py.bridge.connection import Socket

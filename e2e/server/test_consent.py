@@ -22,9 +22,9 @@ from mcp.client.streamable_http import streamable_http_client
 
 from e2e.on_disk import write_plugin
 from e2e.terminals import terminal
+from e2e.waiting import PATIENT
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
-PATIENT = 40  # s
 
 
 class Home:

@@ -14,8 +14,9 @@ import pytest
 from mcp.client import Client
 
 from e2e.chain import PROBE, wait_for_document
-from e2e.fleet.members import OPENTABS, PATIENT, TOOLS, Fleet, poll
+from e2e.fleet.members import OPENTABS, TOOLS, Fleet, poll
 from e2e.processes import descendants, is_browser
+from e2e.waiting import PATIENT
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings

@@ -15,9 +15,10 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from playwright.async_api import Page, Route, expect
 
-from e2e.chain import KILLS, PATIENT, Kill, Tab, another_worker, extension_worker
+from e2e.chain import KILLS, Kill, Tab, another_worker, extension_worker
 from e2e.console.opened import console_page, go
 from e2e.live_page import chromium
+from e2e.waiting import PATIENT
 from e2e.webmcp.site import serving_page
 from opentabs_py.calling.listing import Listing
 from opentabs_py.config.settings import load_settings

@@ -13,9 +13,9 @@ from opentabs_py.audit.history import count_missed, read_calls
 from opentabs_py.audit.writer import AuditWriter
 from opentabs_py.core.audit.retention import Retention
 from tests.audit.records import a_record, add, an_entry, numbers
+from tests.waiting import PATIENT
 
 FOREVER = Retention(days=10**6)
-PATIENT = 20.0  # s
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from opentabs_py.plugins import watch
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.watch import watch_plugins
 from tests.plugins.test_load import build
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
-
-PATIENT = 30.0  # s; the bound of every wait here, far above what any takes
 
 
 class Reader:

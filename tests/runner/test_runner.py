@@ -12,10 +12,10 @@ import pytest
 
 from opentabs_py.errors import BuildError
 from opentabs_py.runner.runner import BuildProblem, Runner, Suite
+from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
 
-WITHIN = 30.0  # s
 TWO = "def test_one(): pass\ndef test_two(): assert not 'this'\n"
 HANGS = "import time\ndef test_hangs():\n    print('x')\n    time.sleep(3600)\n"
 
@@ -79,7 +79,7 @@ async def running(suite: Suite) -> AsyncGenerator[Runner]:
     scratch = suite.directory / "scratch"
     scratch.mkdir()
     runner = Runner(suite, scratch)
-    with anyio.fail_after(2 * WITHIN):
+    with anyio.fail_after(2 * PATIENT):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(runner.run)
             yield runner
@@ -87,7 +87,7 @@ async def running(suite: Suite) -> AsyncGenerator[Runner]:
 
 
 async def until(runner: Runner, is_true: Callable[[], bool]) -> None:
-    with anyio.fail_after(WITHIN):
+    with anyio.fail_after(PATIENT):
         while not is_true():
             await runner.changed().wait()
 
