@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +25,7 @@ from opentabs_py.session.session import OpenTabs
 PROBE = Path(__file__).parent / "plugins" / "probe"
 Kill = Literal["stop", "close", "sigkill"]
 KILLS: tuple[Kill, ...] = get_args(Kill)
+Advance = Callable[[float], Awaitable[None]]  # advances the clock of the calls' timers, in seconds
 HOLD = {"until": "released"}  # a step of the probe that `Tab.release` ends
 
 

@@ -18,14 +18,16 @@ from starlette.routing import Route
 
 from e2e.browser.apart import Apart, launch_apart
 from e2e.browser.desktop import missing_programs, screen
-from e2e.chain import PROBE, Tab, wait_for_document
+from e2e.chain import PROBE, Advance, Tab, wait_for_document
 from e2e.quiet import Quiet, Turns
 from e2e.waiting import PATIENT_MS
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.clock import StoppableClock
 
 if TYPE_CHECKING:
     from e2e.fleet.members import Fleet, Nats
@@ -193,7 +195,13 @@ async def site() -> AsyncGenerator[str]:
 
 
 @pytest.fixture(scope="session")
-async def tabs() -> AsyncGenerator[OpenTabs]:
+def clock() -> StoppableClock:
+    """The clock of the calls' timers in `tabs`. It runs in real time, except for `advance`."""
+    return StoppableClock()
+
+
+@pytest.fixture(scope="session")
+async def tabs(clock: StoppableClock) -> AsyncGenerator[OpenTabs]:
     """The running chain."""
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(
@@ -201,8 +209,17 @@ async def tabs() -> AsyncGenerator[OpenTabs]:
         settings=settings,
         # Without it, no document would enter the back/forward cache.
         ignore_default_args=["--disable-back-forward-cache"],
+        _seams=Seams(clock=clock),
     ) as running:
         yield running
+
+
+@pytest.fixture
+async def advance(tabs: OpenTabs, clock: StoppableClock) -> AsyncGenerator[Advance]:
+    """Stops the clock of the calls' timers; from then on, only the test advances it."""
+    clock.stop()
+    yield lambda seconds: clock.advance(seconds, tabs.internals.bridge.calls.settle)
+    clock.resume()
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ import anyio
 import pytest
 from playwright.async_api import ConsoleMessage, Page, Request, expect
 
-from e2e.chain import HOLD, Tab, another_worker
+from e2e.chain import HOLD, Advance, Tab, another_worker
 from e2e.waiting import PATIENT
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.core.limits import Limits
+from opentabs_py.core.limits import IDLE
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.hops import HOPS
 from opentabs_py.core.trace.record import CallRecord, ProgressMark
@@ -90,10 +90,12 @@ async def test_a_tools_error_is_recorded_as_an_answer(tab: Tab, records: list[Ca
 
 
 async def test_a_silent_tool_that_times_out_is_recorded_as_reached_and_not_answering(
-    tab: Tab, records: list[CallRecord]
+    tab: Tab, records: list[CallRecord], advance: Advance
 ) -> None:
-    # In which it has reached the page, however busy the machine is.
-    await tab.fail("run", {"steps": HANG}, limits=Limits(idle=1.5, ceiling=20.0))
+    async with anyio.create_task_group() as tasks:
+        running = await tab.start(tasks, HANG, "silent")
+        await advance(IDLE)
+        await running.wait()
     (record,) = records
     assert (record.outcome, record.timer, record.reached) == ("timed_out", "idle", "page")
     *before, tool = record.waterfall().spans

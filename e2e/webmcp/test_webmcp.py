@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import anyio
@@ -15,18 +16,21 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from playwright.async_api import Page, Route, expect
 
-from e2e.chain import KILLS, Kill, Tab, another_worker, extension_worker
+from e2e.chain import KILLS, Advance, Kill, Tab, another_worker, extension_worker
 from e2e.console.opened import console_page, go
 from e2e.live_page import chromium
 from e2e.waiting import PATIENT
 from e2e.webmcp.site import serving_page
 from opentabs_py.calling.listing import Listing
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.limits import Limits
+from opentabs_py.core.limits import IDLE, Limits
+from opentabs_py.core.page_tools import Cadence
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.questions import Question
 from opentabs_py.errors import CallError
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.clock import StoppableClock
 from tests.clients import hearing
 
 ADD, COUNT, HANG, PAY, VALUE, BOOK, CONFIRM = (
@@ -34,7 +38,6 @@ ADD, COUNT, HANG, PAY, VALUE, BOOK, CONFIRM = (
 )
 ALL = {ADD, COUNT, HANG, PAY, VALUE, BOOK, CONFIRM}
 REGISTERS_PAY = 'context.registerTool({\n  name: "pay",'
-BEGINS = 1.5  # s; in which a call has begun in its page, however busy the machine is
 
 
 def settings_for(kind: str = "native", **more: Any) -> Any:
@@ -54,11 +57,21 @@ async def shop() -> AsyncGenerator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def clock() -> StoppableClock:
+    return StoppableClock()
+
+
 @pytest.fixture(scope="module", params=["native", "polyfill"])
-async def tabs(request: pytest.FixtureRequest, shop: str) -> AsyncGenerator[OpenTabs]:  # noqa: ARG001
+async def tabs(
+    request: pytest.FixtureRequest,
+    shop: str,  # noqa: ARG001 (entered before, because it is left after)
+    clock: StoppableClock,
+) -> AsyncGenerator[OpenTabs]:
     async with OpenTabs(
         settings=settings_for(request.param),
         ignore_default_args=["--disable-back-forward-cache"],
+        _seams=Seams(clock=clock),
     ) as running:
         yield running
 
@@ -187,26 +200,23 @@ async def test_clients_are_notified_when_tools_come_and_go(
 async def test_a_page_that_changes_its_tools_all_the_time_is_listed_at_a_client_s_pace(
     tabs: OpenTabs, page: Page
 ) -> None:
-    changes = 0
-
-    def note() -> None:
-        nonlocal changes
-        changes += 1
-
-    end = tabs.internals.registry.subscribe(note)
+    changes: list[float] = []
+    end = tabs.internals.registry.subscribe(lambda: changes.append(anyio.current_time()))
     await page.evaluate(
-        """async () => {
-          for (let i = 0; i < 500; i++) {
-            const off = new AbortController();
-            const tool = {name: `flicker${i}`, description: "d", execute() {}};
-            await context.registerTool(tool, {signal: off.signal});
-            if (i < 499) off.abort();
-          }
+        """() => {
+          let off, made = 0;
+          setInterval(() => {
+            off?.abort();
+            off = new AbortController();
+            const tool = {name: `flicker${made++}`, description: "d", execute() {}};
+            context.registerTool(tool, {signal: off.signal});
+          }, 5);
         }"""
     )
-    await wait_for(tabs, lambda names: "page_127_0_0_1_flicker499" in names)
+    await wait_for(tabs, lambda _: len(changes) == 3)
     end()
-    assert changes <= 10
+    assert all(later - earlier >= Cadence().apart for earlier, later in pairwise(changes))
+    assert any(name.startswith("page_127_0_0_1_flicker") for name in offered(tabs))
 
 
 async def test_a_tool_of_a_form_comes_and_goes_with_it(tabs: OpenTabs, page: Page) -> None:
@@ -324,10 +334,14 @@ async def test_a_result_that_cannot_be_json_says_so(tabs: OpenTabs, page: Page) 
 
 
 async def test_the_page_sees_which_tool_runs_and_which_was_stopped(
-    tabs: OpenTabs, page: Page
+    tabs: OpenTabs, page: Page, advance: Advance
 ) -> None:
     await tabs.call(ADD, {"a": 1, "b": 2})
-    await failure(tabs, HANG, {"key": "x"}, limits=Limits(idle=BEGINS, ceiling=5.0))
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as group:
+            group.start_soon(Hanging().run, tabs, "stopped")
+            await wait_running(page, "stopped")
+            await advance(IDLE)
     await page.wait_for_function("events.some(([type]) => type === 'toolcancel')")
     assert await page.evaluate("events") == [
         ["toolactivated", "add"],
@@ -338,12 +352,17 @@ async def test_the_page_sees_which_tool_runs_and_which_was_stopped(
 
 @pytest.mark.parametrize("which", ["idle", "ceiling"])
 async def test_each_timer_ends_a_call_and_the_tool_s_signal_fires(
-    which: str, tabs: OpenTabs, page: Page
+    which: str, tabs: OpenTabs, page: Page, advance: Advance
 ) -> None:
     other = "ceiling" if which == "idle" else "idle"
-    limits = Limits(**{which: BEGINS, other: 5.0})
-    error = await failure(tabs, HANG, {"key": which}, limits=limits)
-    assert error.detail.code == f"TIMEOUT_{which.upper()}"
+    call = Hanging()
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as group:
+            group.start_soon(call.run, tabs, which, Limits(**{which: 1.0, other: 5.0}))
+            await wait_running(page, which)
+            await advance(1.0)
+    assert call.error is not None
+    assert call.error.detail.code == f"TIMEOUT_{which.upper()}"
     await page.wait_for_function("key => signals[key].aborted", arg=which)
     reason = await page.evaluate("key => signals[key].reason.message", which)
     assert f"Timed out ({which})" in reason
