@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from math import inf
 from pathlib import Path
@@ -30,6 +30,15 @@ from opentabs_py.session.session import OpenTabs
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
 TOOLS = Path(__file__).parent / "fleet_tools.py"
+# The same, but an endpoint may be silent for as long as tests wait.
+PATIENT_CODE = f"""
+from opentabs_py.cli import main
+from opentabs_py.core.fleet import liveness
+
+liveness.SILENT_FOR = {PATIENT}
+main()
+"""
+PATIENT_OPENTABS = [sys.executable, "-c", PATIENT_CODE]
 
 
 class Nats:
@@ -136,7 +145,13 @@ class Fleet:
         self.runs.touch()
         self._workers: list[Worker] = []
 
-    def worker(self, name: str, *options: str, nats: str | None = None) -> Worker:
+    def worker(
+        self,
+        name: str,
+        *options: str,
+        nats: str | None = None,
+        opentabs: Sequence[str] = OPENTABS,
+    ) -> Worker:
         """Start a worker; by default, one that has only Python tools."""
         log = self.directory / f"{name}.log"
         tools = [] if "--plugin" in options else ["--tools", str(TOOLS)]
@@ -144,7 +159,7 @@ class Fleet:
         command = ["worker", *where, "--name", name, *tools, *options]
         with log.open("ab") as stderr:
             process = subprocess.Popen(
-                [*OPENTABS, *command],
+                [*opentabs, *command],
                 stderr=stderr,
                 env={**os.environ, "RUNS": str(self.runs)},
                 cwd=self.directory,
@@ -239,13 +254,14 @@ class Network:
 
     Attributes:
         open: Whether it carries anything now.
+        rate: What it carries each way now, in bytes per second.
         port: Where the worker connects.
     """
 
     def __init__(self, port: int, rate: float = inf) -> None:
         self._to = port
-        self._rate = rate
         self.open = True
+        self.rate = rate
         self.port = 0
         self._tasks = anyio.create_task_group()
 
@@ -272,7 +288,7 @@ class Network:
                 free_at = anyio.current_time()
                 with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
                     async for data in one:
-                        free_at = max(free_at, anyio.current_time()) + len(data) / self._rate
+                        free_at = max(free_at, anyio.current_time()) + len(data) / self.rate
                         await anyio.sleep_until(free_at)
                         if self.open:
                             await other.send(data)
