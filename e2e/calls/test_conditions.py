@@ -14,7 +14,6 @@ import pytest
 from e2e.chain import PROBE, Tab, extension_worker, wait_for_document
 from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import BrowserError
 from opentabs_py.session.session import OpenTabs
@@ -80,7 +79,7 @@ async def test_a_clock_that_jumps_ends_no_call_and_the_next_record_is_right(
                 hours * HOUR * 1000,
             )
         await running.wait()
-        assert await tab.call("echo", {"value": hours}, limits=Limits(5, 5)) == {"value": hours}
+        assert await tab.call("echo", {"value": hours}) == {"value": hours}
     if whose == "browser":
         await worker.evaluate("[Date.now, performance.now] = steady")
 

@@ -29,6 +29,7 @@ from opentabs_py.core.audit.entry import AuditEntry
 from opentabs_py.errors import CallError
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.clock import StoppableClock
 
 ALL = 10**9
 INFO = Implementation(name="claude-code", version="2.1.0")
@@ -97,10 +98,11 @@ class Heard:
 async def test_every_call_is_recorded_with_its_client_site_and_tab_however_it_ends(
     site: str,
 ) -> None:
-    settings = load_settings(port=0, profile=None, headed=False, idle=1.0, audit=True)
+    settings = load_settings(port=0, profile=None, headed=False, audit=True)
     waits = {"steps": [{"wait": 60_000}]}
+    clock = StoppableClock()
     async with (
-        probe(site, settings) as (tabs, tab),
+        probe(site, settings, Seams(clock=clock)) as (tabs, tab),
         Client(tabs.mcp_url, client_info=INFO) as client,
     ):
         await client.call_tool("probe_echo", {"value": 1})
@@ -108,10 +110,16 @@ async def test_every_call_is_recorded_with_its_client_site_and_tab_however_it_en
         await client.call_tool("probe_echo", {})
         await client.call_tool("probe_eco", {})
         await client.call_tool("probe_echo", {"value": 1, "tabId": 10**6})
-        await client.call_tool("probe_run", waits)
+        calls = tabs.internals.bridge.calls
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(client.call_tool, "probe_run", waits)
-            await poll(lambda: tabs.internals.bridge.calls.running == 1)
+            await poll(lambda: calls.running == 1)
+            clock.stop()
+            await clock.advance(settings.limits.idle, calls.settle)
+            clock.resume()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(client.call_tool, "probe_run", waits)
+            await poll(lambda: calls.running == 1)
             tasks.cancel_scope.cancel()
         with pytest.raises(CallError):
             await tabs.call("probe_eco", {})

@@ -20,12 +20,12 @@ from e2e.waiting import PATIENT
 from opentabs_py.bridge.connection import Socket
 from opentabs_py.browser.chromium import configured_chromium
 from opentabs_py.config.settings import load_settings
-from opentabs_py.core.limits import Limits
 from opentabs_py.core.metrics import METRICS, Role
 from opentabs_py.errors import CallTimeoutError
 from opentabs_py.session.metrics import export_metrics
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.clock import StoppableClock
 from tests.scraped import Scraped
 
 OWNER = "fleet_tools"
@@ -235,10 +235,10 @@ async def test_a_server_that_needs_an_extension_is_not_ready_without_one(fleet: 
 
 
 class LateResults:
-    """A socket that delivers results once `let` is set."""
+    """A socket that delivers results once `let` is set, and sets `held` until then."""
 
     def __init__(self) -> None:
-        self.let = anyio.Event()
+        self.held, self.let = anyio.Event(), anyio.Event()
         self.let.set()
 
     def wrap(self, socket: Socket) -> Socket:
@@ -248,7 +248,8 @@ class LateResults:
 
     async def receive_text(self) -> str:
         text = await self._receive()
-        if '"method":"tool.result"' in text:
+        if '"method":"tool.result"' in text and not self.let.is_set():
+            self.held.set()
             await self.let.wait()
         return text
 
@@ -258,8 +259,8 @@ async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
 ) -> None:
     caplog.set_level("INFO", "opentabs_py.session.metrics")
     settings = load_settings(port=0, profile=None, headed=False)
-    late, again = LateResults(), [f"{site}/again"]
-    seams = Seams(wrap_socket=late.wrap)
+    late, again, clock = LateResults(), [f"{site}/again"], StoppableClock()
+    seams = Seams(wrap_socket=late.wrap, clock=clock)
     async with (
         export_metrics("127.0.0.1", 0) as attach,
         OpenTabs(plugins=[PROBE], settings=settings, reopen=again, _seams=seams) as tabs,
@@ -281,8 +282,18 @@ async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
         assert scraped.value("opentabs_browser_restarts_total") == 0
         assert scraped.value("opentabs_late_messages_total") == 0
         late.let = anyio.Event()
-        with pytest.raises(CallTimeoutError):
-            await tabs.call("probe_echo", {"value": 1}, limits=Limits(idle=0.05))
+        async with anyio.create_task_group() as tasks:
+
+            async def call() -> None:
+                with pytest.raises(CallTimeoutError):
+                    await tabs.call("probe_echo", {"value": 1})
+
+            tasks.start_soon(call)
+            with anyio.fail_after(PATIENT):
+                await late.held.wait()
+            clock.stop()
+            await clock.advance(settings.limits.idle, tabs.internals.bridge.calls.settle)
+            clock.resume()
         late.let.set()
         await server.until(lambda now: now.value("opentabs_late_messages_total") == 1)
 
