@@ -11,6 +11,7 @@ from mcp import types
 from mcp.client import Client
 
 from e2e.chain import PROBE, Tab
+from e2e.waiting import PATIENT
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import LogParams
@@ -204,7 +205,7 @@ async def test_without_a_tab_id_the_active_tab_wins(
 ) -> None:
     first, second = await open_tab(), await open_tab()
     await first.page.bring_to_front()
-    with anyio.fail_after(15):
+    with anyio.fail_after(PATIENT):
         while tabs.internals.bridge.tabs.serving("probe")[0].tab_id != first.id:
             await tabs.internals.bridge.changed().wait()
 
@@ -221,7 +222,7 @@ async def test_an_agent_finds_a_tab_in_the_list_and_calls_a_tool_there(
     await first.page.evaluate("document.title = 'The first'")
 
     async def find() -> Any:
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENT):
             while True:
                 changed = first.tabs.internals.bridge.changed()
                 listed = (await client.call_tool("tabs_list")).structured_content
@@ -283,7 +284,7 @@ async def test_what_a_plugin_logs_reaches_the_server(
     tab.tabs.internals.bridge.on_log = note
     try:
         await tab.call("log", {"count": 3})
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENT):
             await logged.wait()
     finally:
         tab.tabs.internals.bridge.on_log = take

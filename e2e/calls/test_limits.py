@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from e2e.waiting import PATIENT
 from opentabs_py.demo import demo_plugin_dir
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
@@ -71,7 +72,7 @@ def test_a_reader_that_has_seen_enough_ends_a_command_without_a_word(tmp_path: P
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == ""
-        assert process.wait(30) == 0
+        assert process.wait(PATIENT) == 0
 
 
 def test_a_browser_without_the_memory_to_start_is_reported_as_such() -> None:

@@ -18,6 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 
 import opentabs_py
 from e2e.processes import alive, descendants, is_alive
+from e2e.waiting import PATIENT
 from opentabs_py.demo import demo_plugin_dir
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
@@ -280,7 +281,7 @@ def test_serve_without_a_browser_says_how_to_load_the_extension(tmp_path: Path) 
             said += serve.stderr.readline()
             assert serve.poll() is None, said
         serve.send_signal(signal.SIGTERM)
-        serve.wait(timeout=20)
+        serve.wait(PATIENT)
 
     directory = re.search(r"select (.*)\n", said)
     assert directory is not None

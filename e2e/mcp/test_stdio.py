@@ -71,7 +71,7 @@ def calling(open_wire: Callable[[], tuple[int, int]]) -> Generator[int]:
         send(method="tools/call", params=CALL, id=1)
         yield ours
         server.stdin.close()
-        assert server.wait(timeout=20) == 0
+        assert server.wait(PATIENT) == 0
     os.close(ours)
 
 

@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from e2e.chain import Tab, wait_for_document
+from e2e.waiting import PATIENT
 
 FROZEN = """
 for (const each of [Object, Array, Function, String, Promise, Map, Set, Error, EventTarget, Event,
@@ -121,6 +122,6 @@ async def test_a_host_that_floods_the_page_with_events_and_messages_holds_up_no_
         }"""
     )
     for number in range(20):
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENT):
             assert await tab.call("echo", {"value": number}) == {"value": number}
     assert await tab.page.evaluate("clearInterval(flood), flooded") > 1000

@@ -20,6 +20,7 @@ from opentabs_py.plugins.toolchain import find_node
 from opentabs_py.recording.files import write_recording
 from tests.cli.in_process import opentabs_here
 from tests.generate.recorded import HOME, ask
+from tests.waiting import PATIENT
 
 ENVIRONMENT = {
     **os.environ,
@@ -198,7 +199,7 @@ def test_watch_builds_again_at_each_change_until_it_is_interrupted(
         (False, False),
         (True, True),
     ]
-    assert process.wait(10) == 0
+    assert process.wait(PATIENT) == 0
 
 
 def test_watch_continues_after_a_build_that_failed(

@@ -14,6 +14,7 @@ import pytest
 from opentabs_py.config.paths import state_dir
 from opentabs_py.daemon import log
 from tests.cli.in_process import opentabs_here
+from tests.waiting import PATIENT
 
 SERVER = """
 import sys, time
@@ -106,7 +107,7 @@ def test_a_server_without_a_record_of_use_can_be_stopped(
     stopped = opentabs_here("stop", "--server", "work", cwd=tmp_path)
     assert stopped.returncode == 0
     assert f"Stopped the server 'work' (pid {server.pid})" in stopped.stderr
-    assert server.wait(10) < 0
+    assert server.wait(PATIENT) < 0
 
 
 def test_a_server_whose_record_cannot_be_read_is_in_the_status(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import a_tool, package_json, tools_json
+from tests.waiting import PATIENT
 
 # Sets the title, clears the screen, writes the clipboard, reverses the text, hides a word.
 EVIL = "\x1b]0;owned\x07 \x1b[2J \x1b]52;c;\x07 \x9b31m \r\u202e\u2066 \u200b\U000e0041 [/x] [red]"
@@ -70,7 +71,7 @@ def in_terminal(*args: str) -> tuple[int, str]:
                 break
             written += part
         os.close(ours)
-        return process.wait(30), written.decode()
+        return process.wait(PATIENT), written.decode()
 
 
 def assert_harmless(text: str) -> None:

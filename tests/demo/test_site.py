@@ -8,7 +8,7 @@ from httpx2 import ASGITransport, AsyncClient
 from starlette.testclient import TestClient
 
 from opentabs_py.demo import create_demo_site
-from tests.waiting import until_all_wait
+from tests.waiting import PATIENT, until_all_wait
 
 GENERAL = "/api/channels/general/messages"
 
@@ -123,7 +123,7 @@ def test_history_takes_its_time_except_for_the_page_s_own_scrolling() -> None:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(ask, client, "cursor=")
                 await until_all_wait()
-                with anyio.fail_after(30):
+                with anyio.fail_after(PATIENT):
                     await ask(client, "view=1")
                 tasks.cancel_scope.cancel()
 

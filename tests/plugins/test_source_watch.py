@@ -18,7 +18,7 @@ async def test_changes_of_source_files_are_reported_and_others_are_not(
 ) -> None:
     (tmp_path / "src").mkdir()
     (tmp_path / "dist").mkdir()
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENT):
         async with watch_source(tmp_path) as changes:
             (tmp_path / "dist" / "adapter.iife.js").write_text("built")
             os.utime(tmp_path)  # the directory itself
@@ -38,7 +38,7 @@ async def test_a_build_that_is_removed_is_reported_as_a_change_of_dist(
     dist.mkdir(parents=True)
     for name in ("adapter.iife.js", "adapter.iife.js.map", "tools.json"):
         (dist / name).write_text("built")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENT):
         async with watch_source(plugin) as changes:
             if how == "deleted":
                 shutil.rmtree(dist)
@@ -54,7 +54,7 @@ async def test_a_build_that_is_written_again_is_not_a_change(tmp_path: Path) -> 
     dist = tmp_path / "dist"
     dist.mkdir()
     (dist / "tools.json").write_text("built")
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENT):
         async with watch_source(tmp_path) as changes:
             (dist / ".tools.json.1").write_text("again")
             (dist / ".tools.json.1").replace(dist / "tools.json")

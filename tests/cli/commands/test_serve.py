@@ -19,6 +19,7 @@ from tests.cli.in_process import opentabs_here
 from tests.fakes import a_tool
 from tests.plugins.test_load import build
 from tests.served import INITIALIZE, INITIALIZED
+from tests.waiting import PATIENT
 
 MESSAGE_LIMIT = 1024 * 1024
 SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
@@ -64,7 +65,7 @@ def serving(*options: str, cwd: Path) -> Generator[Callable[[str], str]]:
 
         yield read_until
         serve.send_signal(signal.SIGTERM)
-        serve.wait(timeout=20)
+        serve.wait(PATIENT)
 
 
 def start(*options: str, cwd: Path) -> str:
@@ -209,7 +210,7 @@ def test_on_stdio_too_an_input_may_be_as_long_when_its_characters_are_escaped(
         serve.stdin.flush()
         answers = [json.loads(serve.stdout.readline()) for _ in range(2)]
         serve.stdin.close()
-        serve.wait(timeout=20)
+        serve.wait(PATIENT)
     [answer] = answers[1]["result"]["content"]
     assert answer["text"] == str(len(text))
 

@@ -104,8 +104,6 @@ async def test_a_client_that_reads_no_progress_does_not_hold_up_the_result_of_a_
             sender.on_reports([ProgressReport(0, 1)])
             await until_all_wait()
             sender.follow(Stream())
-            with anyio.move_on_after(5) as waiting:
-                await sender.finish()
+            await sender.finish()
             tasks.cancel_scope.cancel()
-    assert not waiting.cancelled_caught
     assert client.updates == ["new"]

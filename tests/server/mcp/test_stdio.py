@@ -16,7 +16,7 @@ from opentabs_py.server.mcp.answers import Prepared, TextInParts, find_slot
 from opentabs_py.server.mcp.stdio import Slots
 from tests.fakes import FakeBridge
 from tests.served import INITIALIZE, INITIALIZED, Served
-from tests.waiting import until_all_wait
+from tests.waiting import PATIENT, until_all_wait
 
 MIB = 1024 * 1024
 LIMIT = MIB
@@ -95,7 +95,7 @@ def test_a_line_at_the_limit_is_read_and_one_over_it_refused(
 def test_a_line_that_is_broken_off_ends_the_server_without_a_traceback(
     server: subprocess.Popen[bytes], sent: bytes
 ) -> None:
-    _, errors = server.communicate(sent, timeout=30)
+    _, errors = server.communicate(sent, timeout=PATIENT)
     assert errors == b""
     assert server.returncode == 0
 
@@ -142,7 +142,7 @@ def test_what_expects_no_answer_and_cannot_be_read_is_logged(
     server.stdin.write(line + b"\n")
     say(server, LIST)
     assert hear(server)["id"] == LIST["id"]
-    _, errors = server.communicate(timeout=30)
+    _, errors = server.communicate(timeout=PATIENT)
     assert b"not valid" in errors
 
 

@@ -21,6 +21,7 @@ from opentabs_py.core.runner.lines import Lines
 from opentabs_py.testing import plugin
 from opentabs_py.testing.reports import channel as module
 from opentabs_py.testing.reports.channel import RunnerChannel, open_channel
+from tests.waiting import PATIENT
 
 BIG = Started(test="x" * 1_000_000)
 
@@ -53,7 +54,7 @@ def test_what_is_sent_arrives_before_the_channel_is_closed(
     for event in sent:
         channel.send(event)
     channel.close()
-    reader.join(10)
+    reader.join(PATIENT)
     assert read == sent
 
 
@@ -78,7 +79,7 @@ def test_readers_hold_nothing_up_and_what_they_lose_is_counted(
     reader = Thread(target=lambda: read.extend(read_all(ours)))
     reader.start()
     channel.close()
-    reader.join(10)
+    reader.join(PATIENT)
     lost = [event.count for event in read if isinstance(event, Lost)]
     assert 2 <= read.count(BIG) <= 4
     assert sum(lost) == 10 - read.count(BIG)
