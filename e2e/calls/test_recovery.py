@@ -319,11 +319,11 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
     assert await page.evaluate("probe.runs.late") == 1
 
 
-@pytest.mark.parametrize("over", [0, 1_500], ids=["result", "progress"])
+@pytest.mark.parametrize("over", [0, 4_000], ids=["result", "progress"])
 async def test_a_server_that_was_stopped_past_a_deadline_reads_what_came_before_it_ends_a_call(
     site: str, over: int
 ) -> None:
-    idle = 1.5
+    idle = 4.0
     command = [sys.executable, "-m", "opentabs_py", "serve", "--port", "0"]
     command += ["--plugin", str(PROBE), "--open", f"{site}/stopped", "--idle", str(idle)]
     async with await anyio.open_process(command, stdout=subprocess.DEVNULL) as server:
