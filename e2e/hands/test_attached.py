@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from e2e.browser.desktop import ALLOW, CANCEL, Chromium
 from e2e.browser.test_attach import answer, the_browser, until
-from e2e.hands.test_hands import hand_settings, ref
+from e2e.hands.rig import hand_settings, ref
 from e2e.on_disk import write_plugin
 from e2e.processes import command_line, descendants, is_alive
 from e2e.waiting import PATIENT

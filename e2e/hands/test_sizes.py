@@ -6,8 +6,8 @@ from collections.abc import AsyncGenerator
 import pytest
 from playwright.async_api import Page
 
+from e2e.hands.rig import hand_settings
 from e2e.hands.saved_pages import PAGES
-from e2e.hands.test_hands import hand_settings
 from opentabs_py.core.tokens import estimate_tokens
 from opentabs_py.hands.snapshot import MOST_TOKENS, render
 from opentabs_py.hands.tree import parse

@@ -1,0 +1,47 @@
+"""A server with the hands, and a browser that shows the shop."""
+
+from collections.abc import AsyncGenerator
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from e2e.hands.rig import LONG, PASSWORD, SHOP, Rig, hand_settings
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
+from opentabs_py.session.session import OpenTabs
+
+
+@pytest.fixture(scope="module")
+async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
+    async def shop(_request: Request) -> Response:
+        return HTMLResponse(SHOP)
+
+    async def long(_request: Request) -> Response:
+        return HTMLResponse(LONG)
+
+    async def stock(_request: Request) -> Response:
+        return JSONResponse({"left": 7, "for": PASSWORD})
+
+    site = Starlette(
+        routes=[
+            Route("/", shop),
+            Route("/cart", long),
+            Route("/long", long),
+            Route("/api/stock", stock),
+        ]
+    )
+    listener = bind("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+    directory = tmp_path_factory.mktemp("hands")
+    (directory / "photo.png").write_bytes(b"png")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("SITE_PASSWORD", PASSWORD)
+        patched.chdir(directory)
+        async with (
+            serve_http(site, listener),
+            OpenTabs(settings=hand_settings(secrets=("SITE_PASSWORD",))) as tabs,
+        ):
+            yield Rig(tabs, url, await tabs.open(url))

@@ -1,0 +1,145 @@
+"""Secrets stay hidden, and the user is asked before an agent acts."""
+
+import json
+import re
+from typing import Any
+
+import anyio
+import pytest
+from mcp import types
+from mcp.client import Client
+
+from e2e.hands.rig import PASSWORD, Rig, hand_settings, ref
+from e2e.waiting import PATIENT
+from opentabs_py.errors import CallRefusedError
+from opentabs_py.session.session import OpenTabs
+
+
+async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
+    snapshot = await rig.open()
+    name = ref(snapshot, 'textbox "Name"')
+
+    done = await rig.call("type", ref=name, text={"secret": "SITE_PASSWORD"}, submit=True)
+    async with rig.page.expect_request_finished(lambda each: "stock" in each.url):
+        await rig.call("click", ref=ref(snapshot, 'button "Fetch"'))
+    listed = await rig.call("network", all=True)
+    [stock] = [each["request"] for each in listed["requests"] if "stock" in each["url"]][-1:]
+    bodies = await rig.call("network", request=stock)
+
+    assert await rig.page.input_value("#by") == PASSWORD
+    assert "Sent <secret SITE_PASSWORD>" in done["changed"]
+    assert bodies["received"] == '{"left":7,"for":"<secret SITE_PASSWORD>"}'
+    message = await rig.fails("UNKNOWN_SECRET", "type", ref=name, text={"secret": "OTHER"})
+    assert "it has: SITE_PASSWORD" in message
+
+
+async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
+    await rig.open()
+    field = "<input type=password aria-label={} value={}>"
+    await rig.page.evaluate(
+        """([framed, own, shadowed]) => {
+            document.querySelector("iframe").srcdoc = framed;
+            document.querySelector("form").insertAdjacentHTML("beforeend", own);
+            host.shadowRoot.innerHTML = shadowed;
+        }""",
+        [
+            field.format("Framed", "hunter1"),
+            field.format("Own", "hunter2") + "<input aria-label=User value=ada>",
+            field.format("Shadowed", "hunter3"),
+        ],
+    )
+    await rig.page.frame_locator("iframe").get_by_label("Framed").wait_for()
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+    for name in ("Framed", "Own", "Shadowed"):
+        assert re.search(rf'textbox "{name}" \w+: \(a password, hidden\)', snapshot)
+    assert re.search(r'textbox "User" \w+: ada', snapshot)
+
+    own = ref(snapshot, 'textbox "Own"')
+    typed = await rig.call("type", ref=own, text={"secret": "SITE_PASSWORD"})
+    assert ": <secret SITE_PASSWORD>" in typed["changed"]
+    assert "hunter" not in snapshot + json.dumps(await rig.call("type", ref=own, text="hunter4"))
+
+
+async def test_no_part_of_a_secret_is_shown_where_a_text_is_cut(rig: Rig) -> None:
+    await rig.open()
+    await rig.call("console")
+    long = "x" * 990 + PASSWORD
+    await rig.page.evaluate(
+        "(long) => { console.log(long); document.title = long.slice(880) }", long
+    )
+    shown = await rig.call("console")
+    assert [each["text"][:990] for each in shown["messages"]] == ["x" * 990]
+    assert "corr" not in json.dumps(shown)
+    assert "corr" not in (await rig.call("snapshot"))["title"]
+
+
+async def test_neither_a_dialog_nor_a_failed_action_shows_a_secret(rig: Rig) -> None:
+    snapshot = await rig.open()
+    name, secret = ref(snapshot, 'textbox "Name"'), {"secret": "SITE_PASSWORD"}
+    show = "document.querySelector('#by').onchange = (event) => alert(event.target.value)"
+    await rig.page.evaluate(f"() => {{ {show} }}")
+    done = await rig.call("type", ref=name, text=secret, submit=True)
+    assert done["dialog"]["message"] == "<secret SITE_PASSWORD>"
+    await rig.call("dialog", accept=True)
+    await rig.page.evaluate("document.querySelector('#by').style.display = 'none'")
+    message = await rig.fails("ACTION_TIMED_OUT", "type", ref=name, text=secret)
+    assert PASSWORD not in message
+
+
+async def test_looking_is_allowed_and_acting_is_asked_about() -> None:
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        await tabs.call("page_snapshot")
+        with pytest.raises(CallRefusedError) as caught:
+            await tabs.call("page_press", {"key": "a"})
+    assert caught.value.detail.code == "CONSENT_NEEDED"
+    assert '"hands.page_press" = "auto"' in caught.value.detail.message
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+async def test_the_question_names_the_page_and_the_element_and_the_call_stays_there(
+    rig: Rig, mode: Any
+) -> None:
+    messages: list[str] = []
+
+    async def allow(_context: Any, params: Any) -> types.ElicitResult:
+        messages.append(params.message)
+        await tabs.open(f"{rig.url}long")  # which is the active tab from now on
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        await tabs.open(rig.url)
+        callback: Any = allow
+        async with Client(tabs.mcp_url, mode=mode, elicitation_callback=callback) as client:
+            shown = (await client.call_tool("page_snapshot", {})).structured_content
+            assert shown is not None
+            click = {"ref": ref(shown["snapshot"], 'button "Ask"')}
+            clicked = await client.call_tool("page_click", click)
+            found = (await client.call_tool("tabs_list", {})).structured_content
+            assert found is not None
+            [shop] = [each["tabId"] for each in found["tabs"] if each["url"] == rig.url]
+            await client.call_tool("page_dialog", {"tabId": shop, "accept": True})
+
+    host = rig.url.removeprefix("http://").rstrip("/")
+    asked = [message.partition("\n")[0].partition("” ")[2] for message in messages]
+    assert asked[0] == f'on the button "Ask" on {host} (tab "Shop"). Allow it?'
+    assert asked[1].startswith(f'on the confirm dialog "Really?" on {host}')
+    assert not clicked.is_error, clicked.content
+    assert clicked.structured_content is not None
+    assert clicked.structured_content["dialog"]["message"] == "Really?"  # it was in the first tab
+
+
+async def test_a_question_ends_when_the_tab_that_it_names_is_closed(rig: Rig) -> None:
+    async def close(_context: Any, _params: Any) -> types.ElicitResult:
+        await page.close()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        page = await tabs.open(rig.url)
+        callback: Any = close
+        async with Client(tabs.mcp_url, mode="legacy", elicitation_callback=callback) as client:
+            with anyio.fail_after(PATIENT):
+                result = await client.call_tool("page_press", {"key": "a"})
+
+    assert isinstance(result.content[0], types.TextContent)
+    assert "code=NOT_DELIVERED" in result.content[0].text
