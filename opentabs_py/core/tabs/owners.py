@@ -1,5 +1,6 @@
 """Client-owned tabs, by the client that opened them."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from typing import TypeAlias
 
@@ -18,7 +19,7 @@ class TabOwners:
 
     def __init__(self) -> None:
         self._owners: dict[int, SessionKey | None] = {}  # the most recently used last
-        self._purposes: dict[int, set[str]] = {}
+        self._purposes: defaultdict[int, set[str]] = defaultdict(set)
         self._leaving: set[int] = set()
         self._reported: set[int] = set()  # as open, since it was opened
 

@@ -47,6 +47,13 @@ def test_a_client_that_opened_a_tab_for_a_plugin_never_falls_back_to_the_users()
     assert made.usable("a", [7, 8], "chat") == [7, 8]
 
 
+def test_a_call_may_still_use_a_tab_that_is_about_to_be_closed() -> None:
+    made = TabOwners()
+    made.abandon(1)  # it was opened too late for its client
+    made.use(1, "chat")  # by a call that is bound to its document
+    assert made.usable("a", [1], "chat") == []
+
+
 def test_a_tab_is_for_the_plugins_that_calls_have_used_in_it_too() -> None:
     made = owners(a=(1,))
     made.use(1, "chat")
