@@ -104,6 +104,13 @@ def test_of_two_browsers_the_one_that_shows_the_page_takes_the_call() -> None:
     assert isinstance(choose([both, shown], CHAT, None, NOW), ChainError)
 
 
+def test_a_page_behind_another_in_the_focused_window_is_not_shown() -> None:
+    behind = document(BLOCK + 1).model_copy(update={"focused": True})
+    unfocused = document(1).model_copy(update={"active": True})
+    both = [browser("work", unfocused), browser("home", behind)]
+    assert isinstance(choose(both, CHAT, None, NOW), ChainError)
+
+
 def test_a_shown_page_that_is_not_ready_does_not_count_beside_ready_ones() -> None:
     signed_out = document(1, readiness="unavailable", is_shown=True)
     work = browser("work", signed_out, document(2))
@@ -263,6 +270,22 @@ def test_an_own_tab_without_the_plugin_does_not_decide() -> None:
     assert choose(with_own_tabs(work, home, a=BLOCK + 1), of_client("a"), None, NOW) == 0
 
 
+def test_the_browser_of_an_own_tab_does_not_decide_though_the_user_has_the_plugin_there() -> None:
+    work = browser("work", document(1))
+    home = browser("home", document(BLOCK + 1, plugin="mail"), document(BLOCK + 2))
+    assert choose(with_own_tabs(work, home, a=BLOCK + 1), of_client("a"), 0, NOW) == 0
+
+
+def test_own_tabs_are_found_where_the_numbers_of_the_browsers_do_not_begin_at_zero() -> None:
+    work = replace(browser("work", document(3 * BLOCK + 1)), number=3)
+    home = replace(browser("home", document(4 * BLOCK + 1)), number=4)
+    both = with_own_tabs(work, home, a=4 * BLOCK + 1)
+    work.tabs.owners.add(4 * BLOCK + 2, "b", ["chat"])
+    assert choose(both, of_client("a"), 0, NOW) == 1
+    assert choose(both, of_client("b"), 0, NOW) == 1
+    assert choose(both, of_client("c"), 0, NOW) == 0
+
+
 def test_an_own_tab_that_was_opened_for_the_plugin_decides_whatever_it_shows() -> None:
     work = browser("work", document(1))
     home = browser("home")
@@ -390,10 +413,13 @@ def test_a_page_that_is_named_is_used_or_refused() -> None:
     owners.add(3, "a")
     pages = document(1), document(2, is_shown=True), document(3)
     assert page_of(*pages, tab_id=1) == 1
-    assert str(page_of(*pages, tab_id=3, client="b", owners=owners)).startswith("TAB_NOT_YOURS")
+    theirs = str(page_of(*pages, tab_id=3, client="b", owners=owners))
+    assert theirs.startswith("TAB_NOT_YOURS")
+    assert "Tab 3 belongs to another client" in theirs
+    assert "for the tool 'shop_add'" in theirs
     missing = str(page_of(*pages, tab_id=9, client="b", owners=owners))
     assert missing.startswith("TAB_NOT_FOUND")
-    assert "does not match the tool 'shop_add'. Tabs that do: 2" in missing
+    assert "Tab 9 does not match the tool 'shop_add'. Tabs that do: 2" in missing
     assert "3" not in missing
 
 

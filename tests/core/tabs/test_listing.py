@@ -14,6 +14,7 @@ from opentabs_py.core.tabs.listing import (
     has_reported,
     list_tabs,
 )
+from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.core.tabs.owners import TabOwners
 from tests.fakes import OTHER_PAGE, Json, a_document
 
@@ -134,6 +135,22 @@ def opened(tab_id: int, *documents: DocumentState, loading: list[LoadingTab] | N
     return describe_opened(tab_id, url, documents, loading or [], owners=owners, client="a")
 
 
+def test_with_several_browsers_each_tab_says_whose_it_is() -> None:
+    names = {0: "work", 1: "home"}
+    documents = [numbered(1), numbered(BLOCK + 1)]
+    coming = LoadingTab(tab_id=BLOCK + 2, url="https://chat.example/", plugins=["chat"])
+    listed: Any = list_tabs(documents, [coming], names)
+    assert {tab["tabId"]: tab["browser"] for tab in listed["tabs"]} == {
+        1: "work",
+        BLOCK + 1: "home",
+        BLOCK + 2: "home",
+    }
+    owners, url = TabOwners(), "https://chat.example/"
+    owners.add(BLOCK + 1, "a")
+    opened = describe_opened(BLOCK + 1, url, documents, [], names, owners=owners, client="a")
+    assert opened["browser"] == "home"
+
+
 def test_a_tab_that_was_opened_is_described_as_in_the_list() -> None:
     tab = opened(2, numbered(1), numbered(2, title="Inbox"))
     assert (tab["tabId"], tab["title"], tab["own"]) == (2, "Inbox", True)
@@ -150,7 +167,8 @@ def test_a_tab_that_was_opened_and_still_loads_is_pending() -> None:
 
 def test_a_tab_that_was_opened_on_a_page_without_plugins_has_none() -> None:
     tab = opened(2, numbered(1))
-    assert (tab["url"], tab["plugins"]) == ("https://chat.example/new", [])
+    assert (tab["url"], tab["title"]) == ("https://chat.example/new", "")
+    assert (tab["active"], tab["plugins"]) == (False, [])
     assert Checker(TAB).violations(tab) == []
 
 

@@ -137,7 +137,13 @@ def test_only_a_page_whose_plugin_says_so_is_one_to_sign_in_on() -> None:
 def test_a_page_in_which_the_plugin_does_not_run_is_refused_with_the_reason() -> None:
     given = tabs(document(1, "missing", reason="its adapter did not register itself in the page"))
     assert "did not register itself in the page. Call again" in str(refused(given, now=9.0))
-    assert "its code does not run there" in str(refused(tabs(document(1, "missing")), now=9.0))
+    said = "'chat' is not ready in https://chat.example/1: its code does not run there."
+    assert said in str(refused(tabs(document(1, "missing")), now=9.0))
+
+
+def test_a_page_that_is_not_ready_and_does_not_say_why_is_refused_with_its_address() -> None:
+    said = "'chat' is not ready in https://chat.example/1: isReady() is not true."
+    assert said in str(refused(tabs(document(1, "unavailable")), now=9.0))
 
 
 # --- waiting ---
@@ -233,8 +239,10 @@ def test_an_extension_that_just_went_is_waited_for() -> None:
 def test_an_extension_whose_browser_is_gone_is_not_waited_for() -> None:
     made = tabs(document(1))
     made.connection_changed(connected=False, now=10.0)
-    made.has_browser = False
-    assert refused(made, now=10.0).detail.code == "EXTENSION_NOT_CONNECTED"
+    made.has_browser, made.user_action = False, "Open the browser."
+    error = refused(made, now=10.0)
+    assert error.detail.code == "EXTENSION_NOT_CONNECTED"
+    assert "Open the browser." in str(error)
 
 
 def test_the_link_takes_the_documents_with_it() -> None:
@@ -403,6 +411,9 @@ def test_a_tab_of_another_client_is_as_good_as_none_and_cannot_be_named() -> Non
     made.owners.add(2, "a")
     assert choice("b", made) == "TAB_NOT_FOUND"
     assert choice("b", made, tab_id=2) == "TAB_NOT_YOURS"
+    theirs = str(chosen_for("b", made, tab_id=2))
+    assert "Tab 2 belongs to another client" in theirs
+    assert "for the plugin 'chat'" in theirs
     assert choice("a", made, tab_id=2) == 2
     assert choice(None, made, tab_id=2) == 2
 
