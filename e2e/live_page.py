@@ -24,6 +24,39 @@ READ_ALOUD = """() => {
 }"""
 
 
+# What a user can see or use, and a screen reader therefore has to name.
+_NAMED = {
+    *("banner", "button", "checkbox", "combobox", "complementary", "DisclosureTriangle", "img"),
+    *("link", "listbox", "navigation", "option", "progressbar", "region", "searchbox", "textbox"),
+    "Video",
+}
+
+_TOO_WIDE = """() => [document.documentElement, ...document.querySelectorAll(
+  ".details, .failure, .list, .scroll-area, .top, #notices")]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1)
+    .map((each) => each.className || each.tagName)"""
+
+
+async def find_too_wide(page: Page) -> list[str]:
+    """Return the parts of a page that scroll sideways."""
+    found: list[str] = await page.evaluate(_TOO_WIDE)
+    return found
+
+
+async def find_nameless(page: Page) -> list[str]:
+    """Return the roles of the elements that a screen reader cannot name."""
+    session = await page.context.new_cdp_session(page)
+    tree = await session.send("Accessibility.getFullAXTree")
+    await session.detach()
+    return [
+        node["role"]["value"]
+        for node in tree["nodes"]
+        if not node["ignored"]
+        and node["role"]["value"] in _NAMED
+        and not node.get("name", {}).get("value", "").strip()
+    ]
+
+
 def says_server_stopped(text: str) -> bool:
     """Return whether a browser logs that the server has stopped: it refuses, or breaks off."""
     return "ERR_CONNECTION_REFUSED" in text or "ERR_CONNECTION_RESET" in text

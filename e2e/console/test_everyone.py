@@ -6,6 +6,7 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import VIEWS, console_page, go
+from e2e.live_page import find_nameless, find_too_wide
 from opentabs_py.session.session import OpenTabs
 
 
@@ -46,13 +47,7 @@ async def test_nothing_is_wider_than_the_window(
         ):
             await go(page, path)
             await expect(page.locator("#view h1, #view h2").first).to_be_visible()
-            wide = await page.evaluate("""() => {
-                const parts = document.querySelectorAll(".scroll-area");
-                const seen = [document.documentElement, ...parts];
-                return seen.filter((each) => each.scrollWidth > each.clientWidth + 1).map(
-                  (each) => each.className || each.tagName);
-            }""")
-            assert wide == [], path
+            assert await find_too_wide(page) == [], path
 
 
 @pytest.mark.usefixtures("tab")
@@ -98,22 +93,11 @@ async def test_the_list_of_calls_fills_its_room_with_and_without_a_call_open(
 
 @pytest.mark.usefixtures("tab")
 async def test_everything_that_can_be_used_has_a_name(served: OpenTabs, browser: Browser) -> None:
-    named = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "listbox", "option"}
-    named |= {"progressbar", "region", "navigation", "complementary", "img"}
     async with console_page(browser, served) as page:
-        session = await page.context.new_cdp_session(page)
         for path in (*VIEWS, "plugins/forms", "plugins/broken", "try/forms_where"):
             await go(page, path)
             await expect(page.locator("#view h1, #view h2").first).to_be_visible()
-            tree = await session.send("Accessibility.getFullAXTree")
-            nameless = [
-                node
-                for node in tree["nodes"]
-                if not node["ignored"]
-                and node["role"]["value"] in named
-                and not node.get("name", {}).get("value", "").strip()
-            ]
-            assert nameless == [], path
+            assert await find_nameless(page) == [], path
 
 
 @pytest.mark.usefixtures("tab")

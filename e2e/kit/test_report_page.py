@@ -13,7 +13,7 @@ from playwright.async_api import Browser, expect
 from e2e.documents import run as run_command
 from e2e.kit.report_page import OpenReport, open_report, prepare_suite
 from e2e.kit.runs import HAS_FFMPEG, RUN_WITHIN, KitRun, command, environment, run
-from e2e.live_page import chromium
+from e2e.live_page import chromium, find_nameless, find_too_wide
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.runner.report import Report
 from opentabs_py.runner.report_page import read_report
@@ -200,13 +200,7 @@ async def test_nothing_is_wider_than_the_window(
             await expect(shown.row("test_passes")).to_be_visible()
             if name:
                 await shown.choose(name)
-            wide = await shown.page.evaluate("""() => {
-                const seen = [document.documentElement, ...document.querySelectorAll(
-                  ".details, .top, #notices, .list, .failure")];
-                return seen.filter((each) => each.scrollWidth > each.clientWidth + 1).map(
-                  (each) => each.className || each.tagName);
-            }""")
-            assert wide == [], name
+            assert await find_too_wide(shown.page) == [], name
 
 
 async def test_it_is_used_with_keys_alone(shown: OpenReport) -> None:
@@ -221,20 +215,9 @@ async def test_it_is_used_with_keys_alone(shown: OpenReport) -> None:
 
 
 async def test_everything_that_can_be_used_has_a_name(shown: OpenReport) -> None:
-    named = {"button", "link", "searchbox", "combobox", "listbox", "option", "region"}
-    named |= {"complementary", "img", "DisclosureTriangle", "banner", "Video"}
-    session = await shown.page.context.new_cdp_session(shown.page)
     for name in ("test_fails", "test_flaky", "test_recording"):
         await shown.choose(name)
-        tree = await session.send("Accessibility.getFullAXTree")
-        nameless = [
-            node["role"]["value"]
-            for node in tree["nodes"]
-            if not node["ignored"]
-            and node["role"]["value"] in named
-            and not node.get("name", {}).get("value", "").strip()
-        ]
-        assert nameless == [], name
+        assert await find_nameless(shown.page) == [], name
 
 
 # --- runs ---

@@ -10,6 +10,7 @@ import httpx2
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from e2e.live_page import find_nameless, find_too_wide
 from e2e.runner.plugins import BAD, GOOD, ended, environment, plugin_with
 from e2e.runner.tests_page import Shown, shown_tests
 
@@ -215,30 +216,13 @@ async def test_nothing_is_wider_than_the_window(shown: Shown, width: int, dark: 
         await expect(shown.row("test_one")).to_be_visible()
         if name:
             await shown.choose(name)
-        wide = await shown.page.evaluate("""() => {
-            const seen = [document.documentElement, ...document.querySelectorAll(
-              ".details, .top, #notices, .list, .failure")];
-            return seen.filter((each) => each.scrollWidth > each.clientWidth + 1).map(
-              (each) => each.className || each.tagName);
-        }""")
-        assert wide == [], name
+        assert await find_too_wide(shown.page) == [], name
 
 
 async def test_everything_that_can_be_used_has_a_name(shown: Shown) -> None:
-    named = {"button", "link", "searchbox", "combobox", "checkbox", "listbox", "option", "region"}
-    named |= {"complementary", "img", "DisclosureTriangle", "banner"}
-    session = await shown.page.context.new_cdp_session(shown.page)
     for name in ("test_bad", "test_faults", "tests/test_good.py"):
         await shown.choose(name)
-        tree = await session.send("Accessibility.getFullAXTree")
-        nameless = [
-            node
-            for node in tree["nodes"]
-            if not node["ignored"]
-            and node["role"]["value"] in named
-            and not node.get("name", {}).get("value", "").strip()
-        ]
-        assert nameless == [], name
+        assert await find_nameless(shown.page) == [], name
 
 
 async def test_the_list_is_filtered_by_words_and_by_state(shown: Shown) -> None:
