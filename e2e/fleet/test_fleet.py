@@ -569,7 +569,7 @@ async def test_a_worker_that_pauses_for_a_moment_keeps_its_calls(
         call = await tabs.start("work", {"key": "k", "seconds": 3, "reports": 30})
         await fleet.until("began", "k")
         worker.process.send_signal(signal.SIGSTOP)
-        await anyio.sleep(4 * BEAT_EVERY)
+        await anyio.sleep(4 * BEAT_EVERY)  # several heartbeats are missed
         worker.process.send_signal(signal.SIGCONT)
         with anyio.fail_after(PATIENT):
             assert await call.result() == "k"

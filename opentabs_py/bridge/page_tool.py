@@ -1,7 +1,6 @@
 """Tools that pages register themselves: check a call, and choose a page that has the tool."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
@@ -67,8 +66,7 @@ class PageTool(InPageTool):
         tab_id, arguments = split_tab_id(self.listing.name, given)
         read = self._arguments.read(arguments)
         document, registered = self._choose(tab_id, client)
-        target = self._target(document.tab_id, client)
-        target = replace(target, document_id=document.document_id)
+        target = self._target(document.tab_id, client, document.document_id)
         return target, wire_name(registered), read
 
     async def wait_gone(self, place: Place) -> CallError:
@@ -84,8 +82,16 @@ class PageTool(InPageTool):
             if bridge.page_tools is not None
         )
 
-    def _target(self, tab_id: int | None, client: SessionKey | None) -> Target:
-        return Target(PAGE, tab_id=tab_id, client=client, page_tool=self.listing.name)
+    def _target(
+        self, tab_id: int | None, client: SessionKey | None, document_id: str | None = None
+    ) -> Target:
+        return Target(
+            PAGE,
+            tab_id=tab_id,
+            client=client,
+            document_id=document_id,
+            page_tool=self.listing.name,
+        )
 
     def _choose(self, tab_id: int | None, client: SessionKey | None) -> Registration:
         """Return the page that a call runs in, and its registration of the tool."""

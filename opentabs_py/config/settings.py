@@ -408,7 +408,7 @@ def _source_text(path: Sequence[int | str], given: Mapping[str, Any]) -> str:
 
 
 def _has(values: object, path: Sequence[int | str]) -> bool:
-    """Return whether there is a value at a path, or above it something else than a table."""
+    """Return whether there is a value at a path, or something other than a table above it."""
     for key in path:
         if not isinstance(values, Mapping):
             return True

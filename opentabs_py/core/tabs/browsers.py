@@ -90,11 +90,11 @@ def choose(
 ) -> int | Wait | ChainError:
     """Choose the browser for a call, by its index.
 
-    The named tab's; else that of the tab that this client opened for itself; else the one in which
-    this client last used the plugin; else the only one in which the plugin is ready; else, of
-    several, the one whose focused tab it is ready in, or of interchangeable browsers, the one with
-    the fewest calls. If it is ready nowhere, the same applies to browsers that have a tab of it at
-    all.
+    The named tab's; else that of a tab that this client opened for itself, and no other if it
+    opened one for the plugin; else the one in which this client last used the plugin; else the only
+    one in which the plugin is ready; else, of several, the one whose focused tab it is ready in, or
+    of interchangeable browsers, the one with the fewest calls. If it is ready nowhere, the same
+    applies to browsers that have a tab of it at all.
 
     Args:
         browsers: All browsers, at least one.
@@ -149,7 +149,7 @@ def _choose_own(
             return gap  # whether the tab has the plugin is not known
         if _has_tab(browsers[index], replace(target, tab_id=tab)):
             return index
-    elsewhere = owners.opened_for(target.client, target.purpose)
+    elsewhere = owners.with_purpose(target.client, target.purpose)
     return browser_of(elsewhere[0]) - first if elsewhere else None  # its error names the tab
 
 

@@ -13,8 +13,8 @@ class TabOwners:
     A client is known by its session. A tab that was opened without one belongs to no client in
     particular, and only calls that name it use it.
 
-    A client's tab has purposes: the plugins that serve the page it was opened with, and what the
-    client's calls have used in it since, plugins and tools of pages.
+    A client's tab has purposes: the plugins that serve the page it was opened with, and the
+    plugins and pages' own tools that the client's calls have used in it since.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class TabOwners:
             return []
         return [tab for tab, owner in reversed(self._owners.items()) if owner == client]
 
-    def opened_for(self, client: SessionKey | None, purpose: str) -> list[int]:
+    def with_purpose(self, client: SessionKey | None, purpose: str) -> list[int]:
         """Return the tabs of a client that have a purpose, whatever they show now."""
         return [tab for tab in self.of(client) if purpose in self._purposes[tab]]
 
@@ -82,7 +82,7 @@ class TabOwners:
 
         If the client opened any, it stays in those, the most recently used one first. Otherwise,
         it may use those that no client opened, in their order; but not if it has one for the
-        purpose, which shows something else now: the user may be somebody else there.
+        purpose, which shows something else now: another account may be signed in there.
 
         Args:
             client: The client's session.
@@ -90,7 +90,7 @@ class TabOwners:
             purpose: The plugin, or the page's own tool; None if any tab will do.
         """
         own = [tab for tab in self.of(client) if tab in tabs]
-        if own or (purpose is not None and self.opened_for(client, purpose)):
+        if own or (purpose is not None and self.with_purpose(client, purpose)):
             return own
         return [tab for tab in tabs if tab not in self._owners]
 

@@ -213,7 +213,7 @@ class Tabs:
     def _no_document(self, target: Target) -> ChainError:
         """Return the error for a call that no tab can take."""
         instance = None if target.instance is None else target.instance.name
-        own = self.owners.opened_for(target.client, target.purpose)
+        own = self.owners.with_purpose(target.client, target.purpose)
         if own and target.tab_id is None:
             return failures.own_tab_left(target.plugin, own[0], instance)
         return failures.no_tab(target.plugin, target.patterns, instance)

@@ -39,7 +39,7 @@ def test_a_client_that_opened_a_tab_for_a_plugin_never_falls_back_to_the_users()
     made = TabOwners()
     made.add(1, "a", ["chat"])
     assert made.usable("a", [7, 8], "chat") == []  # its own tab shows something else now
-    assert made.opened_for("a", "chat") == [1]
+    assert made.with_purpose("a", "chat") == [1]
     assert made.usable("a", [7, 1], "chat") == [1]
     assert made.usable("a", [7, 8], "mail") == [7, 8]
     assert made.usable("b", [7, 8], "chat") == [7, 8]
