@@ -236,6 +236,8 @@ def _model(
     name: str, base: type[BaseModel], fields: Mapping[str, Any]
 ) -> tuple[type[BaseModel], dict[str, Any]]:
     model = create_model(name, __base__=base, **fields)
+    if len(model.model_fields) < len(fields):
+        raise NotImplementedError("a ClassVar is no field")
     return model, model.model_json_schema(schema_generator=_Schemas)
 
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import AsyncGenerator
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from mcp.types import TextContent
@@ -298,12 +298,18 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
 
     def takes(n: int, a: Thing) -> None: ...
 
+    def counts(n: ClassVar[int], a: str) -> None: ...
+
     def works() -> None: ...
 
     with pytest.raises(
         ConfigError, match=r"parameter 'a' of the tool takes cannot .* its type is \S+Thing\. Use"
     ):
         listing(takes)
+    with pytest.raises(
+        ConfigError, match=r"parameter 'n' of the tool counts .* is ClassVar\[int\]"
+    ):
+        listing(counts)
     with pytest.raises(ConfigError, match="is a method without its object"):
         listing(Thing.method)
     with pytest.raises(ConfigError, match="is not a valid tool name"):
