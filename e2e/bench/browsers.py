@@ -92,7 +92,7 @@ async def _seconds_to_attach(chromium: Chromium) -> float:
         plugins=[PROBE], browser=Attach(user_data_dir=chromium.directory), settings=settings
     ) as tabs:
         [browser] = tabs.internals.browsers
-        while "asks" not in browser.user_action:  # noqa: ASYNC110 (there is no event for it)
+        while "asks" not in browser.bridge.tabs.user_action:  # noqa: ASYNC110 (there is no event for it)
             await anyio.sleep(0.005)
         until_asked = time.perf_counter() - began
         answered = 0.0

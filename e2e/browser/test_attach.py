@@ -61,9 +61,9 @@ async def until(condition: Callable[[], bool]) -> None:
 async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> None:
     """Click a button of the dialog once it is there, until it is gone."""
     browser = the_browser(tabs)
-    await until(lambda: "asks" in browser.user_action)
+    await until(lambda: "asks" in browser.bridge.tabs.user_action)
     with anyio.fail_after(PATIENT):
-        while "asks" in browser.user_action:
+        while "asks" in browser.bridge.tabs.user_action:
             chromium.click(place)
             await anyio.sleep(0.5)
 
@@ -99,11 +99,11 @@ async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
     async with attached(chromium, tmp_path) as tabs:
         with anyio.fail_after(PATIENT):
             await tabs.internals.bridge.wait_ready("chat")
-        assert the_browser(tabs).user_action == ""
+        assert the_browser(tabs).bridge.tabs.user_action == ""
         assert await tabs.call("chat_version") == {"version": "1"}
     # This one has removed it, so the next has to ask.
     async with attached(chromium, tmp_path) as tabs:
-        await until(lambda: "Click Allow" in the_browser(tabs).user_action)
+        await until(lambda: "Click Allow" in the_browser(tabs).bridge.tabs.user_action)
 
 
 @pytest.mark.usefixtures("data")
@@ -114,7 +114,7 @@ async def test_the_user_who_presses_cancel_is_not_asked_again_and_calls_say_why(
     chromium.start(f"{site}/mine")
     async with attached(chromium, tmp_path) as tabs:
         await answer(chromium, tabs, CANCEL)
-        await until(lambda: "Cancel" in the_browser(tabs).user_action)
+        await until(lambda: "Cancel" in the_browser(tabs).bridge.tabs.user_action)
         with pytest.raises(ChainError, match="perhaps you pressed Cancel") as error:
             await tabs.call("chat_version")
         assert error.value.detail.code == "EXTENSION_NOT_CONNECTED"
@@ -145,7 +145,7 @@ async def test_without_debugging_the_error_says_what_to_tick(
 ) -> None:
     chromium.start(f"{site}/mine")
     async with attached(chromium, tmp_path) as tabs:
-        await until(lambda: the_browser(tabs).user_action != "")
+        await until(lambda: the_browser(tabs).bridge.tabs.user_action != "")
         with pytest.raises(ChainError, match="chrome://inspect/#remote-debugging"):
             await tabs.call("chat_version")
 

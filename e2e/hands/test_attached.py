@@ -148,7 +148,7 @@ async def test_without_permission_hands_say_what_to_do_and_are_not_asked_for_aga
     chromium: Chromium,
 ) -> None:
     async with attached(chromium) as tabs:
-        await until(lambda: "asks" in the_browser(tabs).user_action)
+        await until(lambda: "asks" in the_browser(tabs).bridge.tabs.user_action)
         assert "Click Allow there" in await fails(tabs)
         await answer(chromium, tabs, CANCEL)
         assert "perhaps you pressed Cancel. To be asked again, restart" in await fails(tabs)
@@ -161,7 +161,7 @@ async def test_a_browser_that_restarts_is_asked_again_and_then_used(
         await allow(chromium, tabs)
         await chromium.stop()
         await until(lambda: the_browser(tabs).driven is None)
-        await until(lambda: "No running browser" in the_browser(tabs).user_action)
+        await until(lambda: "No running browser" in the_browser(tabs).bridge.tabs.user_action)
         assert "chrome://inspect/#remote-debugging" in await fails(tabs)
 
         chromium.start(f"{mine}/again")
@@ -176,7 +176,7 @@ async def test_without_hands_the_debugging_connection_is_let_go(chromium: Chromi
         with anyio.fail_after(PATIENT):
             await tabs.internals.bridge.wait_connected()
         assert the_browser(tabs).driven is None
-        assert the_browser(tabs).user_action == ""
+        assert the_browser(tabs).bridge.tabs.user_action == ""
 
 
 async def test_plugins_continue_when_the_debugging_connection_breaks(

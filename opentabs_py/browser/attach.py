@@ -184,17 +184,17 @@ class Attachment:
             await browser.load(self._extension)
             with anyio.move_on_after(CONNECTS_WITHIN):
                 await self._link.wait_connected()
-            self._handle_loaded(endpoint)
             self.context = browser.context
             try:
+                self._handle_loaded(endpoint)
                 await browser.wait_gone()
-                # Before the connection is let go, which may take long: calls say this meanwhile.
-                self._say(
-                    f"{endpoint.browser} has closed the debugging connection, which hands need; "
-                    f"plugins do not. {_AGAIN}"
-                )
             finally:
                 self.context = None
+            # Before the connection is let go, which may take long: calls say this meanwhile.
+            self._say(
+                f"{endpoint.browser} has closed the debugging connection, which hands need; "
+                f"plugins do not. {_AGAIN}"
+            )
 
     def _handle_loaded(self, endpoint: DebuggingEndpoint) -> None:
         self._mark.touch()

@@ -160,7 +160,7 @@ def browser_rows(pages: Pages) -> Rows:
             "profile": each.browser_id,
             "firstTab": numbers_of(each.number).start,
             "connected": each.connected,
-            "userAction": "" if each.connected else each.tabs.user_action,
+            "userAction": each.tabs.user_action,
         }
         for each in pages.bridges
     }

@@ -155,7 +155,6 @@ class Watch:
             self._tabs_changed = self._pages.changed()
             self._is_stale = True  # readiness is shown with the plugins
             self.board.set("tabs", tab_rows(self._pages))
-            self.board.set("browsers", browser_rows(self._pages))
         if self._is_stale or now >= self._looked_at_plugins + LOOK_AT_PLUGINS:
             self._look_at_plugins()
             self._looked_at_plugins = now
@@ -180,6 +179,7 @@ class Watch:
         )
         self.board.set("plugins", rows)
         self.board.set("problems", problem_rows(self._plugins.skipped, self._pages))
+        self.board.set("browsers", browser_rows(self._pages))  # what to do changes without tabs
 
     def _handle_tools(self) -> None:
         self._revision += 1

@@ -163,7 +163,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
                 "name": each.bridge.name,
                 "connected": each.bridge.connected,
                 "attached": each.attach is not None,
-                "userAction": each.user_action,
+                "userAction": each.bridge.tabs.user_action,
             }
             for each in server.browsers
             if fleet is None

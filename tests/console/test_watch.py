@@ -110,6 +110,18 @@ async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
     assert [each["reason"] for each in rows(event, "problems")] == ["Both are broken."]
 
 
+async def test_what_the_user_should_do_reaches_the_page_although_no_tab_changes() -> None:
+    served = ServedConsole()
+    reader = Reader(served)
+    [bridge] = served.bridge.pages.bridges
+    with served.watch.watching():
+        event = await reader.read_until(lambda event: bool(rows(event, "browsers")))
+        assert [each["userAction"] for each in rows(event, "browsers")] == [""]
+        bridge.tabs.advice, bridge.tabs.lacks_debugging = "Click Allow.", True
+        event = await reader.read_until(lambda event: bool(rows(event, "browsers")))
+    assert rows(event, "browsers")[0]["userAction"] == "Click Allow."
+
+
 async def test_a_server_that_was_started_again_counts_changes_of_tools_from_elsewhere() -> None:
     first, second = [
         await Reader(ServedConsole()).read_until(lambda event: bool(rows(event, "plugins")))

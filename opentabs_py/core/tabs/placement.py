@@ -49,7 +49,7 @@ class Placement:
             ChainError: There is no document for it.
         """
         if now < tabs.held_until:
-            return Wait(tabs.held_until, failures.not_connected(tabs.user_action))
+            return Wait(tabs.held_until, failures.not_connected(tabs.advice))
         if self._has_moved:
             self._has_moved = False
             return QueryTabs()

@@ -68,14 +68,17 @@ class Tabs:
         grace: Seconds that a call waits for a plugin to get ready after it was injected into
             a document, or for the extension to reconnect.
         has_browser: Whether there is a browser from which it could reconnect.
-        user_action: What the user should do so that it connects; empty if nothing is known.
+        advice: What the user should do so that it connects, or so that it can be driven; empty if
+            nothing is known.
+        lacks_debugging: Whether it cannot be driven, which hands need, though it may be connected.
         owners: Which tabs, of all browsers, belong to which clients.
         held_until: Before this time, no call is placed in the browser.
     """
 
     grace: float = 5.0
     has_browser: bool = True
-    user_action: str = ""
+    advice: str = ""
+    lacks_debugging: bool = False
     owners: TabOwners = field(default_factory=TabOwners)
     held_until: float = float("-inf")
     connected: bool = False
@@ -86,6 +89,11 @@ class Tabs:
     )
     _connection_since: float = float("-inf")
     _loading_since: dict[int, float] = field(default_factory=dict[int, float])
+
+    @property
+    def user_action(self) -> str:
+        """What the user should do now; empty if nothing, or if that is not known."""
+        return "" if self.connected and not self.lacks_debugging else self.advice
 
     def update(
         self,
@@ -162,7 +170,7 @@ class Tabs:
         if self.connected:
             return None
         until = self._connection_since + self.grace
-        error = failures.not_connected(self.user_action)
+        error = failures.not_connected(self.advice)
         return Wait(until, error) if self.has_browser and now < until else error
 
     def choose(self, target: Target, now: float) -> DocumentState | Wait | ChainError:

@@ -107,12 +107,6 @@ class SessionBrowser:
         return self._context
 
     @property
-    def user_action(self) -> str:
-        """What the user should do so that everything works; empty if nothing is needed."""
-        lacks_context = self._attachment is not None and self._attachment.lacks_context
-        return "" if self.bridge.connected and not lacks_context else self.bridge.tabs.user_action
-
-    @property
     def driven(self) -> BrowserContext | None:
         """Playwright's context of it, if it was launched, or its debugging connection is kept."""
         return self._context if self._attachment is None else self._attachment.context
@@ -284,7 +278,9 @@ class SessionBrowser:
             )
 
     def _show(self, text: str) -> None:
-        self.bridge.tabs.user_action = text
+        tabs = self.bridge.tabs
+        tabs.advice = text
+        tabs.lacks_debugging = self._attachment is not None and self._attachment.lacks_context
         if text:
             logger.warning("%s", text)
 

@@ -139,7 +139,7 @@ class BrowserSetup:
             number=self._options.first_number + index,
         )
         if self._guide_url is not None:
-            bridge.tabs.user_action = f"{self._guide_url} shows how to load it into your browser."
+            bridge.tabs.advice = f"{self._guide_url} shows how to load it into your browser."
         return bridge
 
     def _plan(

@@ -58,7 +58,8 @@ def create_hands(
         await ensure_any_browser([each.bridge for each in browsers])
 
     def missing() -> str:
-        return next((each.user_action for each in browsers if each.user_action), _NONE)
+        actions = (each.bridge.tabs.user_action for each in browsers)
+        return next(filter(None, actions), _NONE)
 
     hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing, bring)
     for browser in browsers:

@@ -48,7 +48,7 @@ def test_a_call_runs_in_a_document_that_is_ready() -> None:
 def test_no_call_is_placed_while_its_browser_holds_them_back() -> None:
     made = tabs("ready")
     made.held_until = 5.0
-    made.user_action = "Open the browser."
+    made.advice = "Open the browser."
     held = Placement(CHAT).step(made, 4.9)
     assert isinstance(held, Wait)
     assert held.until == 5.0

@@ -239,10 +239,19 @@ def test_an_extension_that_just_went_is_waited_for() -> None:
 def test_an_extension_whose_browser_is_gone_is_not_waited_for() -> None:
     made = tabs(document(1))
     made.connection_changed(connected=False, now=10.0)
-    made.has_browser, made.user_action = False, "Open the browser."
+    made.has_browser, made.advice = False, "Open the browser."
     error = refused(made, now=10.0)
     assert error.detail.code == "EXTENSION_NOT_CONNECTED"
     assert "Open the browser." in str(error)
+
+
+def test_what_the_user_should_do_is_known_while_something_is_missing() -> None:
+    made = Tabs(advice="Click Allow.")
+    assert made.user_action == "Click Allow."
+    made.connection_changed(connected=True, now=1.0)
+    assert made.user_action == ""
+    made.lacks_debugging = True
+    assert made.user_action == "Click Allow."
 
 
 def test_the_link_takes_the_documents_with_it() -> None:
