@@ -87,8 +87,8 @@ async def test_it_shows_what_to_copy_and_notices_that_the_extension_has_connecte
         await anyio.lowlevel.checkpoint()
         return loaded_by_hand(tabs, settings, tmp_path)
 
-    assert tabs.internals.guide_url is not None
-    await reader.goto(tabs.internals.guide_url)
+    assert tabs.guide_url is not None
+    await reader.goto(tabs.guide_url)
     status = reader.get_by_role("status")
     following = reader.get_by_role("region", name="Next steps")
     await expect(status).to_contain_text("Not connected yet")
@@ -119,7 +119,7 @@ async def test_it_says_so_when_the_server_has_stopped(
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     async with OpenTabs(browser="none", settings=settings) as tabs:
-        await reader.goto(tabs.internals.guide_url or "")
+        await reader.goto(tabs.guide_url or "")
         await expect(reader.get_by_role("status")).to_contain_text("Not connected yet")
     status = reader.get_by_role("status")
     await expect(status).to_contain_text("not running")
@@ -130,7 +130,7 @@ async def test_it_says_so_when_the_server_has_stopped(
 
 async def test_no_script_but_its_own_may_run_on_it_and_no_page_may_frame_it(tabs: OpenTabs) -> None:
     async with httpx2.AsyncClient() as client:
-        answer = await client.get(f"{tabs.internals.guide_url}/")
+        answer = await client.get(f"{tabs.guide_url}/")
 
     policy = answer.headers["content-security-policy"]
     assert "default-src 'none'; script-src 'self'" in policy
@@ -145,5 +145,5 @@ async def test_a_server_that_waits_for_no_extension_has_no_such_page() -> None:
     ):
         answer = await client.get(tabs.mcp_url.replace("/mcp", "/extension/"))
 
-        assert tabs.internals.guide_url is None
+        assert tabs.guide_url is None
     assert answer.status_code == 404

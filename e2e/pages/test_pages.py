@@ -306,7 +306,7 @@ async def test_no_extension_is_an_error_that_says_so(
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     settings = load_settings(port=0)
     async with OpenTabs(settings=settings, plugins=[PROBE], browser="none") as tabs:
-        with pytest.raises(ChainError, match=f"{tabs.internals.guide_url} shows how") as caught:
+        with pytest.raises(ChainError, match=f"{tabs.guide_url} shows how") as caught:
             await tabs.call("probe_echo", {"value": 1}, limits=Limits())
 
     assert caught.value.detail.code == "EXTENSION_NOT_CONNECTED"

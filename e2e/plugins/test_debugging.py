@@ -32,7 +32,6 @@ def chat(tmp_path_factory: pytest.TempPathFactory) -> Path:
 async def source_in_devtools(tabs: OpenTabs) -> str | None:
     """Return the tool's source from the page's debugger; None if it has none."""
     page = await tabs.open_start_page("chat")
-    assert page is not None
     await tabs.internals.bridge.wait_ready("chat")
     cdp = await page.context.new_cdp_session(page)
     scripts: list[dict[str, Any]] = []

@@ -50,18 +50,19 @@ async def test_a_playground_is_served_before_a_homepage_is_opened(
         again = await tabs.open_start_page("both")
         homepage = await tabs.open_start_page("others")
 
-        assert playground is not None
         assert await playground.title() == "A playground"
         assert await playground.evaluate("fetch('api/me.json').then((me) => me.json())") == {
             "name": "Ada"
         }
-        assert again is not None
         assert again.url == playground.url
-        assert homepage is not None
         assert homepage.url == home
-        assert await tabs.open_start_page("neither") is None
-        with pytest.raises(BrowserError, match="no plugin 'nobody'"):
+        assert await tabs.start_page_url("neither") is None
+        with pytest.raises(BrowserError, match=r"neither has no playground/ .* and no homepage"):
+            await tabs.open_start_page("neither")
+        with pytest.raises(LookupError, match="no plugin 'nobody'"):
             await tabs.open_start_page("nobody")
+        with pytest.raises(LookupError, match="Name one of them: both, others, neither"):
+            await tabs.open_start_page()
         address = playground.url
 
     with pytest.raises(httpx2.ConnectError):  # it ends with the session
@@ -85,7 +86,6 @@ async def test_a_playground_serves_nothing_from_outside_it(tmp_path: Path) -> No
     (tmp_path / "both" / "secret.txt").write_text("secret")
     async with OpenTabs(plugins=[directory], settings=load_settings(port=0)) as tabs:
         page = await tabs.open_start_page("both")
-        assert page is not None
 
         outside = await page.evaluate(
             "Promise.all(['/../secret.txt', '/%2e%2e/secret.txt', '/..%2fsecret.txt']"

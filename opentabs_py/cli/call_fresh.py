@@ -100,8 +100,10 @@ async def _prepare(
 
 async def _open_start_page(tabs: "OpenTabs", tool: str) -> None:
     found = tabs.internals.registry.get(tool)
-    if found is not None and any(p.manifest.name == found.listing.owner for p in tabs.plugins):
-        await tabs.open_start_page(found.listing.owner)
+    if found is None or found.listing.owner not in [plugin.name for plugin in tabs.plugins]:
+        return
+    if (url := await tabs.start_page_url(found.listing.owner)) is not None:
+        await tabs.open(url)
 
 
 async def _while_asking(

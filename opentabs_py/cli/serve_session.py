@@ -55,8 +55,8 @@ async def serve_session(
     async with exporting(metrics) as attach, session as tabs:
         attach(tabs)
         warn_of_plugins(tabs)
-        if tabs.internals.guide_url is not None:
-            _print_how_to_load(str(tabs.extension_dir), tabs.internals.guide_url)
+        if tabs.guide_url is not None:
+            _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
         if headed:
             tabs.observe(_log_call)
         if headed and beside is not None:
@@ -141,8 +141,11 @@ async def _open_pages(tabs: "OpenTabs", urls: Sequence[str], *, start_pages: boo
     if urls or not start_pages:
         return
     for plugin in tabs.plugins[:MOST_START_PAGES]:
+        url = await tabs.start_page_url(plugin.manifest.name)
+        if url is None:
+            continue
         try:
-            await tabs.open_start_page(plugin.manifest.name)
+            await tabs.open(url)
         except BrowserError as error:
             from opentabs_py.cli.terminal import warn
 

@@ -237,10 +237,11 @@ class _CallEndpoint:
         decision = server.registry.decision(request.tool)
         if found is not None and not request.open and decision and decision.permission != "off":
             owner = found.listing.owner
-            if server.registry.status(owner) == "closed" and server.launches_browser:
+            is_closed = server.registry.status(owner) == "closed" and server.launches_browser
+            if is_closed and (start_page := await session.start_page_url(owner)) is not None:
                 stream.say(f"Opening the start page of {owner}")
                 await session.browser.reopen()
-                await session.open_start_page(owner)  # it stays open, for the next call
+                await session.open(start_page)  # it stays open, for the next call
 
     async def _call(self, request: LocalCallRequest, stream: CallStream) -> dict[str, Any]:
         server = self._session.internals

@@ -287,6 +287,11 @@ class OpenTabs:
         return f"{self.mcp_url.removesuffix('/mcp')}/?token={token}"
 
     @property
+    def guide_url(self) -> str | None:
+        """The page that shows how to load the extension, if `browser="none"`; else None."""
+        return self._server.guide_url
+
+    @property
     def mcp_server(self) -> McpServer[Any]:
         """The MCP server, for transports other than HTTP."""
         return self._server.mcp_servers.server
@@ -330,29 +335,33 @@ class OpenTabs:
         """
         return await self.browser.open(url)
 
-    async def open_start_page(self, plugin: str) -> Page | None:
-        """Open the page to try a plugin on: its `playground/`, or else its homepage.
+    async def open_start_page(self, plugin: str | None = None) -> Page:
+        """Open a plugin's start page: its `playground/`, or else its homepage.
 
         This session serves the playground, if the plugin matches pages on this machine.
 
-        Returns:
-            The page, or None if the plugin has neither.
+        Args:
+            plugin: The plugin's name; not needed if there is only one.
 
         Raises:
-            BrowserError: The page cannot be opened, or there is no such plugin.
+            LookupError: There is no such plugin.
+            BrowserError: It has neither, or the page cannot be opened.
         """
         url = await self.start_page_url(plugin)
-        return None if url is None else await self.open(url)
+        if url is None:
+            raise BrowserError(
+                f"{self.plugin(plugin).name} has no playground/ that its patterns match, and no "
+                "homepage. Open a page of its site: open(url)."
+            )
+        return await self.open(url)
 
-    async def start_page_url(self, plugin: str) -> str | None:
-        """Return the URL of the page that `open_start_page` opens.
+    async def start_page_url(self, plugin: str | None = None) -> str | None:
+        """Return the URL that `open_start_page` opens; None if the plugin has no start page.
 
         Raises:
-            BrowserError: There is no such plugin.
+            LookupError: There is no such plugin.
         """
-        if self._server.plugin_set.find(plugin) is None:
-            raise BrowserError(f"There is no plugin {plugin!r}, so its page cannot be opened.")
-        return await self._server.start_page_url(plugin)
+        return await self._server.start_page_url(self.plugin(plugin).name)
 
     def observe(
         self, observer: Callable[[CallRecord], None], *, traced: bool = True

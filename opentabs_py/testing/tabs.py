@@ -314,24 +314,30 @@ class SyncOpenTabs:
     def open_start_page(self, plugin: str | None = None) -> Page:
         """Open a plugin's start page: its `playground/`, or else its homepage.
 
+        Args:
+            plugin: The plugin's name; not needed if there is only one.
+
         Raises:
             LookupError: There is no such plugin.
             BrowserError: It has neither, or the page cannot be opened.
         """
-        name = self.plugin(plugin).name
-        url = self.start_page_url(name)
+        url = self.start_page_url(plugin)
         if url is None:
             raise BrowserError(
-                f"{name} has no playground/ that its patterns match, and no homepage. "
-                "Use the page fixture: page.goto(...)."
+                f"{self.plugin(plugin).name} has no playground/ that its patterns match, and no "
+                "homepage. Open a page of its site: page.goto(url)."
             )
         unused = [page for page in pages_of(self.context) if page.url == BLANK]
         page = unused[-1] if unused else self.context.new_page()
         page.goto(url)
         return page
 
-    def start_page_url(self, plugin: str) -> str | None:
-        """Return the URL that `open_start_page` opens; None if the plugin has no start page."""
+    def start_page_url(self, plugin: str | None = None) -> str | None:
+        """Return the URL that `open_start_page` opens; None if the plugin has no start page.
+
+        Raises:
+            LookupError: There is no such plugin.
+        """
         return self._thread.run(self._session.start_page_url, plugin, within=QUICK)
 
 

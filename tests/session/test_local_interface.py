@@ -379,9 +379,8 @@ class WithBrowser:
         self.bridge.show("ready")
         return FakePage(self.did)
 
-    async def open_start_page(self, plugin: str) -> None:
-        self.did.append(f"the start page of {plugin}")
-        self.bridge.show("ready")
+    async def start_page_url(self, plugin: str) -> str:
+        return f"the start page of {plugin}"
 
     async def call(self, tool: str, **more: Any) -> list[Document]:
         app = LocalInterface(cast("OpenTabs", self), Pace(), lambda: None).app("token")

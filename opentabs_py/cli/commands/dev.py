@@ -133,12 +133,12 @@ async def _open_start_page(tabs: "OpenTabs", plugin: str) -> None:
     from opentabs_py.cli.terminal import err, warn
 
     try:
-        page = await tabs.open_start_page(plugin)
-    except BrowserError as error:
-        warn(str(error))
-    else:
-        if page is not None:
+        url = await tabs.start_page_url(plugin)
+        if url is not None:
+            page = await tabs.open(url)
             err.print(f"[green]✓[/] opened {escape(page.url)}", soft_wrap=True)
+    except (LookupError, BrowserError) as error:  # LookupError: it is skipped
+        warn(str(error))
 
 
 async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:
