@@ -57,7 +57,8 @@ class TabRequests:
     async def targets(self) -> Sequence[protocol.TabTarget]:
         """Return which tab, by its number, is which target of Chrome's debugging protocol.
 
-        None is known if the extension lacks the permission to ask.
+        Returns:
+            All tabs; none if the extension lacks the permission to ask.
 
         Raises:
             ChainError: It is not connected.

@@ -53,15 +53,15 @@ Seconds = Positive
 Whole = Annotated[int, BeforeValidator(_number)]
 
 
-def _directory(path: Path) -> Path:
-    """Return a path that stays right; `~` is the user's home, as no shell has read a file."""
+def _absolute(path: Path) -> Path:
+    """Return an absolute path; expand `~`, since values in files do not pass through a shell."""
     try:
         return absolute(path.expanduser())
     except RuntimeError:
         raise ValueError(f"there is no user of that name: {path}") from None
 
 
-AbsolutePath = Annotated[Path, AfterValidator(_directory)]
+AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
 
 
 def _loopback(host: str) -> str:
@@ -208,7 +208,7 @@ class Settings(BaseSettings):
     max_result: Annotated[Whole, Field(ge=500)] | None = None
     message_limit: Annotated[Whole, Field(ge=1024, le=512 * 1024 * 1024)] = MESSAGE_LIMIT
     keep_tabs: bool = False
-    chromium: Path | None = None
+    chromium: AbsolutePath | None = None
     profile: AbsolutePath | None = None
     signed_in: str | None = None
     headed: bool = False

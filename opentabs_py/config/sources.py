@@ -1,10 +1,10 @@
 """Where settings come from, besides the command line: the environment and two files."""
 
 import os
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 from pydantic_settings import (
     BaseSettings,
@@ -22,10 +22,6 @@ TABLES: Final[Mapping[str, str]] = {
     "scrub": '{"texts": ["Ada Lovelace"]}',
     "settings": '{"chat": {"site": "https://example.com"}}',
 }
-
-
-# The settings that are directories, or lists of directories.
-DIRECTORIES: Final[Sequence[str]] = ("plugins", "plugin_folders", "no_review", "profile")
 
 
 class Environment(EnvSettingsSource):
@@ -57,13 +53,15 @@ class UserFile(TomlConfigSettingsSource):
     def __init__(self, settings: type[BaseSettings]) -> None:
         file = user_file()
         self._directory = file.parent
+        fields = settings.model_fields.items()
+        self._paths = [name for name, field in fields if _has_path(field.annotation)]
         with _readable(file):
             super().__init__(settings, toml_file=file)
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
         values = _checked(super().__call__())
-        found = {name: self._anchored(values[name]) for name in DIRECTORIES if name in values}
+        found = {name: self._anchored(values[name]) for name in self._paths if name in values}
         return {**values, **found}
 
     def _anchored(self, value: Any) -> Any:
@@ -74,6 +72,10 @@ class UserFile(TomlConfigSettingsSource):
         if os.pathsep in value:
             return self._anchored([each for each in value.split(os.pathsep) if each])
         return str(self._directory / value)
+
+
+def _has_path(hint: Any) -> bool:
+    return hint is Path or any(_has_path(each) for each in get_args(hint))
 
 
 @contextmanager

@@ -190,9 +190,13 @@ def test_a_tilde_in_a_file_is_the_home() -> None:
 
 
 def test_paths_in_the_users_file_start_in_its_directory() -> None:
-    write_user_file('plugins = ["chat", "/mail"]\nplugin_folders = "one:../two"\nprofile = "work"')
+    write_user_file(
+        'plugins = ["chat", "/mail"]\nplugin_folders = "one:../two"\n'
+        'profile = "work"\nchromium = "bin/chrome"'
+    )
     settings = load_settings()
     home = user_file().parent
+    assert settings.chromium == home / "bin" / "chrome"
     assert settings.plugins == (home / "chat", Path("/mail"))
     assert settings.plugin_folders == (home / "one", home.parent / "two")
     assert settings.profile == home / "work"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from opentabs_py.bridge.tab_requests import OPEN_WITHIN
 from opentabs_py.core import chunks, protocol
 from opentabs_py.core.page_tools import OVER_LIMITS
 from opentabs_py.core.progress import MESSAGE_MAX
@@ -50,6 +51,15 @@ def test_a_page_reports_no_tools_that_the_server_refuses() -> None:
     assert page["LONGEST_NAME"] == limits(RegisteredTool, "name")
     assert page["LONGEST_TITLE"] <= limits(RegisteredTool, "title")
     assert page["LONGEST_TEXT"] <= limits(RegisteredTool, "description")
+
+
+def test_the_extension_gives_up_opening_a_tab_when_docs_say_so_and_before_the_server() -> None:
+    milliseconds = constants("extension/background/own_tabs.js")["BLANK_WITHIN"]
+    documented = re.search(
+        r"`TAB_NOT_OPENED` .* within (\d+) s", (ROOT / "docs/architecture.md").read_text()
+    )
+    assert documented is not None
+    assert int(documented[1]) == milliseconds / 1000 < OPEN_WITHIN
 
 
 def test_what_is_said_of_a_page_with_too_many_tools_is_what_limits_them() -> None:

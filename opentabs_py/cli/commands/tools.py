@@ -113,7 +113,8 @@ def _configured(plugins: PluginOptions) -> tuple[list[_Row], bool]:
     of_pages, of_python = _of_pages(loaded, settings), _of_python(plugins.load_tools())
     about_tabs = _about_tabs()
     _refuse_namesakes([*of_pages, *about_tabs, *of_python])
-    rows = [*of_pages, *(about_tabs if of_pages else ()), *of_python]
+    work_in_pages = of_pages or settings.webmcp
+    rows = [*of_pages, *(about_tabs if work_in_pages else ()), *of_python]
     return _turned_on(rows, settings, standings), bool(skipped and not loaded)
 
 

@@ -91,6 +91,15 @@ def test_with_hands_their_tools_are_listed_as_a_server_lists_them(tmp_path: Path
     assert names == sorted(names)
 
 
+def test_with_tools_of_pages_those_about_tabs_are_listed(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        '[tool.opentabs]\nwebmcp = ["https://shop.example/*"]\n'
+    )
+    listed = opentabs_here("tools", "--json", cwd=tmp_path)
+    names = [tool["name"] for tool in json.loads(listed.stdout)]
+    assert names == ["tabs_close", "tabs_list", "tabs_open"]
+
+
 def test_a_permission_that_names_nothing_is_reported(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(
         '[tool.opentabs.permissions]\ndefault = "auto"\ndemo = "ask"\n"notes.add" = "off"\n'
