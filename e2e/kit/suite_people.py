@@ -81,7 +81,7 @@ def test_the_usual_fixtures_are_those_of_the_first(
     assert context is ann.context is not ben.context
     expect(ann.plugin("demo")).to_be_ready()
     assert ben.plugin("demo").status == "closed"
-    expect(mcp.start("probe_echo", {"value": 1})).to_return({"value": 1})
+    expect(mcp.start("probe_echo", value=1)).to_return({"value": 1})
     assert [record.name for record in ann.trace] == ["probe_echo"]
     assert ben.trace == ()
 

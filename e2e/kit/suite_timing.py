@@ -110,7 +110,8 @@ def test_the_rules_hold_whether_or_not_a_client_asks_for_progress(
     open_page(page)
     expect(opentabs.plugin("probe")).to_be_ready()
     arguments = {"key": "key", "steps": [HANG]}
-    call = mcp.start("probe_run", arguments, with_progress=wants_progress)
+    client = mcp if wants_progress else mcp.without_progress
+    call = client.start("probe_run", arguments)
     page.wait_for_function("'key' in probe.runs")
 
     for _ in range(2):

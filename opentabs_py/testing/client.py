@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any
 
 from mcp import types
@@ -31,46 +30,53 @@ class SyncMcpClient:
     content, or its text if there is none.
     """
 
-    def __init__(self, client: Client, thread: ServerThread, tabs: SyncOpenTabs) -> None:
+    def __init__(
+        self,
+        client: Client,
+        thread: ServerThread,
+        tabs: SyncOpenTabs,
+        *,
+        wants_progress: bool = True,
+    ) -> None:
         self._client = client
         self._thread = thread
         self._tabs = tabs
+        self._wants_progress = wants_progress
         self._running: list[RunningCall] = []
 
     def __repr__(self) -> str:
         return f"<SyncMcpClient {self._tabs.mcp_url}>"
 
+    @property
+    def without_progress(self) -> "SyncMcpClient":
+        """The same client, whose calls do not ask for progress."""
+        other = SyncMcpClient(self._client, self._thread, self._tabs, wants_progress=False)
+        other._running = self._running
+        return other
+
     def list_tools(self) -> list[types.Tool]:
         """Return the tools as clients see them."""
         return self._thread.run(self._client.list_tools, within=QUICK).tools
 
-    def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, with_progress: bool = True
-    ) -> Any:
-        """Call a tool, wait until it has ended, and return its value.
+    def call(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        """Call a tool by its MCP name, wait until it has ended, and return its value.
 
-        Args:
-            name: The tool's MCP name.
-            arguments: The tool's arguments.
-            with_progress: Whether to ask for progress notifications.
+        Pass the tool's arguments as a mapping or as keywords: `call("chat_search", text="tea")`.
 
         Raises:
             CallError: The call failed; `error.detail` says why.
             TimeoutError: The clock stands still, and the tool does not end by itself.
+            TypeError: An argument is given twice, or the mapping is not one.
         """
-        run = partial(self._run, with_progress=with_progress)
-        return self._tabs.call_as("mcp.call", name, merged(arguments, {}), run)
+        return self._tabs.call_as("mcp.call", name, merged(arguments, more), self._run)
 
-    def start(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, with_progress: bool = True
-    ) -> Call:
+    def start(self, name: str, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
         """Start a call and return it while it is running; `expect(call)` checks how it ends."""
-        run = partial(self._run, with_progress=with_progress)
-        return self._tabs.start_as("mcp.start", name, merged(arguments, {}), run)
+        return self._tabs.start_as("mcp.start", name, merged(arguments, more), self._run)
 
-    def _run(self, name: str, arguments: Mapping[str, Any], *, with_progress: bool) -> RunningCall:
+    def _run(self, name: str, arguments: Mapping[str, Any]) -> RunningCall:
         running = RunningCall(name, arguments, output_schema=self._tabs.output_schema(name))
-        caller = _McpCaller(self._client, wants_progress=with_progress)
+        caller = _McpCaller(self._client, wants_progress=self._wants_progress)
         self._thread.start(running.run, caller, None)
         self._running.append(running)
         return running
