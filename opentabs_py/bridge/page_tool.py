@@ -1,6 +1,7 @@
 """Tools that pages register themselves: check a call, and choose a page that has the tool."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Final
 
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
@@ -13,6 +14,7 @@ from opentabs_py.core.page_tools import ListedPageTool, wire_name
 from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.protocol import DocumentState, RegisteredTool
 from opentabs_py.core.questions import Place
+from opentabs_py.core.schemas.patterns import with_small_patterns
 from opentabs_py.core.tabs.browsers import choose_page
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import Target
@@ -49,8 +51,13 @@ class PageTool(InPageTool):
             meta={META_KEY: tool.meta},
         )
         self.other_names = tool.other_names
-        schema = {"type": "object", **tool.registered.input_schema}
-        self._arguments = ArgumentReader(tool.name, schema, limit=message_limit)
+        self._message_limit = message_limit
+
+    @cached_property
+    def _arguments(self) -> ArgumentReader:
+        """Created by the first call: of a page's tools, most are never called."""
+        schema = with_small_patterns({"type": "object", **self.tool.registered.input_schema})
+        return ArgumentReader(self.tool.name, schema, limit=self._message_limit)
 
     @property
     def shown_as(self) -> tuple[str, str]:

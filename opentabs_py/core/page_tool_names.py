@@ -15,7 +15,7 @@ PAGE_OWNERS: Final = "page--"  # what the owners of pages' tools begin with
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9]+")
 _PLAIN_HOST: Final = re.compile(r"[a-z0-9.]+")
-_SHORTEST: Final = 4  # hex digits of a suffix
+_DIGITS: Final = (4, 8, 16, 32)  # hex digits of a suffix: the first that is free
 _OWNER_DIGITS: Final = 8
 
 
@@ -84,34 +84,40 @@ class Naming:
         site = _OTHER.sub("_", self.host.removeprefix("www.")).strip("_").lower()
         return f"page_{site}_{_OTHER.sub('_', self.tool).strip('_') or 'tool'}"
 
-    def suffixed(self, digits: int = _SHORTEST) -> str:
+    def suffixed(self, digits: int = _DIGITS[0]) -> str:
         """Return its name with a suffix that depends on nothing but the tool."""
         suffix = f"_{_digest(self.identity)[:digits]}"
         return self.plain[: LONGEST - len(suffix)] + suffix
 
 
-def name_tools(tools: Sequence[Naming], taken: Collection[str]) -> list[str]:
+def name_tools(tools: Sequence[Naming], taken: Collection[str]) -> list[str | None]:
     """Return the name of each tool: the plain one, or one with a suffix if that is not free.
 
     If several tools have the same plain name, none of them gets it, so that it never stands for one
-    tool now and for another one later.
+    tool now and for another one later. A plain name that looks like another tool's suffixed one is
+    not free: pages know how suffixes are made, and choose what their tools are named.
 
     Args:
         tools: The tools; no two have the same identity.
         taken: Names of other tools, which always keep them.
+
+    Returns:
+        Their names, in the same order; None for a tool all of whose names are taken.
     """
-    plain = Counter(tool.plain for tool in tools)
-    names: list[str] = []
+    counts = Counter(tool.plain for tool in tools)
+
+    def may_be_plain(tool: Naming) -> bool:
+        return len(tool.plain) <= LONGEST and counts[tool.plain] == 1
+
     used = {*taken}
-    for tool in tools:
-        name = tool.plain
-        digits = _SHORTEST
-        while name in used or len(name) > LONGEST or (name == tool.plain and plain[name] > 1):
-            name = tool.suffixed(digits)
-            digits *= 2
-        used.add(name)
-        names.append(name)
-    return names
+    names: dict[str, str | None] = {}  # by identity
+    for tool in sorted(tools, key=may_be_plain):
+        possible = [tool.plain] if may_be_plain(tool) else []
+        possible += map(tool.suffixed, _DIGITS)
+        name = names[tool.identity] = next((each for each in possible if each not in used), None)
+        if name is not None:
+            used.add(name)
+    return [names[tool.identity] for tool in tools]
 
 
 def _digest(text: str) -> str:

@@ -21,6 +21,7 @@ from opentabs_py.core.protocol import (
     RegisteredTool,
 )
 from opentabs_py.core.schemas.checker import JsonObject, check_schema
+from opentabs_py.core.schemas.patterns import with_patterns
 from opentabs_py.core.text import quantity, shorten
 
 # What one page may register, and how large, `extension/content/page_tools.js` limits.
@@ -239,10 +240,15 @@ def list_tools(
             if (site := site_of(document.url)) is not None:
                 refused[f"{site.origin}, {quantity(count, 'tool')}"] = OVER_LIMITS
     names = name_tools([naming for naming, *_ in namings.values()], taken)
-    tools = [
-        ListedPageTool(name, tuple({naming.suffixed()} - {name} - {*taken}), site, tool, schema)
-        for name, (naming, site, tool, schema) in zip(names, namings.values(), strict=True)
-    ]
+    tools: list[ListedPageTool] = []
+    for name, (naming, site, tool, schema) in zip(names, namings.values(), strict=True):
+        if name is None:
+            refused[f"{site.origin} {tool.name!r}"] = (
+                "other tools have all names that it could have"
+            )
+        else:
+            others = {naming.suffixed()} - {name, *taken}
+            tools.append(ListedPageTool(name, tuple(others), site, tool, schema))
     return tools, refused
 
 
@@ -303,7 +309,7 @@ def read_schema(schema: JsonObject) -> JsonObject | str:
     if TAB_ID in properties:
         return f"has a property {TAB_ID!r}, which every tool of a page has already"
     try:
-        check_schema(schema)
+        check_schema(with_patterns(schema, lambda _pattern: False))
     except ValueError as error:
         return str(error)
     return cast("JsonObject", _bounded({**schema, "type": "object"}, is_named=False))

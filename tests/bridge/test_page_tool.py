@@ -33,7 +33,9 @@ ADD = RegisteredTool.model_validate(
 )
 
 
-def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
+def a_bridge(
+    *tabs: int, number: int = 0, focused: int | None = None, registered: RegisteredTool = ADD
+) -> Bridge:
     """Return the link to a browser with these tabs, each with the tool."""
     reports = PageRegistrations()
     bridge = Bridge(
@@ -64,7 +66,7 @@ def a_bridge(*tabs: int, number: int = 0, focused: int | None = None) -> Bridge:
     bridge.tabs.update(documents, 0.0)
     reports.update(documents, [])
     for document in documents:
-        reports.add(PageToolsParams(document_id=document.document_id, tools=[ADD]))
+        reports.add(PageToolsParams(document_id=document.document_id, tools=[registered]))
     return bridge
 
 
@@ -99,6 +101,21 @@ async def test_arguments_are_checked_first() -> None:
     tool = a_tool(pages_of(a_bridge(1)))
     with pytest.raises(CallRefusedError):
         tool.check({"a": "x", "tabId": 9}, None)
+
+
+async def test_a_pattern_is_checked_unless_it_is_large_or_only_javascript_supports_it() -> None:
+    properties = {
+        "a": {"type": "integer"},
+        "date": {"pattern": r"^\d{4}-\d{2}-\d{2}$"},
+        "name": {"pattern": r"^\p{L}{200}$"},
+        "any": {"pattern": "^[^]$"},
+    }
+    registered = ADD.model_copy(update={"input_schema": {"properties": properties}})
+    tool = a_tool(pages_of(a_bridge(1, registered=registered)))
+    given = {"a": 1, "name": "1", "any": ""}
+    assert tool.check(given, None)[2] == given
+    with pytest.raises(CallRefusedError, match="date"):
+        tool.check({**given, "date": "today"}, None)
 
 
 async def test_a_tool_whose_pages_have_gone_cannot_be_called() -> None:

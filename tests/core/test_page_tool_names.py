@@ -86,6 +86,26 @@ def test_the_name_of_another_tool_is_never_taken() -> None:
     assert name == tool.suffixed(8)
 
 
+def test_no_page_takes_the_names_that_another_tool_would_have() -> None:
+    tool, namesake = a_naming(tool="z_a", identity="1"), a_naming(tool="z__a", identity="2")
+    digits = tool.suffixed(32).rpartition("_")[2]
+    planted = [
+        a_naming(tool=f"z-a-{digits[:length]}", identity=f"planted {length}")
+        for length in (4, 8, 16, 32)
+    ]
+    assert {tool.suffixed(length) for length in (4, 8, 16)} == {each.plain for each in planted[:3]}
+    names = name_tools([*planted, tool, namesake], ())
+    assert names[4:] == [tool.suffixed(), namesake.suffixed()]
+    assert names[0] == planted[0].suffixed()
+
+
+def test_a_tool_all_of_whose_names_are_taken_has_none() -> None:
+    tool = a_naming()
+    taken = {tool.plain, *(tool.suffixed(length) for length in (4, 8, 16, 32))}
+    assert name_tools([tool], taken) == [None]
+    assert name_tools([tool, a_naming(tool="other")], taken)[1] is not None
+
+
 def test_a_long_name_is_cut_and_gets_a_suffix() -> None:
     tool = a_naming(tool="x" * 128)
     assert name_tools([tool], ()) == [tool.suffixed()]
@@ -102,6 +122,7 @@ def test_names_are_unique_valid_and_free(tools: list[tuple[str, str]], taken: se
     assert len({*names}) == len(names)
     assert not {*names} & taken
     for name in names:
+        assert name is not None
         assert len(name) <= LONGEST
         assert name.isascii()
         assert name.replace("_", "").isalnum()

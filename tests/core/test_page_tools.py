@@ -87,6 +87,26 @@ def refusal(schema: dict[str, Any]) -> str:
     return why
 
 
+def test_a_tool_for_which_no_name_is_left_is_refused() -> None:
+    registrations = registrations_of((a_document(), a_tool()))
+    taken: set[str] = set()
+    for _ in range(5):  # the plain one, and those with a suffix of 4 to 32 digits
+        [tool] = listed(registrations, taken=taken)
+        taken.add(tool.name)
+    tools, refused = list_tools([registrations], taken, SchemaCache())
+    assert tools == []
+    assert refused == {
+        "https://shop.example 'add'": "other tools have all names that it could have"
+    }
+
+
+def test_a_pattern_of_a_page_is_neither_compiled_nor_a_reason_to_refuse_its_tool() -> None:
+    schema = {"properties": {"a": {"pattern": "^[^]$"}, "b": {"pattern": r"\p{L}{200}"}}}
+    [tool] = listed(registrations_of((a_document(), a_tool(input_schema=schema))))
+    assert tool.input_schema == {"type": "object", **schema}  # clients may check it
+    assert "is not valid JSON Schema" in refusal({"properties": {"a": {"pattern": 7}}})
+
+
 # --- what the pages have ---
 
 

@@ -1,7 +1,6 @@
 """Validate the JSON Schemas of tools, and values against them."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -20,6 +19,7 @@ from opentabs_py.core.schemas.cost import (
     follow,
     objects,
 )
+from opentabs_py.core.schemas.patterns import is_linear, patterns, with_patterns
 from opentabs_py.core.text import path_text, shorten
 
 __all__ = ["Checker", "JsonObject", "Violation", "check_schema"]
@@ -96,14 +96,13 @@ class Checker:
 
     @cached_property
     def _is_quick(self) -> bool:
-        return self._widths.at(0) <= _NARROW and not (
-            self._widths.is_recursive or any(map(_backtracks, _patterns(self._schema)))
-        )
+        is_narrow = self._widths.at(0) <= _NARROW and not self._widths.is_recursive
+        return is_narrow and all(map(is_linear, patterns(self._schema)))
 
     @cached_property
     def _lenient(self) -> jsonschema_rs.Validator:
         """A validator without the patterns that may backtrack."""
-        return _compile(_without_backtracking(self._schema), self._mask)
+        return _compile(with_patterns(self._schema, is_linear), self._mask)
 
 
 def check_schema(schema: JsonObject) -> None:
@@ -185,38 +184,6 @@ def _measure(value: JsonValue, *, most: int) -> _Size:
         level = below
         depth += bool(level)
     return _Size(parts, depth, length)
-
-
-def _patterns(schema: JsonObject) -> Iterator[str]:
-    for part in objects(schema):
-        pattern, by_pattern = part.get("pattern"), part.get("patternProperties")
-        if isinstance(pattern, str):
-            yield pattern
-        if isinstance(by_pattern, dict):
-            yield from by_pattern
-
-
-def _backtracks(pattern: str) -> bool:
-    """Return whether a pattern cannot be matched in linear time."""
-    options = jsonschema_rs.RegexOptions()
-    try:
-        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
-    except (jsonschema_rs.ValidationError, ValueError):
-        return True
-    return False
-
-
-def _without_backtracking(schema: JsonObject) -> JsonObject:
-    schema = deepcopy(schema)
-    for part in list(objects(schema)):
-        pattern, by_pattern = part.get("pattern"), part.get("patternProperties")
-        if isinstance(pattern, str) and _backtracks(pattern):
-            del part["pattern"]
-        if isinstance(by_pattern, dict) and any(map(_backtracks, by_pattern)):
-            # These three depend on which other members exist.
-            for keyword in ("patternProperties", "additionalProperties", "unevaluatedProperties"):
-                part.pop(keyword, None)
-    return schema
 
 
 def _shorten(message: str) -> str:

@@ -1,0 +1,87 @@
+"""The regular expressions in a schema, and the schema without some of them."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import jsonschema_rs
+from pydantic import JsonValue
+
+from opentabs_py.core.schemas.cost import JsonObject, objects
+
+# What of the patterns in a page's schema is checked: compiling blocks the event loop, and takes up
+# to 150 ms and 10 MB for a pattern of ten characters.
+MOST_CHARACTERS: Final = 2_000  # of all its patterns
+LARGEST: Final = 64 * 1024  # bytes of a pattern, compiled; one for dates with leap years takes 50
+
+_NAMED: Final = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+)
+_DATA: Final = frozenset({"const", "enum", "default", "examples"})
+
+
+def patterns(schema: JsonObject) -> Iterator[str]:
+    """Yield every regular expression of a schema."""
+    for part in objects(schema):
+        pattern, by_pattern = part.get("pattern"), part.get("patternProperties")
+        if isinstance(pattern, str):
+            yield pattern
+        if isinstance(by_pattern, dict):
+            yield from by_pattern
+
+
+def is_linear(pattern: str) -> bool:
+    """Return whether a pattern can be matched in linear time."""
+    return _compiles(pattern, jsonschema_rs.RegexOptions())
+
+
+def with_small_patterns(schema: JsonObject) -> JsonObject:
+    """Return a page's schema with only those patterns that take little to compile.
+
+    The others, and those that only JavaScript supports, are left to the page.
+    """
+    left = MOST_CHARACTERS
+    options = jsonschema_rs.FancyRegexOptions(size_limit=LARGEST)
+
+    def keeps(pattern: str) -> bool:
+        nonlocal left
+        left -= len(pattern)
+        return left >= 0 and _compiles(pattern, options)
+
+    return with_patterns(schema, keeps)
+
+
+def with_patterns(schema: JsonObject, keeps: Callable[[str], bool]) -> JsonObject:
+    """Return a schema with only those patterns that `keeps` accepts."""
+    part = {name: _with(name, value, keeps) for name, value in schema.items()}
+    pattern, by_pattern = part.get("pattern"), part.get("patternProperties")
+    if isinstance(pattern, str) and not keeps(pattern):
+        del part["pattern"]
+    if isinstance(by_pattern, dict) and not all(map(keeps, by_pattern)):
+        # Which members these two are about depends on it.
+        del part["patternProperties"]
+        part.pop("unevaluatedProperties", None)
+        part["additionalProperties"] = True
+    return part
+
+
+def _with(name: str, value: JsonValue, keeps: Callable[[str], bool]) -> JsonValue:
+    """Return a member of a schema with only those patterns that `keeps` accepts."""
+    if name in _DATA:
+        return value
+    if isinstance(value, list):
+        return [_with("", each, keeps) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if name in _NAMED:
+        return {key: _with("", each, keeps) for key, each in value.items()}
+    return with_patterns(value, keeps)
+
+
+def _compiles(
+    pattern: str, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
+) -> bool:
+    try:
+        jsonschema_rs.Draft202012Validator({"pattern": pattern}, pattern_options=options)
+    except (jsonschema_rs.ValidationError, ValueError):
+        return False
+    return True
