@@ -4,9 +4,12 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T")
+
+# A thread may put items faster than they are delivered; other calls run between so many.
+AT_ONCE: Final = 100
 
 
 class Mailbox(Generic[T]):
@@ -42,17 +45,27 @@ class Mailbox(Generic[T]):
             self.empty()
         elif wake:
             try:
-                self._loop.call_soon_threadsafe(self.empty)
+                self._loop.call_soon_threadsafe(self._deliver_some)
             except RuntimeError:  # the loop is closed: there is no one left to deliver to
                 with self._lock:
                     self._items.clear()
 
     def empty(self) -> None:
-        """Deliver all waiting items; call it on the event loop."""
-        while True:
-            with self._lock:
-                if not self._items:
-                    self._is_awaited = False
-                    return
-                item = self._items.popleft()
+        """Deliver the items that wait now; call it on the event loop."""
+        self._deliver(len(self._items))
+
+    def _deliver_some(self) -> None:
+        """Deliver a few items, and the rest after others have had the event loop."""
+        self._deliver(AT_ONCE)
+        with self._lock:
+            self._is_awaited = bool(self._items)
+        if self._is_awaited:
+            self._loop.call_soon(self._deliver_some)
+
+    def _deliver(self, most: int) -> None:
+        for _ in range(most):
+            try:
+                item = self._items.popleft()  # without the lock, which a busy thread often holds
+            except IndexError:
+                return
             self._hand_on(item)
