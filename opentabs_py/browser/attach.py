@@ -7,6 +7,7 @@ that no plugin covers, it is kept.
 
 import json
 import logging
+import shutil
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -121,8 +122,9 @@ class Attachment:
         return self._on_driven is not None and self.context is None
 
     def handle_removed(self) -> None:
-        """Record that the extension was removed from the browser."""
+        """Remove what is left of the extension, which was removed from the browser."""
         self._mark.unlink(missing_ok=True)
+        shutil.rmtree(self._extension, ignore_errors=True)
 
     async def run(self) -> None:
         """Load the extension whenever the browser lacks it, until cancelled.

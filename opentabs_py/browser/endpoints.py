@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,18 @@ class Attach:
     user_data_dir: Path | None = None
     cdp: str | None = None
     keep: bool = False
+
+    @property
+    def directory_name(self) -> str:
+        """The name of the directory that the extension for this browser is staged in.
+
+        A named browser has its own, with its own secret: the extension that was left in another one
+        must not connect in its place.
+        """
+        if self.cdp is None and self.user_data_dir is None:
+            return "attached"
+        which = self.cdp or str(self.user_data_dir.resolve() if self.user_data_dir else "")
+        return f"attached-{sha256(which.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -534,7 +534,7 @@ class OpenTabs:
             args=self._args,
             ignore_default_args=self._ignore_default_args,
             by_hand=self._source.is_loaded_by_hand,
-            attached=self._source.attach is not None,
+            attach=self._source.attach,
             first_number=self._first_number,
             interchangeable=self._source.are_interchangeable,
         )

@@ -103,10 +103,12 @@ async def test_only_an_extension_that_was_left_in_a_browser_is_waited_for(
         await attachment.run()
     assert link.waits == 0
     (tmp_path / "attached.loaded").touch()
+    extension.mkdir()
     with pytest.raises(EnoughError):
         await attachment.run()
     assert link.waits == 1
     attachment.handle_removed()
+    assert not extension.exists()
     with pytest.raises(EnoughError):
         await attachment.run()
     assert link.waits == 1

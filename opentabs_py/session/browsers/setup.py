@@ -6,6 +6,7 @@ from pathlib import Path
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.chromium import configured_chromium
+from opentabs_py.browser.endpoints import Attach
 from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.signed_in import read_sign_in
 from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension
@@ -30,7 +31,7 @@ class BrowserPlan:
         args: More command-line switches for Chromium.
         ignore_default_args: Playwright switches to leave out.
         by_hand: The user loads the extension into their own browser.
-        attached: It is loaded into a browser that is running.
+        attach: The running browser that it is loaded into, if that is done.
         first_number: The number of the first browser, with which those of its tabs begin.
         interchangeable: Whether any of the browsers may take any call.
     """
@@ -39,14 +40,14 @@ class BrowserPlan:
     args: Sequence[str]
     ignore_default_args: Sequence[str]
     by_hand: bool
-    attached: bool
+    attach: Attach | None
     first_number: int
     interchangeable: bool
 
     @property
     def in_place(self) -> bool:
         """Whether the extension stays where it is, for browsers that keep it."""
-        return self.by_hand or self.attached
+        return self.by_hand or self.attach is not None
 
 
 class BrowserSetup:
@@ -176,18 +177,23 @@ class BrowserSetup:
 
         The one that is loaded by hand has to serve future plugins, so it keeps access to all sites.
         """
-        attached = self._options.attached
-        kept = data_dir() / ("attached" if attached else "extension")
+        attach = self._options.attach
+        if attach is None:
+            kept = data_dir() / "extension"
+            secret_file = data_dir() / "secret"
+        else:
+            kept = data_dir() / attach.directory_name
+            secret_file = kept / "secret"
         create_private(kept)
         extension = stage_extension(
             kept,
             port=self._port,
             host=self._settings.url_host,
-            secret=kept_secret(data_dir() / "secret"),
-            sites=self._sites if attached else None,
-            reloads=not attached,
+            secret=kept_secret(secret_file),
+            sites=None if attach is None else self._sites,
+            reloads=attach is None,
         )
-        return self._permitted(extension) if attached else extension
+        return extension if attach is None else self._permitted(extension)
 
     def _permitted(self, extension: StagedExtension) -> StagedExtension:
         if self._settings.hands:
