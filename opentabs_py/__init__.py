@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
     from opentabs_py.core.protocol import LogEntry
+    from opentabs_py.core.recording.scrub_rules import ScrubRules
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.errors import (
         AuditError,
@@ -80,6 +81,7 @@ __all__ = [
     "ReportError",
     "ReviewError",
     "RunningCall",
+    "ScrubRules",
     "Server",
     "Settings",
     "SkippedPlugin",
@@ -127,6 +129,7 @@ _PLACES = {
     "ReportError": "opentabs_py.errors",
     "ReviewError": "opentabs_py.errors",
     "RunningCall": "opentabs_py.calling.running",
+    "ScrubRules": "opentabs_py.core.recording.scrub_rules",
     "Server": "opentabs_py.session.session",
     "Settings": "opentabs_py.config.settings",
     "SkippedPlugin": "opentabs_py.plugins.plugin",

@@ -194,7 +194,7 @@ class AuditFile:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return whether an error says that a file is damaged, or is none of SQLite."""
+    """Return whether an error says that a file is damaged, or is not an SQLite file."""
     code: int = getattr(error, "sqlite_errorcode", 0)
     return code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 

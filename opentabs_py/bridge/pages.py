@@ -31,7 +31,7 @@ async def ensure_any_browser(bridges: Sequence[Bridge]) -> None:
     """Launch the browsers that were closed, if they may be launched again.
 
     Raises:
-        ChainError: None of them is there.
+        ChainError: No browser is there.
     """
     errors: list[ChainError] = []
     for bridge in bridges:
@@ -163,7 +163,7 @@ class Pages:
         """Wait for an extension that has just disconnected.
 
         Raises:
-            ChainError: None is connected.
+            ChainError: No extension is connected.
         """
         if (error := await self._changes.decide(self.tabs.why_disconnected)) is not None:
             raise error

@@ -13,8 +13,8 @@ _HELP: Final = (
     "Run tools inside real web pages and serve them over MCP.\n\n"
     "Settings come from the command line, OPENTABS_* environment variables, "
     r"\[tool.opentabs] in pyproject.toml and your own config.toml, in this order; the first wins."
-    "\n\nExit codes: 0 success; 1 the tool or the build failed; 2 usage error; 3 the chain failed "
-    "(server, browser, extension or page)."
+    "\n\nExit codes: 0 success; 1 the tool, the build or a test failed; 2 usage error; 3 the chain "
+    "failed (server, browser, extension or page); 5 there are no tests; 130 Ctrl-C."
 )
 
 

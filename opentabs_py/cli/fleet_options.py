@@ -140,7 +140,7 @@ class EndpointOptions(WorkerSelection):
             "--calls-per-client",
             min=1,
             metavar="N",
-            help="How many calls of one MCP client may run at once; its others wait.  "
+            help="How many calls of one MCP client may run at once; its other calls wait.  "
             "\\[default: any]",
         ),
     ] = None

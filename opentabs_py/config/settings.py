@@ -9,9 +9,7 @@ from typing import Annotated, Any, Final, Literal, cast
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PrivateAttr,
     SecretStr,
@@ -32,13 +30,12 @@ from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.hosts import url_host
 from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
 from opentabs_py.core.progress import BURST, RATE, Pace
-from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.text import did_you_mean, nearest, rule_text, shorten
 from opentabs_py.errors import ConfigError
 
 DEFAULT_PORT = 8377
-STARTED_BY = "OPENTABS_TEST_STARTED_BY"  # in the environment: the process that runs `opentabs test`
 
 
 def _number(value: object) -> object:
@@ -99,30 +96,6 @@ def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
 
 def _directories(value: object) -> object:
     return [each for each in value.split(os.pathsep) if each] if isinstance(value, str) else value
-
-
-class ScrubRules(BaseModel):
-    """What to scrub from recordings besides what is recognized; `[tool.opentabs.scrub]`.
-
-    Attributes:
-        members: Names of headers, JSON members, fields and query members that hold secrets; `*`
-            stands for any characters.
-        texts: Secret strings, such as the user's name.
-        patterns: Regular expressions for secret strings.
-        keep: Names and strings that are not secret.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    members: tuple[str, ...] = ()
-    texts: tuple[str, ...] = ()
-    patterns: tuple[re.Pattern[str], ...] = ()
-    keep: tuple[str, ...] = ()
-
-    @property
-    def rules(self) -> Rules:
-        """The rules as the core has them."""
-        return Rules(self.members, self.texts, self.patterns, self.keep)
 
 
 class Settings(BaseSettings):
@@ -386,7 +359,7 @@ _PLAIN: Final = {
     "int_type": "write a whole number, such as 2",
     "less_than_equal": "write {le} or less",
     "literal_error": "write {expected}",
-    "model_type": "write a table",
+    "dataclass_type": "write a table",
     "path_type": "write a path in quotes",
     "pattern_regex": "write a valid regular expression",
     "pattern_type": "write a regular expression in quotes",

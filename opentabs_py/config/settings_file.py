@@ -76,7 +76,7 @@ def set_permission(rule: str, permission: Permission, *, file: Path | None = Non
 
 
 def _places(rules: Table, rule: str) -> Iterator[tuple[Table, str]]:
-    """Return where a rule may be: in a table, or as slack.send_message = "ask", in one of it."""
+    """Return where a rule may be: in this table, or in one of those in it (`[slack]`)."""
     for name, below in rules.items():
         if isinstance(below, MutableMapping) and rule.startswith(f"{name}."):
             yield from _places(cast("Table", below), rule.removeprefix(f"{name}."))

@@ -74,7 +74,7 @@ class Permit:
     """What lets a call run.
 
     Attributes:
-        by: Who or what allows it, as the audit has it.
+        by: Who or what allows it, as the audit records it.
         tab_id: The tab that the user has allowed it for; None if there was no such question.
     """
 

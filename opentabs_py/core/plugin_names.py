@@ -10,12 +10,12 @@ from opentabs_py.errors import ConfigError
 # characters) and staged file names (255 bytes in file systems, 256 characters on the wire).
 LONGEST_ID: Final = 128
 LONGEST_TOOL_NAME: Final = 128
-RESERVED_IDS: Final = frozenset(
-    {"system", "browser", "opentabs", "extension", "config", "plugin", "tool", "mcp", "hands"}
-    | {"default"}  # in permissions, it stands for every plugin
-)
 OURSELVES: Final = "opentabs"  # what owns the tools of our own; a reserved id
 HANDS: Final = "hands"  # what owns the tools that use any page; a reserved id
+RESERVED_IDS: Final = frozenset(
+    {OURSELVES, HANDS, "system", "browser", "extension", "config", "plugin", "tool", "mcp"}
+    | {"default"}  # in permissions, it stands for every plugin
+)
 PAGE: Final = "@page"  # stands for a page's own tools, where plugins have a name; no plugin id
 TABS_LIST: Final = "tabs_list"
 TABS_OPEN: Final = "tabs_open"

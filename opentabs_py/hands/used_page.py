@@ -144,7 +144,7 @@ class UsedPage:
             what = "disabled" if await handle.is_disabled() else "read-only"
             node = self.seen.nodes.get(ref, Node("element"))
             raise Error(
-                f"The {described(node.role, node.name)} is {what}. Do first what the page asks for"
+                f"The {described(node.role, node.name)} is {what}. First do what the page asks for"
             ) from None
         finally:
             with suppress(*FAILURES):

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 from anyio.abc import Process
 
-from opentabs_py.config.settings import STARTED_BY
+from opentabs_py.core.runner import STARTED_BY
 from opentabs_py.runner.report_guard import HELD
 
 WRITTEN_WITHIN: Final = 30.0  # s; for 80 MiB at most

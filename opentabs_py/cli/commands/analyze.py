@@ -93,7 +93,7 @@ async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
             except PlaywrightTimeoutError:
                 pass  # it never stops asking
             recording = await recorder.stop()
-    return scrub(recording, settings.scrub.rules)
+    return scrub(recording, settings.scrub)
 
 
 def _is_there(target: str) -> bool:

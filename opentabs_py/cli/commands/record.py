@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated, Any
@@ -99,8 +100,7 @@ def record(
     if use is not None:  # what the script calls is what its author wants
         settings = settings.model_copy(update={"permissions": {"default": "auto"}})
     if secret:
-        texts = (*settings.scrub.texts, *secret)
-        scrub = settings.scrub.model_copy(update={"texts": texts})
+        scrub = replace(settings.scrub, texts=(*settings.scrub.texts, *secret))
         settings = settings.model_copy(update={"scrub": scrub})
     log_to_stderr()
     session = _Session(url, file, settings, plugins.load_tools(), use)
@@ -202,7 +202,7 @@ class _Session:
         total = 2 * (len(recording.exchanges) + len(recording.sockets))
         with Progress(console=err, transient=True) as bar:
             task = bar.add_task("Taking secrets out", total=total)
-            return scrub(recording, self._settings.scrub.rules, step=lambda: bar.advance(task))
+            return scrub(recording, self._settings.scrub, step=lambda: bar.advance(task))
 
     def _write(self, recording: "Recording") -> None:
         from opentabs_py import __version__

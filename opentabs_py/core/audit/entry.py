@@ -28,7 +28,7 @@ class AuditEntry(NamedTuple):  # not a dataclass: SQLite takes it as it is
         code: The error's code; None if it returned a value.
         message: The error's text; None unless values were asked for.
         arguments: As JSON, truncated and without secrets; None unless values were asked for.
-        result: The same of its result.
+        result: The result, in the same form.
     """
 
     call_id: str

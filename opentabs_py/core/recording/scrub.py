@@ -26,15 +26,15 @@ from opentabs_py.core.recording.exchange import (
     reads_as_text,
 )
 from opentabs_py.core.recording.replacements import choose_replacements
-from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.found import FoundSecret
 from opentabs_py.core.recording.secrets.search import find_secrets
 
 
 def scrub(
     recording: Recording,
-    rules: Rules | None = None,
+    rules: ScrubRules | None = None,
     *,
     earlier: Sequence[Scrubbed] = (),
     step: Callable[[], object] = lambda: None,
@@ -48,7 +48,7 @@ def scrub(
         step: Called twice for each exchange and WebSocket.
     """
     replacements = {each.replacement for each in earlier}
-    secrets = find_secrets(recording, rules or Rules(), replacements=replacements, step=step)
+    secrets = find_secrets(recording, rules or ScrubRules(), replacements=replacements, step=step)
     return _Scrubber(secrets, earlier).scrub(recording, step)
 
 

@@ -11,7 +11,7 @@ NO_PLUGINS: frozenset[str] = frozenset()
 
 @dataclass(slots=True)
 class ListedPlugins:
-    """Follows the tabs, without following every flicker of theirs.
+    """Follows the tabs, but not their every brief change.
 
     A plugin is listed once it is ready in a tab. From then on, a tab in which it is not ready yet
     counts too, so a page that navigates within its site changes nothing.

@@ -32,8 +32,8 @@ class QueryTabs:
 class Placement:
     """The search for one call's document.
 
-    Take `step` after step until there is a document. If the call fails there, `retry` says
-    whether to search again.
+    Call `step` until it returns a document. If the call fails there, `retry` says whether to search
+    again.
     """
 
     target: Target

@@ -108,7 +108,7 @@ class Waterfall:
     """The hops of one call, in order.
 
     Attributes:
-        spans: None is negative, and none begins before the previous one ends.
+        spans: Each begins where the previous one ends, or later; no duration is negative.
         origin: The call's first stamp.
         adjusted: The most seconds by which a stamp was moved to ensure that, because
             the clocks disagreed; zero if none was.

@@ -74,7 +74,7 @@ async def find_targets(bridges: Sequence[Bridge]) -> Sequence[TabTarget]:
     """Return which tab is which target, in all browsers whose extensions are connected.
 
     Raises:
-        ChainError: None is connected.
+        ChainError: No extension is connected.
     """
     found: list[TabTarget] = []
     errors: list[ChainError] = []

@@ -320,7 +320,7 @@ def _what_to_give(names: Sequence[str]) -> str:
         return ". Check it with arguments of your own: expect_contract(tool, {...})."
     fixed = ", ".join(f'"{name}": ...' for name in names)
     return (
-        f", because few values match that of {', '.join(names)}. Give these: "
+        f", because few values match that of {', '.join(names)}. Pass these: "
         f"expect_contract(tool, fixed={{{fixed}}})."
     )
 

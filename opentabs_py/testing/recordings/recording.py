@@ -248,7 +248,7 @@ class ActiveRecording:
                 before = read_recording(file)
             url = before.url or next(opened, "")
             new = Recording(url, exchanges, sockets, self._notes.calls, self._state)
-            new = scrub(new, self._session.settings.scrub.rules, earlier=before.scrubbed)
+            new = scrub(new, self._session.settings.scrub, earlier=before.scrubbed)
             write_recording(_merged(before, new), file, version=__version__)
             self._marked.written.add(file)
 

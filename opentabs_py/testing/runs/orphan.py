@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from opentabs_py.config.settings import STARTED_BY
+from opentabs_py.core.runner import STARTED_BY
 
 
 def is_orphan() -> bool:

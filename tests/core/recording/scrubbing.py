@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from opentabs_py.core.recording.exchange import Exchange, Headers, Recording, Request, Response
-from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub import scrub
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 
 URL = "https://site.test/"
 
@@ -27,7 +27,7 @@ def answer(
     )
 
 
-def scrubbed(*exchanges: Exchange, rules: Rules | None = None, **more: Any) -> list[Exchange]:
+def scrubbed(*exchanges: Exchange, rules: ScrubRules | None = None, **more: Any) -> list[Exchange]:
     return list(scrub(Recording(URL, exchanges, **more), rules).exchanges)
 
 

@@ -19,8 +19,8 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Response,
 )
-from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub import scrub
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from tests.core.recording.scrubbing import URL, answer, body, page, scrubbed, text
 
 # --- where secrets are ---
@@ -333,7 +333,7 @@ def test_a_secret_that_looks_like_the_syntax_of_json_loses_no_call_and_hides_no_
 
 def test_a_text_of_the_rules_is_secret_as_a_whole_even_if_it_is_json() -> None:
     exchange = answer(b'See ["Acme"], not Acme.', mime="text/plain")
-    [after] = scrub(Recording(URL, [exchange]), Rules(texts=('["Acme"]',))).exchanges
+    [after] = scrub(Recording(URL, [exchange]), ScrubRules(texts=('["Acme"]',))).exchanges
     assert text(after) == "See text-1, not Acme."
 
 

@@ -15,13 +15,13 @@ from opentabs_py.core.recording.exchange import (
     Response,
     Scrubbed,
 )
-from opentabs_py.core.recording.rules import Rules
 from opentabs_py.core.recording.scrub import scrub
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from tests.core.recording.scrubbing import URL, answer, body, page, scrubbed
 
 
 def test_users_add_members_texts_and_patterns() -> None:
-    rules = Rules(
+    rules = ScrubRules(
         members=("ssn", "x-acme-*"),
         texts=("Project Falcon",),
         patterns=(re.compile(r"ACME-\d{6}"),),
@@ -41,7 +41,7 @@ def test_users_add_members_texts_and_patterns() -> None:
 
 
 def test_users_keep_names_and_texts() -> None:
-    rules = Rules(keep=("token_type", "lang", "public-key-1", "x-key"))
+    rules = ScrubRules(keep=("token_type", "lang", "public-key-1", "x-key"))
     [one] = scrubbed(
         answer(
             {"token_type": "Ab12Cd34Ef", "token": "public-key-1"},
@@ -87,13 +87,13 @@ def test_each_step_is_reported() -> None:
 
 
 def test_a_secret_that_becomes_distinct_is_replaced_everywhere() -> None:
-    rules = Rules(texts=("lavender",))
+    rules = ScrubRules(texts=("lavender",))
     [one] = scrubbed(answer({"token": "lavender", "tea": "lavender"}), rules=rules)
     assert body(one) == {"token": "text-1", "tea": "text-1"}
 
 
 def test_a_word_that_a_pattern_finds_after_its_holder_is_replaced_everywhere() -> None:
-    rules = Rules(patterns=(re.compile("mistletoe"),))
+    rules = ScrubRules(patterns=(re.compile("mistletoe"),))
     one, two = scrubbed(
         answer(headers=[("set-cookie", "a=mistletoe"), ("set-cookie", "b=mistletoe")]),
         answer({"tea": "mistletoe"}),
@@ -200,7 +200,7 @@ def test_a_short_secret_that_is_not_a_word_is_replaced_everywhere() -> None:
 
 
 def test_a_text_that_users_name_is_replaced_within_words_too() -> None:
-    [one] = scrubbed(answer({"at": "acmecorp.test"}), rules=Rules(texts=("acme",)))
+    [one] = scrubbed(answer({"at": "acmecorp.test"}), rules=ScrubRules(texts=("acme",)))
     assert body(one) == {"at": "text-1corp.test"}
 
 

@@ -18,7 +18,6 @@ from opentabs_py.core.runner.events import (
     to_line,
 )
 from opentabs_py.core.runner.lines import Lines
-from opentabs_py.testing import plugin
 from opentabs_py.testing.reports import channel as module
 from opentabs_py.testing.reports.channel import RunnerChannel, open_channel
 from tests.waiting import PATIENT
@@ -111,10 +110,6 @@ def test_only_the_pause_that_is_meant_ends(ends: tuple[RunnerChannel, socket.soc
     ours.sendall(to_line(SetPauseOnFailure(pauses=False)))
     assert channel.is_to_resume(3)
     assert not channel.is_to_pause()
-
-
-def test_the_pytest_plugin_knows_where_the_plan_is() -> None:
-    assert plugin._PLAN == PLAN  # pyright: ignore[reportPrivateUsage]
 
 
 def test_programs_that_tests_start_do_not_report_to_the_runner(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Final, cast
 
-from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.forms import Kind, is_distinct, name_parts
 from opentabs_py.core.recording.secrets.names import Holds, holds
 
@@ -63,7 +63,7 @@ class FoundSecrets:
         replacements: What is in the place of secrets already.
     """
 
-    def __init__(self, rules: Rules, replacements: AbstractSet[str]) -> None:
+    def __init__(self, rules: ScrubRules, replacements: AbstractSet[str]) -> None:
         self._public = {*_NO_SECRETS, *rules.keep, *replacements}
         self._holds = lru_cache(maxsize=_REMEMBERED)(partial(holds, rules))
         self._found: dict[str, FoundSecret] = {}

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Final, Literal
 
 from opentabs_py.core.excerpts import is_secret_name, plain_name
-from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.forms import Kind
 
 Holds = Literal["kept", "secret", "phone number", "person", "anything"]
@@ -28,7 +28,7 @@ _CONTENTS: Final = frozenset(
 )
 
 
-def holds(rules: Rules, name: str) -> Holds:
+def holds(rules: ScrubRules, name: str) -> Holds:
     """Return what a header, member or field holds."""
     names = _names(name)
     if _match(names, rules.keep):

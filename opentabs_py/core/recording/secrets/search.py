@@ -22,7 +22,7 @@ from opentabs_py.core.recording.exchange import (
     Recording,
     reads_as_text,
 )
-from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.found import FoundSecret, FoundSecrets
 from opentabs_py.core.recording.secrets.markup import search_markup
 from opentabs_py.core.recording.secrets.names import is_about_self, kind_of
@@ -43,7 +43,7 @@ _MULTIPART: Final = re.compile(
 
 def find_secrets(
     recording: Recording,
-    rules: Rules,
+    rules: ScrubRules,
     *,
     replacements: AbstractSet[str] = frozenset(),
     step: Callable[[], object] = lambda: None,

@@ -16,7 +16,7 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Response,
 )
-from opentabs_py.core.recording.rules import Rules
+from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.forms import Kind
 from opentabs_py.core.recording.secrets.search import find_secrets
 
@@ -49,9 +49,11 @@ def stored(**state: Any) -> Recording:
     return Recording(URL, storage_state=state)
 
 
-def found(recording: Recording, rules: Rules | None = None) -> dict[str, tuple[Kind, str, bool]]:
+def found(
+    recording: Recording, rules: ScrubRules | None = None
+) -> dict[str, tuple[Kind, str, bool]]:
     """Return the secrets: their kind, what first contained them, and whether secret everywhere."""
-    secrets = find_secrets(recording, rules or Rules())
+    secrets = find_secrets(recording, rules or ScrubRules())
     return {each.text: (each.kind, each.where, each.is_distinct) for each in secrets}
 
 
@@ -218,7 +220,7 @@ def test_a_field_of_a_form_is_secret_by_the_end_of_its_name(name: str) -> None:
     expected = {SECRET: ("token", name, True)}
     assert found(asked(body=f"{name}={SECRET}".encode(), mime=FORM)) == expected
     assert found(asked(body=multipart(name, SECRET), mime=PARTS)) == expected
-    assert found(asked(body=multipart(name, SECRET), mime=PARTS), Rules(keep=("*",))) == {}
+    assert found(asked(body=multipart(name, SECRET), mime=PARTS), ScrubRules(keep=("*",))) == {}
 
 
 def test_a_field_within_a_pin_is_not_a_pin() -> None:
@@ -244,7 +246,7 @@ def test_of_an_object_under_a_secrets_name_only_what_is_the_secret_is_one() -> N
     assert found(answered({"token": token})) == {SECRET: ("token", "value", True)}
     assert found(answered({"token": [{"Plain_Text": SECRET}]})).keys() == {SECRET}
     assert found(answered({"pin": {"old": 4729}})) == {"4729": ("token", "old", False)}
-    assert found(answered({"token": token}), Rules(keep=("value",))) == {}
+    assert found(answered({"token": token}), ScrubRules(keep=("value",))) == {}
     assert found(answered({"title": {"value": SECRET}})) == {}
 
 
@@ -496,7 +498,7 @@ def test_in_json_that_is_secret_an_address_with_a_password_is_secret() -> None:
 
 
 def test_in_json_that_is_secret_what_the_rules_keep_is_kept() -> None:
-    keeping = Rules(keep=("is",))
+    keeping = ScrubRules(keep=("is",))
     assert found(asked(headers=[("Cookie", f"at={json.dumps({'is': SECRET})}")]), keeping) == {}
 
 
@@ -564,7 +566,7 @@ def test_a_word_is_secret_only_where_it_is_held(value: str, is_distinct: bool) -
 
 
 def test_what_users_keep_is_not_a_secret_and_what_they_add_is() -> None:
-    rules = Rules(members=("room*",), keep=("token", "about", "k3pt"))
+    rules = ScrubRules(members=("room*",), keep=("token", "about", "k3pt"))
     given = {"token": SECRET, "About": {"pin": SECRET}, "roomKey": "a1b2c3", "room2": "k3pt"}
     secrets = found(answered(given), rules)
     assert secrets == {"a1b2c3": ("token", "roomKey", True)}
