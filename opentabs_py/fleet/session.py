@@ -13,7 +13,7 @@ from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.trace.record import CallRecord
 
 
-class ToolCaller(Protocol):
+class SessionCaller(Protocol):
     """Calls the tools of a session: `ToolCalls`."""
 
     async def call(
@@ -42,7 +42,7 @@ class Session(Protocol):
         ...
 
     @property
-    def caller(self) -> ToolCaller:
+    def caller(self) -> SessionCaller:
         """Calls the tools."""
         ...
 

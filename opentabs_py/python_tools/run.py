@@ -33,7 +33,7 @@ _NO_VALUE: Final = "the call that opened it returned no value"
 WAITING: Final = 10_000  # reports waiting for the event loop; beyond that, the oldest are dropped
 
 
-class ToolCaller(Protocol):
+class NestedCaller(Protocol):
     """Calls tools by name: `ToolCalls`."""
 
     async def call(
@@ -66,7 +66,7 @@ class ToolHost:
     limits: Limits = field(default_factory=Limits)
     message_limit: int = MESSAGE_LIMIT
     handlers: ProgressHandlers = field(default_factory=ProgressHandlers)
-    caller: ToolCaller | None = None
+    caller: NestedCaller | None = None
     streams: Streams = field(init=False)
 
     def __post_init__(self) -> None:

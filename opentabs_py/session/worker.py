@@ -21,7 +21,7 @@ from opentabs_py.core.tabs.selection import ready_by_plugin
 from opentabs_py.errors import BrowserError
 from opentabs_py.fleet.claim import claim
 from opentabs_py.fleet.link import nats_link
-from opentabs_py.fleet.session import ToolCaller
+from opentabs_py.fleet.session import SessionCaller
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.browsers.recycling import MEASURE_EVERY, RecycleAfter, Recycling
@@ -116,7 +116,7 @@ class WorkerSession:
         return self._server.tool_calls.registry
 
     @property
-    def caller(self) -> ToolCaller:
+    def caller(self) -> SessionCaller:
         """Calls the tools."""
         return self._server.tool_calls
 

@@ -15,7 +15,7 @@ from opentabs_py.core.trace.recorder import CallRecorder
 
 
 @dataclass(slots=True)
-class RecordedCall:
+class CallInProgress:
     """A call that is recorded if anybody asks for its record.
 
     Attributes:
@@ -101,7 +101,7 @@ class CallRecords:
         *,
         on_record: Callable[[CallRecord], None] | None = None,
         traced: bool = True,
-    ) -> Generator[RecordedCall]:
+    ) -> Generator[CallInProgress]:
         """Record a call that is made in this context, if anybody asks for its record.
 
         Args:
@@ -110,10 +110,10 @@ class CallRecords:
             on_record: Called with its record when it has ended, before the context is left.
             traced: Whether that record should say when the call passed each hop.
         """
-        recorded = RecordedCall(call)
+        in_progress = CallInProgress(call)
         is_traced = bool(self._ended) or (on_record is not None and traced)
         if not (is_traced or self._ended_untraced or on_record is not None):
-            yield recorded
+            yield in_progress
             return
         excerpts = next(reversed(self._excerpts.values()), None)
         recorder = CallRecorder(
@@ -129,14 +129,14 @@ class CallRecords:
         # Whoever wants to know of its start may look at it while it runs.
         is_watched = is_traced or bool(self._started)
         recorders = (RecorderObserver(recorder, self._clock),) if is_watched else ()
-        recorded.call = replace(call, recorder=recorder, observers=(*recorders, *call.observers))
+        in_progress.call = replace(call, recorder=recorder, observers=(*recorders, *call.observers))
         self._started.notify(lambda: recorder.so_far(instant(self._clock)))
         try:
-            yield recorded
+            yield in_progress
         except BaseException as error:
             self._notify_ended(recorder.fail(error, instant(self._clock)), on_record)
             raise
-        self._notify_ended(recorder.succeed(recorded.value, instant(self._clock)), on_record)
+        self._notify_ended(recorder.succeed(in_progress.value, instant(self._clock)), on_record)
 
     def _notify_ended(
         self, record: CallRecord, on_record: Callable[[CallRecord], None] | None

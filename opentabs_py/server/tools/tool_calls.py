@@ -123,9 +123,9 @@ class ToolCalls:
             or (Cancellation(_CALLER_ENDED) if origin.is_nested else Cancellation()),
             call_id=call_id or new_call_id(),
         )
-        with self.records.record(name, call, on_record=on_record, traced=traced) as recorded:
-            recorded.value = await self._call(found, name, recorded.call)
-        return recorded.value
+        with self.records.record(name, call, on_record=on_record, traced=traced) as in_progress:
+            in_progress.value = await self._call(found, name, in_progress.call)
+        return in_progress.value
 
     async def _call(self, tool: Tool | None, name: str, call: ToolCall) -> Any:
         if tool is None:
