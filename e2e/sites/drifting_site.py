@@ -161,7 +161,7 @@ def mutations(seed: int) -> list[Mutation]:
         *some(4, _retyped),
         *(_cursor(chance.choice(["paging", "meta", "links"])) for _ in range(3)),
         *(_grown(chance.choice(["blocked", "archived", "on_hold"])) for _ in range(3)),
-        *(_endpoint(status) for status in (404, 410, 301)),
+        *(_route(status) for status in (404, 410, 301)),
         *(_class(*each) for each in (("title", "heading"), ("issue", "row"), ("due", "deadline"))),
         *(_signed_out(each) for each in ("status", "redirect", "password")),
         *(limited(status) for status in (429, 503)),
@@ -225,14 +225,14 @@ def _grown(state: str) -> Mutation:
     return Mutation("enum grown", expected, f'new value, "{state}"', {LIST: _each(grow)[LIST]})
 
 
-def _endpoint(status: int) -> Mutation:
+def _route(status: int) -> Mutation:
     def gone() -> Response:
         if status == 301:
             return HTMLResponse("<h1>We have a new API</h1>")
         return JSONResponse({"error": "gone"}, status_code=status)
 
     told = "returns HTML" if status == 301 else f"returns {status}"
-    return Mutation("endpoint moved", {"tracker_list": "tool"}, told, answer={LIST: gone})
+    return Mutation("route moved", {"tracker_list": "tool"}, told, answer={LIST: gone})
 
 
 def _class(old: str, new: str) -> Mutation:

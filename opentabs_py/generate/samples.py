@@ -18,7 +18,7 @@ from opentabs_py.core.recording.exchange import (
 from opentabs_py.core.recording.matching import graphql_operation
 from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import is_rpc, rpc_method
-from opentabs_py.core.shapes.endpoints import is_same_site
+from opentabs_py.core.shapes.routes import is_same_site
 from opentabs_py.core.sites.origins import origin_of
 
 Style = Literal["rest", "graphql", "rpc", "page"]

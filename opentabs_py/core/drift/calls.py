@@ -103,11 +103,11 @@ def _unfinished(
     before = sum(call.tool == tool for each in samples for call in each.calls)
     since = sum(call.tool == tool for call in live.traffic.calls)
     found: list[Finding] = []
-    for endpoint, was, now in site.known():
-        is_changed = any(change.what in LACKING for change in site.changes[endpoint])
+    for route, was, now in site.known():
+        is_changed = any(change.what in LACKING for change in site.changes[route])
         often, seldom = was.tools[tool] / before, now.tools[tool] / since
         if is_changed and often > 1 and seldom == 1:
-            text = f"sends {endpoint} once (was {often:.3g} times), so it may miss further pages"
+            text = f"sends {route} once (was {often:.3g} times), so it may miss further pages"
             found.append(Finding("requests", text))
     return found
 

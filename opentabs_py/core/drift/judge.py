@@ -46,10 +46,10 @@ def _if_read(call: CallVerdict, site: ComparedSite) -> CallVerdict:
     """Return the verdict of a call, which is unknown if a response was read then but not now."""
     if call.state != "same":
         return call
-    for endpoint, was, now in site.known():
+    for route, was, now in site.known():
         # Tools that only look at the status never read what the response contains.
         if was.media and now.is_unread and call.tool in now.tools:
-            reason = f"The response to {endpoint} could not be read in time. Try again."
+            reason = f"The response to {route} could not be read in time. Try again."
             return replace(call, state="unknown", reason=reason)
     return call
 

@@ -10,8 +10,8 @@ from opentabs_py.core.drift.responses import Responses, page_marks
 from opentabs_py.core.drift.site import ComparedSite
 from opentabs_py.core.drift.steps import page_at
 from opentabs_py.core.recording.exchange import UNFINISHED, Exchange, Recording
-from opentabs_py.core.shapes.endpoints import Endpoint, endpoint_of
 from opentabs_py.core.shapes.marks import PASSWORD
+from opentabs_py.core.shapes.routes import Route, route_of
 
 _REFUSED: Final = frozenset({401, 403, 407, 419, 440})  # the last two: a session has expired
 _CLIENT_ERROR: Final = 400
@@ -43,14 +43,14 @@ def find_obstacle(site: ComparedSite, recorded: Recording, live: LiveRun) -> str
     """
     if live.failure:
         return live.failure
-    for endpoint, responses in site.now.items():
-        if reason := _obstacle_of(endpoint, site.was.get(endpoint), responses):
+    for route, responses in site.now.items():
+        if reason := _obstacle_of(route, site.was.get(route), responses):
             return reason
     if not any(map(_asks_password, site.was.values())):
-        for endpoint, responses in site.now.items():
-            is_login = endpoint not in site.was and _LOGIN.search(endpoint.path)
+        for route, responses in site.now.items():
+            is_login = route not in site.was and _LOGIN.search(route.path)
             if (is_login and _matters(responses)) or _asks_password(responses):
-                return f"The site asks for a sign-in ({endpoint}). {_SIGN_IN}"
+                return f"The site asks for a sign-in ({route}). {_SIGN_IN}"
     return _why_signed_out(recorded, live)
 
 
@@ -88,21 +88,21 @@ def why_unknown(outcome: StepOutcome) -> str:
     return _BY_CATEGORY.get(outcome.category or "", "")
 
 
-def _obstacle_of(endpoint: Endpoint, was: Responses | None, now: Responses) -> str:
+def _obstacle_of(route: Route, was: Responses | None, now: Responses) -> str:
     known = set[int]() if was is None else was.statuses
     if was is not None and was.works and not now.works:
         known = known - _REFUSED  # it was refused until the user had signed in
     matters = _matters(now)
     for status in sorted(now.statuses - known):
         if status in _REFUSED and (matters or (was is not None and was.works)):
-            return f"{endpoint} returns {status}, so the browser seems to be signed out. {_SIGN_IN}"
+            return f"{route} returns {status}, so the browser seems to be signed out. {_SIGN_IN}"
         if status == _RATE_LIMITED:
-            return f"{endpoint} returns 429: the site limits the request rate. Try again later."
+            return f"{route} returns 429: the site limits the request rate. Try again later."
         if status >= _SERVER_ERROR and matters:
-            return f"{endpoint} returns {status}: the site does not work. Try again later."
+            return f"{route} returns {status}: the site does not work. Try again later."
     lost = now.failures - _OURS - (set[str]() if was is None else was.failures)
     if lost and matters:
-        return f"{endpoint} cannot be reached: {min(lost)}."
+        return f"{route} cannot be reached: {min(lost)}."
     return ""
 
 
@@ -119,4 +119,4 @@ def _shows_password(page: Exchange) -> bool:
 
 
 def _name(exchange: Exchange, recording: Recording) -> str:
-    return str(endpoint_of(exchange.request, recording.url))
+    return str(route_of(exchange.request, recording.url))

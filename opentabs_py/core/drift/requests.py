@@ -8,8 +8,8 @@ from opentabs_py.core.drift.responses import Responses
 from opentabs_py.core.drift.site import ComparedSite
 from opentabs_py.core.shapes.change import Change
 from opentabs_py.core.shapes.changes import changed_values
-from opentabs_py.core.shapes.endpoints import Endpoint
 from opentabs_py.core.shapes.marks import lost_marks, tag_of
+from opentabs_py.core.shapes.routes import Route
 
 _LISTED: Final = 3  # selectors that may be the new ones
 
@@ -23,16 +23,16 @@ def judge_requests(site: ComparedSite, calls: Sequence[CallVerdict]) -> Sequence
     """
     broken = _broken(calls)
     verdicts: list[RequestVerdict] = []
-    for endpoint, was, now in site.known():
+    for route, was, now in site.known():
         tools = sorted({*was.tools, *now.tools})
         findings = [
-            *_compare_responses(was, now, site.changes[endpoint]),
-            *_compare_values(endpoint, site),
+            *_compare_responses(was, now, site.changes[route]),
+            *_compare_values(route, site),
             *_compare_pages(was, now, suspected=any(tool in broken for tool in tools)),
         ]
         if findings:
             severity = worst(broken[tool] for tool in tools if tool in broken)
-            verdicts.append(RequestVerdict(str(endpoint), tools, severity, findings))
+            verdicts.append(RequestVerdict(str(route), tools, severity, findings))
     return verdicts
 
 
@@ -60,11 +60,11 @@ def _broken(calls: Sequence[CallVerdict]) -> Mapping[str, Severity]:
     return broken
 
 
-def _compare_values(endpoint: Endpoint, site: ComparedSite) -> Sequence[Finding]:
+def _compare_values(route: Route, site: ComparedSite) -> Sequence[Finding]:
     """Compare what was the same in all recordings of the same request."""
     found: dict[str, Finding] = {}
-    for key, values in site.now[endpoint].values.items():
-        asked = [each[endpoint].values for each in site.before if endpoint in each]
+    for key, values in site.now[route].values.items():
+        asked = [each[route].values for each in site.before if route in each]
         earlier = [each[key][0] for each in asked if key in each]
         for change in changed_values(earlier, values[0], site.replaced):
             found.setdefault(change.path, Finding.of(change))

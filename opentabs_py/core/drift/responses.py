@@ -1,4 +1,4 @@
-"""The responses of a site, by endpoint."""
+"""The responses of a site, by route."""
 
 import json
 from collections import Counter
@@ -18,8 +18,8 @@ from opentabs_py.core.recording.exchange import (
     is_json,
 )
 from opentabs_py.core.recording.matching import comparable
-from opentabs_py.core.shapes.endpoints import Endpoint, endpoint_of, is_same_site
 from opentabs_py.core.shapes.marks import marks_of
+from opentabs_py.core.shapes.routes import Route, is_same_site, route_of
 from opentabs_py.core.shapes.texts import is_word
 
 Media = Literal["JSON", "HTML", "another type"]
@@ -34,7 +34,7 @@ MESSAGES: Final = "message"  # the method of messages that come by themselves
 
 @dataclass(slots=True)
 class Responses:
-    """The responses of one endpoint in one recording.
+    """The responses of one route in one recording.
 
     Attributes:
         statuses: The HTTP statuses; 0 if there was no response.
@@ -67,7 +67,7 @@ class Responses:
         return any(200 <= status < 400 for status in self.statuses)
 
     def add(self, other: "Responses") -> None:
-        """Add those of the same endpoint in another recording."""
+        """Add those of the same route in another recording."""
         self.statuses |= other.statuses
         self.media |= other.media
         for key, values in other.values.items():
@@ -79,9 +79,7 @@ class Responses:
         self.failures |= other.failures
 
 
-def responses_of(
-    recording: Recording, volatile: Sequence[str] = ()
-) -> Mapping[Endpoint, Responses]:
+def responses_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[Route, Responses]:
     """Return the responses of a site.
 
     Only what the plugin and its page depend on counts: requests of the page's site for data and
@@ -91,24 +89,24 @@ def responses_of(
         recording: What passed between the page and its site, and the calls that were made.
         volatile: Names of members of requests that do not count.
     """
-    found: dict[Endpoint, Responses] = {}
+    found: dict[Route, Responses] = {}
     for exchange in recording.exchanges:
         tools = _during(exchange.started, recording.calls)
         request = exchange.request
         if request.kind not in _API or not (tools or is_same_site(request.url, recording.url)):
             continue
         if _is_streamed(exchange.response):
-            for endpoint, value in _messages_of_stream(exchange, recording.url):
-                _note_value(found, endpoint, value, tools)
+            for route, value in _messages_of_stream(exchange, recording.url):
+                _note_value(found, route, value, tools)
             continue
-        responses = found.setdefault(endpoint_of(request, recording.url), Responses())
+        responses = found.setdefault(route_of(request, recording.url), Responses())
         responses.tools.update(tools)
         responses.is_document |= request.kind == DOCUMENT
         _note(responses, exchange, comparable(request, volatile).key)
     for socket in recording.sockets:
         if is_same_site(socket.url, recording.url):
-            for endpoint, value in _messages_of_socket(socket):
-                _note_value(found, endpoint, value, set())
+            for route, value in _messages_of_socket(socket):
+                _note_value(found, route, value, set())
     return found
 
 
@@ -155,26 +153,24 @@ def _is_streamed(response: Response | None) -> bool:
     return response is not None and response.mime == EVENT_STREAM
 
 
-def _messages_of_stream(exchange: Exchange, page_url: str) -> Iterator[tuple[Endpoint, Any]]:
-    path = endpoint_of(exchange.request, page_url)
+def _messages_of_stream(exchange: Exchange, page_url: str) -> Iterator[tuple[Route, Any]]:
+    path = route_of(exchange.request, page_url)
     for event in cast("Response", exchange.response).events:
         if (read := _read(event.data.encode())) is not None:
-            yield Endpoint(path.path, MESSAGES, event.name, path.origin), read[0]
+            yield Route(path.path, MESSAGES, event.name, path.origin), read[0]
 
 
-def _messages_of_socket(socket: RecordedSocket) -> Iterator[tuple[Endpoint, Any]]:
+def _messages_of_socket(socket: RecordedSocket) -> Iterator[tuple[Route, Any]]:
     path = "/" + socket.url.partition("://")[2].partition("/")[2].partition("?")[0]
     for frame in socket.frames:
         if frame.is_sent or not isinstance(frame.data, str):
             continue
         if (read := _read(frame.data.encode())) is not None:
-            yield Endpoint(path, MESSAGES, _kind_of_message(read[0])), read[0]
+            yield Route(path, MESSAGES, _kind_of_message(read[0])), read[0]
 
 
-def _note_value(
-    found: dict[Endpoint, Responses], endpoint: Endpoint, value: Any, tools: set[str]
-) -> None:
-    responses = found.setdefault(endpoint, Responses())
+def _note_value(found: dict[Route, Responses], route: Route, value: Any, tools: set[str]) -> None:
+    responses = found.setdefault(route, Responses())
     responses.statuses.add(200)
     responses.media.add("JSON")
     responses.tools.update(tools)

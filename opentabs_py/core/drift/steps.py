@@ -13,7 +13,7 @@ from opentabs_py.core.recording.exchange import (
     Recording,
     header,
 )
-from opentabs_py.core.shapes.endpoints import is_same_site
+from opentabs_py.core.shapes.routes import is_same_site
 
 _FRAMES: Final = frozenset({"iframe", "frame", "embed", "object"})
 

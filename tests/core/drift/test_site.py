@@ -28,13 +28,13 @@ def test_the_responses_of_all_recordings_count() -> None:
 
     site = compare_site([one, other], recording(got("/api", {"b": 1}), got("/new", 1)))
 
-    by_name = {str(endpoint): responses for endpoint, responses in site.was.items()}
+    by_name = {str(route): responses for route, responses in site.was.items()}
     home, api, lost = by_name["GET /"], by_name["GET /api"], by_name["GET /lost"]
     assert (home.media, home.is_document, len(home.marks)) == ({"HTML", "JSON"}, True, 2)
     assert (api.statuses, dict(api.tools)) == ({200, 201}, {"t": 1, "u": 2})
     assert sorted(map(str, api.values.values())) == ["[{'a': 1}, {'a': 2}]", "[{'a': 3}]"]
     assert lost.failures == {"net::ERR_ONE", "net::ERR_OTHER"}
-    assert [str(endpoint) for endpoint, _, _ in site.known()] == ["GET /api"]
+    assert [str(route) for route, _, _ in site.known()] == ["GET /api"]
     assert site.replaced == {"Robin"}
 
 

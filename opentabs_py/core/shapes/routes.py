@@ -1,4 +1,4 @@
-"""Group requests by endpoint of a site's API."""
+"""Group requests by route of a site's API."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ _LABELS: Final = 2  # of a host name, which say whose site it is
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Endpoint:
+class Route:
     """A part of a site's API.
 
     Attributes:
@@ -37,8 +37,8 @@ class Endpoint:
         return f"{self.method} {self.origin}{self.path}{operation}"
 
 
-def endpoint_of(request: Request, page_url: str) -> Endpoint:
-    """Return the endpoint of a request.
+def route_of(request: Request, page_url: str) -> Route:
+    """Return the route of a request.
 
     Args:
         request: The request.
@@ -48,7 +48,7 @@ def endpoint_of(request: Request, page_url: str) -> Endpoint:
     segments = urlsplit(request.url).path.split("/")
     path = "/".join(ID if is_id(unquote(each)) else each for each in segments) or "/"
     operation = comparable(request).operation or _called(request)
-    return Endpoint(path, request.method, operation, "" if origin == home else origin)
+    return Route(path, request.method, operation, "" if origin == home else origin)
 
 
 def _called(request: Request) -> str:

@@ -1,11 +1,11 @@
-"""Which requests belong to the same endpoint."""
+"""Which requests belong to the same route."""
 
 import json
 
 import pytest
 
 from opentabs_py.core.recording.exchange import Request
-from opentabs_py.core.shapes.endpoints import endpoint_of, is_same_site
+from opentabs_py.core.shapes.routes import is_same_site, route_of
 
 HOME = "https://example.com/app"
 JSON = [("content-type", "application/json")]
@@ -13,7 +13,7 @@ JSON = [("content-type", "application/json")]
 
 def named(method: str, url: str, body: object = None) -> str:
     sent = b"" if body is None else json.dumps(body).encode()
-    return str(endpoint_of(Request(method, url, JSON, sent), HOME))
+    return str(route_of(Request(method, url, JSON, sent), HOME))
 
 
 def test_ids_of_a_path_do_not_count() -> None:
@@ -26,7 +26,7 @@ def test_another_origin_is_named() -> None:
     assert named("GET", "https://api.example.com/") == "GET https://api.example.com/"
 
 
-def test_a_graphql_operation_is_an_endpoint_of_its_own() -> None:
+def test_a_graphql_operation_is_a_route_of_its_own() -> None:
     body = {"operationName": "Item", "query": "query Item { item { id } }"}
 
     assert named("POST", "https://example.com/graphql", body) == "POST /graphql Item"
@@ -41,16 +41,16 @@ def test_a_graphql_operation_is_an_endpoint_of_its_own() -> None:
         ([1], ""),
     ],
 )
-def test_a_method_of_json_rpc_is_an_endpoint_of_its_own(body: object, operation: str) -> None:
+def test_a_method_of_json_rpc_is_a_route_of_its_own(body: object, operation: str) -> None:
     assert named("POST", "https://example.com/rpc", body) == f"POST /rpc{operation}"
 
 
 def test_a_body_that_is_not_json_has_no_operation() -> None:
     request = Request("POST", "https://example.com/rpc", JSON, b"{")
 
-    assert endpoint_of(request, HOME).operation == ""
+    assert route_of(request, HOME).operation == ""
     request = Request("POST", "https://example.com/rpc", [("content-type", "text/plain")], b"{}")
-    assert endpoint_of(request, HOME).operation == ""
+    assert route_of(request, HOME).operation == ""
 
 
 @pytest.mark.parametrize(
