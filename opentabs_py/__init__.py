@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.discovery import Attach
     from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.listing import Listing
     from opentabs_py.calling.running import RunningCall
@@ -96,7 +96,7 @@ __all__ = [
 
 # Loaded on first use, so that a command that needs none of them starts immediately.
 _PLACES = {
-    "Attach": "opentabs_py.browser.endpoints",
+    "Attach": "opentabs_py.browser.discovery",
     "AuditError": "opentabs_py.errors",
     "BrokenResultError": "opentabs_py.errors",
     "BrowserError": "opentabs_py.errors",

@@ -19,7 +19,7 @@ from e2e.bench.table import Measurement
 from e2e.browser.desktop import ALLOW, Chromium, missing_programs, screen
 from e2e.chain import PROBE
 from e2e.waiting import PATIENT
-from opentabs_py.browser.endpoints import PORT_FILE, Attach
+from opentabs_py.browser.discovery import PORT_FILE, Attach
 from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 

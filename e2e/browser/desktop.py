@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from e2e.waiting import PATIENT
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.endpoints import PORT_FILE
+from opentabs_py.browser.discovery import PORT_FILE
 from opentabs_py.config.settings import load_settings
 
 LOG = "chromium.log"

@@ -12,7 +12,7 @@ import pytest
 from e2e.browser.desktop import ALLOW, CANCEL, Chromium
 from e2e.on_disk import write_plugin
 from e2e.waiting import PATIENT
-from opentabs_py.browser.endpoints import Attach
+from opentabs_py.browser.discovery import Attach
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import CallRefusedError, ChainError
 from opentabs_py.session.browsers.browser import SessionBrowser

@@ -20,7 +20,7 @@ from e2e.hands.rig import hand_settings, ref
 from e2e.on_disk import write_plugin
 from e2e.processes import command_line, descendants, is_alive
 from e2e.waiting import PATIENT
-from opentabs_py.browser.endpoints import Attach
+from opentabs_py.browser.discovery import Attach
 from opentabs_py.errors import ToolFailedError
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http

@@ -20,7 +20,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidHandshake, WebSocketException
 
 from opentabs_py.browser.debugging import LOAD, LOAD_WITHIN, RefusedError, debug
-from opentabs_py.browser.endpoints import HOW_TO_ALLOW, Attach, DebuggingEndpoint, find_endpoint
+from opentabs_py.browser.discovery import HOW_TO_ALLOW, Attach, DebuggingEndpoint, find_endpoint
 from opentabs_py.errors import BrowserError
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from typing import Any, Final
 import anyio
 from playwright.async_api import Browser, BrowserContext
 
+from opentabs_py.browser.discovery import DebuggingEndpoint
 from opentabs_py.browser.driver import FAILURES, SharedDriver
-from opentabs_py.browser.endpoints import DebuggingEndpoint
 from opentabs_py.errors import BrowserError
 
 LOAD: Final = "Extensions.loadUnpacked"  # the CDP command; it also loads an extension again

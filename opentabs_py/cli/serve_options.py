@@ -12,7 +12,7 @@ from opentabs_py.cli.options import PageOptions, PluginOptions, Port, WebMcp, We
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
-    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.discovery import Attach
 
 _NEED_LAUNCH: Final = "--open, --headed, --profile, --signed-in and --exit-with-browser"
 
@@ -128,7 +128,7 @@ class BrowserSourceOptions(PageOptions):
         Raises:
             ConfigError: A value is not valid, or two do not go together.
         """
-        from opentabs_py.browser.endpoints import Attach, check_cdp
+        from opentabs_py.browser.discovery import Attach, check_cdp
         from opentabs_py.config.paths import absolute
 
         is_launched = any(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcp.server import Server as McpServer
     from mcp.types import CallToolResult
 
-    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.discovery import Attach
     from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.listing import Listing
     from opentabs_py.calling.running import RunningCall

@@ -14,7 +14,7 @@ from playwright.async_api import BrowserContext as AsyncContext
 from playwright.sync_api import BrowserContext, BrowserType, Error
 
 from opentabs_py.browser.debugging import Debugged, debug
-from opentabs_py.browser.endpoints import find_endpoint
+from opentabs_py.browser.discovery import find_endpoint
 from opentabs_py.browser.launch import Planned
 from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.process import end_browser, end_browser_blocking

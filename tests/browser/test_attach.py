@@ -7,10 +7,10 @@ from pathlib import Path
 import anyio
 import pytest
 
-from opentabs_py.browser import attach, endpoints
+from opentabs_py.browser import attach, discovery
 from opentabs_py.browser.attach import Attachment
-from opentabs_py.browser.endpoints import Attach
-from tests.browser.test_endpoints import allow
+from opentabs_py.browser.discovery import Attach
+from tests.browser.test_discovery import allow
 
 
 class EnoughError(Exception):
@@ -33,7 +33,7 @@ class NeverConnected:
 def two_running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Two browsers of this user with debugging allowed."""
     chrome, edge = tmp_path / "chrome", tmp_path / "edge"
-    monkeypatch.setattr(endpoints, "user_data_dirs", lambda: {chrome: "Chrome", edge: "Edge"})
+    monkeypatch.setattr(discovery, "user_data_dirs", lambda: {chrome: "Chrome", edge: "Edge"})
     with socket.create_server(("127.0.0.1", 0)) as listener:
         for directory in (chrome, edge):
             allow(directory, listener.getsockname()[1])
@@ -46,9 +46,9 @@ async def test_the_same_advice_is_shown_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked = 0
-    find = endpoints.find_endpoint
+    find = discovery.find_endpoint
 
-    def count(user_data_dir: Path | None, cdp: str | None) -> endpoints.DebuggingEndpoint | None:
+    def count(user_data_dir: Path | None, cdp: str | None) -> discovery.DebuggingEndpoint | None:
         nonlocal looked
         looked += 1
         if looked > 5:
@@ -116,5 +116,5 @@ async def test_only_an_extension_that_was_left_in_a_browser_is_waited_for(
 
 def _raise_enough(
     _user_data_dir: Path | None, _cdp: str | None
-) -> endpoints.DebuggingEndpoint | None:
+) -> discovery.DebuggingEndpoint | None:
     raise EnoughError

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from opentabs_py.bridge.bridge import Bridge
     from opentabs_py.browser.attach import Attachment
-    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.discovery import Attach
     from opentabs_py.browser.signed_in import State
     from opentabs_py.session.browsers.background_launch import BackgroundLaunch
 

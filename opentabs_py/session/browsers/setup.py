@@ -6,7 +6,7 @@ from pathlib import Path
 
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.chromium import configured_chromium
-from opentabs_py.browser.endpoints import Attach
+from opentabs_py.browser.discovery import Attach
 from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.browser.signed_in import read_sign_in
 from opentabs_py.browser.stage import StagedExtension, kept_secret, stage_extension

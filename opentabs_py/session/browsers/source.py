@@ -18,7 +18,7 @@ from opentabs_py.session.browsers.background_launch import BackgroundLaunch
 from opentabs_py.session.browsers.browser import SessionBrowser
 
 if TYPE_CHECKING:
-    from opentabs_py.browser.endpoints import Attach
+    from opentabs_py.browser.discovery import Attach
 
 
 class BrowserSource:

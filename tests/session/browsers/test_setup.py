@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py import OpenTabs
-from opentabs_py.browser.endpoints import Attach
+from opentabs_py.browser.discovery import Attach
 from opentabs_py.config.settings import load_settings
 
 pytestmark = pytest.mark.anyio

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from opentabs_py.browser import endpoints
-from opentabs_py.browser.endpoints import PORT_FILE, check_cdp, find_endpoint, user_data_dirs
+from opentabs_py.browser import discovery
+from opentabs_py.browser.discovery import PORT_FILE, check_cdp, find_endpoint, user_data_dirs
 from opentabs_py.errors import BrowserError, ConfigError
 
 
@@ -48,7 +48,7 @@ def test_of_several_browsers_one_has_to_be_named(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = {tmp_path / "one": "Chrome", tmp_path / "two": "Edge"}
-    monkeypatch.setattr(endpoints, "user_data_dirs", lambda: places)
+    monkeypatch.setattr(discovery, "user_data_dirs", lambda: places)
     allow(tmp_path / "two", port)
     found = find_endpoint(None, None)
     assert found is not None
