@@ -15,8 +15,8 @@ from opentabs_py.core.progress import Pace
 from opentabs_py.server.http.app import create_app
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
-from opentabs_py.server.mcp.endpoints import run_endpoints
 from opentabs_py.server.mcp.server import create_mcp_server
+from opentabs_py.server.mcp.streamable_http import run_http_apps
 from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
 from tests.waiting import PATIENT
 
@@ -55,8 +55,8 @@ class Served:
         servers = {"/mcp": self.server, "/mcp/gateway": self.gateway}
         with bind("127.0.0.1", 0) as listener:
             async with (
-                run_endpoints(servers, request_limit=100_000) as endpoints,
-                serve_http(create_app(endpoints, self.bridge.pages), listener),
+                run_http_apps(servers, request_limit=100_000) as apps,
+                serve_http(create_app(apps, self.bridge.pages), listener),
             ):
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
 

@@ -27,10 +27,10 @@ from opentabs_py.core.tabs.selection import Target
 from opentabs_py.server.http.app import create_app
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
-from opentabs_py.server.mcp.endpoints import run_endpoints
 from opentabs_py.server.mcp.results import to_result
 from opentabs_py.server.mcp.server import create_mcp_server
 from opentabs_py.server.mcp.stdio import serve_stdio
+from opentabs_py.server.mcp.streamable_http import run_http_apps
 from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.server.tools.tool_calls import ToolCalls
 
@@ -86,8 +86,8 @@ async def serve(kind: str, transport: str) -> None:
         async with AsyncExitStack() as stack:
             app: ASGIApp = server.streamable_http_app()
             if kind == "ours":
-                endpoints = run_endpoints({"/mcp": server}, request_limit=MIB)
-                app = create_app(await stack.enter_async_context(endpoints), pages)
+                apps = run_http_apps({"/mcp": server}, request_limit=MIB)
+                app = create_app(await stack.enter_async_context(apps), pages)
             await stack.enter_async_context(serve_http(app, listener))
             print(f"http://127.0.0.1:{listener.getsockname()[1]}/mcp", flush=True)
             await anyio.sleep_forever()

@@ -28,8 +28,8 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.server.http.app import create_app
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
-from opentabs_py.server.mcp.endpoints import run_endpoints
 from opentabs_py.server.mcp.results import to_result
+from opentabs_py.server.mcp.streamable_http import run_http_apps
 from opentabs_py.session.session import OpenTabs
 
 PINGS = 200
@@ -311,10 +311,10 @@ async def warm_bench(chromium: Path, url: str) -> AsyncGenerator[Bench]:
         floor = await stack.enter_async_context(warm_floor(chromium, url, FLOOD))
         listener = bind("127.0.0.1", 0)
         bare_servers = {"/mcp": create_bare_server(floor)}
-        endpoints = await stack.enter_async_context(
-            run_endpoints(bare_servers, request_limit=settings.message_limit)
+        apps = await stack.enter_async_context(
+            run_http_apps(bare_servers, request_limit=settings.message_limit)
         )
-        app = create_app(endpoints, tabs.internals.pages)
+        app = create_app(apps, tabs.internals.pages)
         await stack.enter_async_context(serve_http(app, listener))
         bare_url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
         clients = {}

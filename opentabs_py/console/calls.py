@@ -27,7 +27,7 @@ class CallBody(Body):
     arguments: dict[str, Any]
 
 
-class CallEndpoint:
+class CallApp:
     """Makes a call, and answers with what happens until it ends; the page may go away to cancel it.
 
     A class, because it streams by itself.

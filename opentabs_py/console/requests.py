@@ -70,7 +70,7 @@ async def read(request: Request, kind: type[B], *, limit: int) -> B:
 def answering(
     kind: type[B], handle: Callable[[B], Awaitable[Any]], *, limit: int
 ) -> Callable[[Request], Awaitable[Response]]:
-    """Return an endpoint that reads a request, and answers with JSON.
+    """Return what a route calls: it reads a request, and answers with JSON.
 
     Args:
         kind: What requests should be.

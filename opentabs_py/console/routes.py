@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.tool import Tool
 from opentabs_py.console.access import Access
-from opentabs_py.console.calls import CallBody, CallEndpoint
+from opentabs_py.console.calls import CallApp, CallBody
 from opentabs_py.console.decisions import Decisions
 from opentabs_py.console.entrance import Entrance
 from opentabs_py.console.files import PAGE, Files
@@ -27,7 +27,7 @@ from opentabs_py.console.plugins import ServedPlugins
 from opentabs_py.console.requests import Admitted, answering, refuse
 from opentabs_py.console.settings import SettingsForm
 from opentabs_py.console.snippets import snippets
-from opentabs_py.console.stream import StreamEndpoint, Write
+from opentabs_py.console.stream import StreamApp, Write
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
@@ -70,13 +70,11 @@ class Console:
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the server's application."""
         api = [
-            Route("/stream", StreamEndpoint(self._stream), methods=["GET"]),
+            Route("/stream", StreamApp(self._stream), methods=["GET"]),
             Route("/tools", self._list_tools),
             Route("/tools/{name}", self._describe_tool),
             Route("/calls/{call_id}", self._describe_call),
-            Route(
-                "/call", CallEndpoint(self.calls, self.pace, limit=self._limit), methods=["POST"]
-            ),
+            Route("/call", CallApp(self.calls, self.pace, limit=self._limit), methods=["POST"]),
             Route(
                 "/snippets",
                 answering(CallBody, self._write_snippets, limit=self._limit),

@@ -26,7 +26,7 @@ def event(update: Mapping[str, Any], *, boot: str, now: float) -> bytes:
     return b"data: %b\n\n" % text.encode()
 
 
-class StreamEndpoint:
+class StreamApp:
     """Answers with what changes until the page goes away. A class, because it streams itself.
 
     Args:

@@ -23,7 +23,7 @@ from opentabs_py.console.entrance import Entrance
 from opentabs_py.console.files import PAGE as SHARED
 from opentabs_py.console.files import Files
 from opentabs_py.console.requests import Admitted, Body, answering, refuse
-from opentabs_py.console.stream import StreamEndpoint, Write, event
+from opentabs_py.console.stream import StreamApp, Write, event
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.runner.details import test_data
 from opentabs_py.runner.runner import Runner, Suite
@@ -77,7 +77,7 @@ class RunnerPage:
     def app(self) -> Starlette:
         """Return the application."""
         api = [
-            Route("/stream", StreamEndpoint(self._stream), methods=["GET"]),
+            Route("/stream", StreamApp(self._stream), methods=["GET"]),
             Route("/test", self._describe),
             Route("/screenshots/{run:int}/{number:int}.jpg", self._show_screenshot),
             self._post("/run", _RunBody, self._run),

@@ -95,7 +95,7 @@ class LocalInterface:
             routes=[
                 Route("/status", self._report_status),
                 Route("/tools", self._list_tools),
-                Route("/call", _CallEndpoint(self.session, self.pace), methods=["POST"]),
+                Route("/call", _CallApp(self.session, self.pace), methods=["POST"]),
                 Route(
                     "/answer",
                     answering(AnswerBody, self._answer, limit=ANY_LENGTH),
@@ -187,7 +187,7 @@ def _fleet_status(fleet: "Fleet") -> dict[str, Any]:
     }
 
 
-class _CallEndpoint:
+class _CallApp:
     """Answers a call with what happens, until it ends. A class, because it streams by itself."""
 
     def __init__(self, session: OpenTabs, pace: Pace) -> None:

@@ -331,7 +331,7 @@ class SessionServer:
                 )
             )
         app = create_app(
-            self.mcp_servers.endpoints,
+            self.mcp_servers.http_apps,
             self.pages,
             host=settings.url_host,
             token=token.get_secret_value() if (token := settings.token) else None,

@@ -20,7 +20,8 @@ defer_packages(*LARGE)
 import opentabs_py.cli.app
 opentabs_py.cli.app.create_app("serve")
 import opentabs_py.cli.serve_session, opentabs_py.session.server
-import opentabs_py.server.mcp.endpoints, opentabs_py.server.mcp.server, opentabs_py.server.mcp.stdio
+import opentabs_py.server.mcp.streamable_http, opentabs_py.server.mcp.server
+import opentabs_py.server.mcp.stdio
 print(*sys.modules)
 """
 CLIENT = """

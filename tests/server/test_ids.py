@@ -8,7 +8,7 @@ import anyio
 import pytest
 from starlette.types import ASGIApp, Message
 
-from opentabs_py.server.mcp.endpoints import run_endpoints
+from opentabs_py.server.mcp.streamable_http import run_http_apps
 from tests.fakes import Json
 from tests.served import INITIALIZE, Served
 from tests.waiting import PATIENT
@@ -66,8 +66,8 @@ async def test_an_id_is_free_again_before_its_answer_is_sent(
 ) -> None:
     message: Json = {"id": request_id, "method": method}
     again: list[int] = []
-    async with run_endpoints({"/mcp": Served().server}, request_limit=10_000) as endpoints:
-        client = Poster(endpoints["/mcp"])
+    async with run_http_apps({"/mcp": Served().server}, request_limit=10_000) as apps:
+        client = Poster(apps["/mcp"])
         assert await client.post(INITIALIZE) == 200
 
         async def ask_again() -> None:

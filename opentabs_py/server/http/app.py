@@ -48,7 +48,7 @@ class _BridgeSocket:
 
 
 def create_app(
-    endpoints: Mapping[str, ASGIApp],
+    mcp_apps: Mapping[str, ASGIApp],
     pages: Pages,
     *,
     host: str = "127.0.0.1",
@@ -59,7 +59,7 @@ def create_app(
     """Build the ASGI application.
 
     Args:
-        endpoints: The applications that serve MCP clients, by path, for example `/mcp`.
+        mcp_apps: The applications that serve MCP clients, by path, for example `/mcp`.
         pages: Serve `/ws`.
         host: The address of the server, besides the usual local names.
         token: The token MCP clients must send; None admits every program on this machine.
@@ -92,7 +92,7 @@ def create_app(
     guarded = [] if token is None else [Middleware(RequireToken, token=token)]
     return Starlette(
         routes=[
-            *(Route(path, endpoint, middleware=guarded) for path, endpoint in endpoints.items()),
+            *(Route(path, app, middleware=guarded) for path, app in mcp_apps.items()),
             WebSocketRoute("/ws", serve_extension),
             Route("/status", report_status, middleware=guarded),
             *more,

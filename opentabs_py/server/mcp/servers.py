@@ -68,18 +68,18 @@ class McpServers:
         return self._create(as_gateway=self._settings.gateway)
 
     @property
-    def endpoints(self) -> Mapping[str, ASGIApp]:
+    def http_apps(self) -> Mapping[str, ASGIApp]:
         """The applications for Streamable HTTP, by path; available while `run` is running."""
-        return {path: _Endpoint(self, path) for path in (PATH, GATEWAY_PATH)}
+        return {path: _DeferredApp(self, path) for path in (PATH, GATEWAY_PATH)}
 
     async def run(self) -> None:
         """Load the servers on demand, and serve until closed, even if cancelled."""
         with self._running:
             await self._is_wanted.wait()
             await load_sdk()
-            from opentabs_py.server.mcp.endpoints import run_endpoints  # noqa: PLC0415
+            from opentabs_py.server.mcp.streamable_http import run_http_apps  # noqa: PLC0415
 
-            async with run_endpoints(
+            async with run_http_apps(
                 {PATH: self.server, GATEWAY_PATH: self._create(as_gateway=True)},
                 request_limit=longest_body(self._settings.message_limit),
             ) as self._loaded:
@@ -121,8 +121,8 @@ class McpServers:
         )
 
 
-class _Endpoint:
-    """Loads the real endpoint on demand. A class, because Starlette limits functions to GET."""
+class _DeferredApp:
+    """Loads the real application on demand. A class, because Starlette limits functions to GET."""
 
     def __init__(self, servers: McpServers, path: str) -> None:
         self._servers = servers

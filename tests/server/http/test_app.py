@@ -15,8 +15,8 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.server.http.app import create_app
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
-from opentabs_py.server.mcp.endpoints import run_endpoints
 from opentabs_py.server.mcp.server import create_mcp_server
+from opentabs_py.server.mcp.streamable_http import run_http_apps
 from tests.fakes import a_bridge, hello, pages_of, tool_calls_of
 from tests.waiting import PATIENT
 
@@ -33,8 +33,8 @@ async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator
     server = create_mcp_server(tool_calls_of(pages), version="1")
     with bind("127.0.0.1", 0) as listener:
         async with (
-            run_endpoints({"/mcp": server}, request_limit=100_000) as endpoints,
-            serve_http(create_app(endpoints, pages, token=token), listener),
+            run_http_apps({"/mcp": server}, request_limit=100_000) as apps,
+            serve_http(create_app(apps, pages, token=token), listener),
         ):
             yield listener.getsockname()[1]
 

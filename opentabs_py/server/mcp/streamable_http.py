@@ -27,7 +27,7 @@ _Key = tuple[str, str]  # a session, and the id of a request in it
 
 
 @asynccontextmanager
-async def run_endpoints(
+async def run_http_apps(
     servers: Mapping[str, Server[Any]], *, request_limit: int
 ) -> AsyncGenerator[Mapping[str, ASGIApp]]:
     """Serve MCP clients while the context is open; their sessions end with it.
@@ -40,14 +40,14 @@ async def run_endpoints(
     """
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     async with AsyncExitStack() as stack:
-        endpoints: dict[str, ASGIApp] = {}
+        apps: dict[str, ASGIApp] = {}
         for path, server in servers.items():
             manager = StreamableHTTPSessionManager(
                 server, security_settings=unchecked, max_request_body_size=request_limit
             )
             await stack.enter_async_context(manager.run())
-            endpoints[path] = WholeRequests(manager, request_limit)
-        yield endpoints
+            apps[path] = WholeRequests(manager, request_limit)
+        yield apps
 
 
 class WholeRequests:
