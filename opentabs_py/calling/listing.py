@@ -52,7 +52,7 @@ class Listing:
         return (self.annotations or {}).get("readOnlyHint") is True
 
     def gated(self, standing: Standing) -> GatedTool:
-        """Return what decides whether its calls may run, given what the user said of its plugin.
+        """Return what decides whether its calls may run, given what the user said of its owner.
 
         For this package's own use.
         """

@@ -255,7 +255,7 @@ class Gate:
             secrets.token_hex(8),
             tool.name,
             request.title,
-            tool.plugin,
+            tool.owner,
             tool.rule,
             arguments_text(request.arguments),
             client=request.client_name,

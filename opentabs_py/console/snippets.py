@@ -26,7 +26,7 @@ def snippets(
         tool: The tool's MCP name.
         arguments: Its arguments: JSON.
         plugin: The directory of the tool's plugin; None if it has none here.
-        owner: The plugin's name.
+        owner: The plugin or Python module that the tool belongs to.
         name: The name of the running server that commands should use.
     """
     return {

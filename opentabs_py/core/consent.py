@@ -46,32 +46,32 @@ class GatedTool:
     """What a decision depends on.
 
     Attributes:
-        plugin: The plugin or Python module that it belongs to.
+        owner: The plugin or Python module that it belongs to.
         name: Its MCP name.
         read_only: Whether it says that it changes nothing.
-        standing: What the user has said of its plugin.
+        standing: What the user has said of its owner.
     """
 
-    plugin: str
+    owner: str
     name: str
     read_only: bool
     standing: Standing
 
     @property
     def own_name(self) -> str:
-        """Its name within its plugin."""
+        """Its name within its owner."""
         # The owner of a page's tools has two hyphens, which no plugin has.
-        return own_name(self.plugin.replace("--", "-"), self.name)
+        return own_name(self.owner.replace("--", "-"), self.name)
 
     @property
     def rule(self) -> str:
         """The rule that names it alone, for example `slack.send_message`."""
-        return f"{self.plugin}.{self.own_name}"
+        return f"{self.owner}.{self.own_name}"
 
     @property
     def rules(self) -> tuple[str, str]:
         """All rules that name it alone, the most specific first; they may be the same."""
-        return self.rule, f"{self.plugin}.{self.name}"
+        return self.rule, f"{self.owner}.{self.name}"
 
 
 def rule_name(owner: str) -> str:
@@ -96,12 +96,12 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
     A rule cannot stand in for a review, because it says nothing about the build that is there now.
     """
     if (why := why_unreviewed(tool.standing)) is not None:
-        return Decision("off", f"the plugin {tool.plugin} {why}", needs_review=True)
-    for rule in (*tool.rules, tool.plugin, DEFAULT):
+        return Decision("off", f"the plugin {tool.owner} {why}", needs_review=True)
+    for rule in (*tool.rules, tool.owner, DEFAULT):
         if (permission := rules.get(rule)) is not None:
             return Decision(permission, f'the setting permissions."{rule}" is "{permission}"')
     if tool.standing == "named":
-        return Decision("auto", f"{tool.plugin} was named when the server was started")
+        return Decision("auto", f"{tool.owner} was named when the server was started")
     if tool.read_only:
         return Decision("auto", "the tool only reads")
     if tool.standing == "page":
@@ -110,10 +110,10 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
 
 
 def unknown_rules(rules: Iterable[str], tools: Iterable[GatedTool]) -> list[str]:
-    """Return the rules that name neither one of these tools nor its plugin, sorted."""
+    """Return the rules that name neither one of these tools nor its owner, sorted."""
     known = {DEFAULT}
     for tool in tools:
-        known |= {tool.plugin, *tool.rules}
+        known |= {tool.owner, *tool.rules}
     # Those of pages may be for a site that is not open.
     return sorted(each for each in {*rules} - known if not each.startswith(PAGE_OWNERS))
 

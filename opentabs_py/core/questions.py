@@ -54,7 +54,7 @@ class Question:
         id: The question's id.
         tool: The tool's MCP name.
         title: The tool's name for users.
-        plugin: The plugin that the tool belongs to.
+        plugin: The plugin or Python module that the tool belongs to.
         rule: The rule that `always` adds to the settings.
         arguments: The call's arguments, as JSON, perhaps cut.
         client: The client that makes the call, if it gave its name.

@@ -110,7 +110,7 @@ def _check_rules(tools: Iterable[Tool]) -> None:
         ConfigError: One is.
     """
     gated = [tool.listing.gated("named") for tool in tools]
-    modules = {tool.plugin for tool in gated}
+    modules = {tool.owner for tool in gated}
     named: dict[str, GatedTool] = {}
     for tool in gated:
         for rule in tool.rules:
@@ -118,12 +118,12 @@ def _check_rules(tools: Iterable[Tool]) -> None:
             if rule in modules:
                 also = f"all tools of the module {rule}"
             elif other is not tool:
-                also = f"the tool {other.name} of the module {other.plugin}"
+                also = f"the tool {other.name} of the module {other.owner}"
             else:
                 continue
             raise ConfigError(
                 f'The permission "{rule}" would mean the tool {tool.name} of the module '
-                f"{tool.plugin}, and {also}. Give the tool another name: "
+                f"{tool.owner}, and {also}. Give the tool another name: "
                 '@tool(name="another_name").'
             )
 

@@ -64,7 +64,7 @@ class SyncTool:
 
     @property
     def name_in_page(self) -> str:
-        """The plugin's name, a space, and the tool's name, as pages write to their console.
+        """The owner's name, a space, and the tool's name, as pages write to their console.
 
         For this package's own use.
         """

@@ -372,7 +372,7 @@ def test_the_tools_that_read_streams_are_ours_and_never_ask() -> None:
     assert server._python.tools is not None
     gated = [each.listing.gated("named") for each in server._python.tools.tools]
 
-    ours = [each for each in gated if each.plugin == OURSELVES]
+    ours = [each for each in gated if each.owner == OURSELVES]
     assert [each.rule for each in ours] == ["opentabs.stream_read", "opentabs.stream_stop"]
     assert [decide({}, each).permission for each in ours] == ["auto", "auto"]
 

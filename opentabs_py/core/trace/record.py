@@ -113,8 +113,8 @@ class CallRecord:
         seconds: The duration of the call, from there to its end.
         outcome: How the call ended; `refused` means before anything was sent.
         limits: The call's time limits.
-        plugin: The tool's plugin; None if there is no such tool.
-        tool: The tool's name within the plugin.
+        plugin: The plugin or Python module that the tool belongs to; None if there is no such tool.
+        tool: The tool's name within it.
         timer: The timer that ended the call, if it timed out.
         error: Why the call returned no value.
         tab_id: The tab that the call was sent to.

@@ -124,7 +124,7 @@ class CallRecorder:
         self._arguments = None if arguments is None else excerpts.of_value(arguments)
         self._client = None if client is None else _cut(client, NAME_MAX)
         self._allowed: str | None = None
-        self._plugin: str | None = None
+        self._owner: str | None = None
         self._tool: str | None = None
         self._tab_id: int | None = None
         self._url: str | None = None
@@ -139,9 +139,9 @@ class CallRecorder:
 
     # --- while it runs ---
 
-    def record_tool(self, plugin: str, tool: str) -> None:
-        """Record the plugin and the tool that the name stands for."""
-        self._plugin, self._tool = plugin, tool
+    def record_tool(self, owner: str, tool: str) -> None:
+        """Record whose tool the name stands for, and its name there."""
+        self._owner, self._tool = owner, tool
 
     def record_allowed(self, by: str) -> None:
         """Record who allowed the call."""
@@ -204,7 +204,7 @@ class CallRecorder:
 
     def merge(self, theirs: CallRecord, now: Instant) -> None:
         """Merge a fleet worker's record of the call into this one, when its answer arrives."""
-        self._plugin, self._tool = theirs.plugin, theirs.tool
+        self._owner, self._tool = theirs.plugin, theirs.tool
         self._tab_id, self._url, self._attempts = theirs.tab_id, theirs.url, theirs.attempts
         self._dropped = theirs.dropped
         self._links = [*theirs.links]
@@ -239,7 +239,7 @@ class CallRecorder:
         return CallRecord(
             call_id=self._call_id,
             name=self._name,
-            plugin=self._plugin,
+            plugin=self._owner,
             tool=self._tool,
             started=self._began,
             seconds=self._at(now),

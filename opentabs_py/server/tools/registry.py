@@ -198,7 +198,7 @@ class ToolRegistry:
         return self._listeners.subscribe(listener)
 
     def unknown_rules(self) -> Sequence[str]:
-        """Return the permissions that name neither a tool that is served nor its plugin."""
+        """Return the permissions that name neither a tool that is served nor its owner."""
         gated = (self.gated(tool.listing) for tool in self._tools.values())
         return consent.unknown_rules(self.gate.rules, gated)
 
