@@ -37,8 +37,8 @@ class OwnTabs:
             CallError: It cannot be opened, or it is not clear in which browser.
         """
         own = self._pages.tabs.owners.of(client)
-        last = self._pages.index_of(own[0]) if own else self._pages.last_used(client)
-        index = choose_for_new([*self._pages.names.values()], browser, last)
+        preferred = self._pages.index_of(own[0]) if own else self._pages.preferred_browser(client)
+        index = choose_for_new([*self._pages.names.values()], browser, preferred)
         if not isinstance(index, int):
             raise index
         bridge = self._pages.bridges[index]

@@ -108,13 +108,13 @@ class PageTool(InPageTool):
             if bridge.page_tools is not None
             for document, registered in bridge.page_tools.places(self.tool)
         }
-        last = self._pages.last_used(client)
+        preferred = self._pages.preferred_browser(client)
         chosen = choose_page(
             [document for document, _ in found.values()],
             self._target(tab_id, client),
             self._pages.tabs.owners,
             self._pages.names,
-            None if last is None else self._pages.bridges[last].number,
+            None if preferred is None else self._pages.bridges[preferred].number,
         )
         if isinstance(chosen, CallError):
             raise chosen

@@ -26,6 +26,8 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
 
+_Key = tuple[SessionKey, str]  # a client, and the plugin that it used
+
 
 async def ensure_any_browser(bridges: Sequence[Bridge]) -> None:
     """Launch the browsers that were closed, if they may be launched again.
@@ -84,7 +86,7 @@ class Pages:
         self._join = join
         self._interchangeable = interchangeable
         self._by_id: dict[str, Bridge] = {}
-        self._last: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._last: OrderedDict[_Key, int] = OrderedDict()
         self._changes = Changes()
         for bridge in bridges:
             self._add(bridge)
@@ -108,16 +110,17 @@ class Pages:
         """Return the index of the browser that has a tab, if any of them has."""
         return browser_of(tab_id) - self.bridges[0].number
 
-    def last_used(self, client: SessionKey | None) -> int | None:
-        """Return the index of the browser that a client used last; None if there is none.
+    def preferred_browser(self, client: SessionKey | None) -> int | None:
+        """Return the index of the browser to use for a client if nothing else decides.
 
-        Of interchangeable browsers, it is the one with the fewest calls, whoever asks.
+        It is the one that the client used last, or None if there is none; of interchangeable
+        browsers, it is the one with the fewest calls, whoever asks.
         """
         if len(self.bridges) == 1:
             return 0
         if self._interchangeable:
             return min(range(len(self.bridges)), key=self._rank)
-        used = (index for (user, _), index in reversed(self._last.items()) if user == client)
+        used = (index for (by, _), index in reversed(self._last.items()) if by == client)
         return next(used, None)
 
     @property
@@ -137,8 +140,8 @@ class Pages:
             ChainError: As for one browser, or several could take the call.
         """
         index = 0 if len(self.bridges) == 1 else await self._choose(target)
-        if (user := self._user(target)) is not None:
-            self._remember(user, index)
+        if (key := self._key_of(target)) is not None:
+            self._remember(key, index)
         self.running_calls[index] += 1
         try:
             return await self.bridges[index].call(target, tool, call)
@@ -150,12 +153,13 @@ class Pages:
         """Return the document in which a call would run now; None if that is not known."""
         if len(self.bridges) == 1:
             return self.bridges[0].find_document(target)
-        user = self._user(target)
-        last = None if user is None else self._last.get(user)
+        key = self._key_of(target)
+        last = None if key is None else self._last.get(key)
         choice = self._choice(target, last, anyio.current_time())
         return self.bridges[choice].find_document(target) if isinstance(choice, int) else None
 
-    def _user(self, target: Target) -> tuple[str, str] | None:
+    def _key_of(self, target: Target) -> _Key | None:
+        """Return what a call's browser is remembered by; None if it is not remembered."""
         is_known = target.client is not None and not self._interchangeable
         return (str(target.client), target.plugin) if is_known else None
 
@@ -215,8 +219,8 @@ class Pages:
         self.ended_calls.append(0)
 
     async def _choose(self, target: Target) -> int:
-        user = self._user(target)
-        last = None if user is None else self._last.get(user)
+        key = self._key_of(target)
+        last = None if key is None else self._last.get(key)
         if last is not None and target.tab_id is None:
             # Another's pages may be those of another person.
             await self.bridges[last].ensure_browser()
@@ -242,9 +246,9 @@ class Pages:
     def _rank(self, index: int) -> tuple[float, int]:
         return inf if index in self.avoided else self.running_calls[index], self.ended_calls[index]
 
-    def _remember(self, user: tuple[str, str], index: int) -> None:
-        self._last[user] = index
-        self._last.move_to_end(user)
+    def _remember(self, key: _Key, index: int) -> None:
+        self._last[key] = index
+        self._last.move_to_end(key)
         if len(self._last) > REMEMBERED:
             self._last.popitem(last=False)
 

@@ -155,7 +155,7 @@ async def test_a_client_stays_in_the_browser_that_it_used_last_and_others_do_not
         foreseen = two.pages.find_document(Target("chat", client="a"))
         assert foreseen is not None
         assert foreseen.tab_id == SECOND
-        assert (two.pages.last_used("a"), two.pages.last_used("b")) == (1, None)
+        assert (two.pages.preferred_browser("a"), two.pages.preferred_browser("b")) == (1, None)
         with pytest.raises(ChainError, match="in 2 browsers"):
             await two.pages.call(Target("chat", client="b"), "send", CALL)
 
@@ -172,7 +172,7 @@ async def test_of_too_many_clients_the_first_are_forgotten(monkeypatch: pytest.M
     async with two_browsers() as two:
         for client in ("a", "b"):
             await two.call_there(1, client=client, tab_id=SECOND)
-        assert (two.pages.last_used("a"), two.pages.last_used("b")) == (None, 1)
+        assert (two.pages.preferred_browser("a"), two.pages.preferred_browser("b")) == (None, 1)
 
 
 async def test_a_client_waits_for_its_browser_while_that_reconnects() -> None:

@@ -158,21 +158,22 @@ def choose_page(
     target: Target,
     owners: TabOwners,
     names: Mapping[int, str],
-    last: int | None,
+    preferred: int | None,
 ) -> DocumentState | ChainError:
     """Choose the page for a call of a tool that pages register themselves.
 
     The named tab's. Else, of the tabs that this client opened for itself, the one that was used
     last; if it has used the tool in any of these, it stays there. Else, of the user's tabs, the
-    first in the only browser that has one; or in the browser that this client used last; or in the
-    only browser whose focused tab has the tool.
+    first in the only browser that has one; or in the preferred browser; or in the only browser
+    whose focused tab has the tool.
 
     Args:
         pages: The pages that have the tool, in all browsers.
         target: What the call needs.
         owners: Which tabs belong to which clients.
         names: The names of the browsers, by the number that their tabs' numbers begin with.
-        last: That number of the browser that the client used last.
+        preferred: That number of the browser that the client used last, or of interchangeable
+            ones, of the least busy.
     """
     what = f"tool {target.page_tool!r}"
     by_tab = {page.tab_id: page for page in by_preference(pages)}
@@ -188,7 +189,7 @@ def choose_page(
     places = {number: found for number, found in places.items() if found}
     if len(places) == 1 or owners.has_opened(target.client, usable[0].tab_id):
         return usable[0]
-    chosen = last if last in places else _in_front(places)
+    chosen = preferred if preferred in places else _in_front(places)
     if chosen is not None:
         return places[chosen][0]
     titles_of = {
@@ -199,22 +200,23 @@ def choose_page(
 
 
 def choose_for_new(
-    names: Sequence[str], named: str | None, last: int | None
+    names: Sequence[str], named: str | None, preferred: int | None
 ) -> int | CallRefusedError:
     """Choose the browser for a new tab, by its index.
 
-    The named one; else the one that this client used last; else the only one.
+    The named one; else the preferred one; else the only one.
 
     Args:
         names: The names of the browsers.
         named: The name that the client asks for.
-        last: The browser that the client used last, for any plugin.
+        preferred: The browser that the client used last, for any plugin, or of interchangeable
+            ones, the least busy.
     """
     if named is not None:
         return names.index(named) if named in names else failures.which_browser(names, named)
     if len(names) == 1:
         return 0
-    return failures.which_browser(names) if last is None else last
+    return failures.which_browser(names) if preferred is None else preferred
 
 
 def renumbered(snapshot: Snapshot, number: int) -> Snapshot:

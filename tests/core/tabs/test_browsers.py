@@ -308,7 +308,7 @@ def test_the_browser_of_an_own_tab_is_waited_for_while_it_reconnects() -> None:
     assert isinstance(found, Wait)
 
 
-def test_a_new_tab_is_opened_in_the_named_browser_the_last_one_or_the_only_one() -> None:
+def test_a_new_tab_is_opened_in_the_named_browser_the_preferred_one_or_the_only_one() -> None:
     assert choose_for_new(["work", "home"], "home", 0) == 1
     assert choose_for_new(["work", "home"], None, 1) == 1
     assert choose_for_new(["work"], None, None) == 0
@@ -366,12 +366,12 @@ def page_of(
     tab_id: int | None = None,
     client: str | None = None,
     owners: TabOwners | None = None,
-    last: int | None = None,
+    preferred: int | None = None,
 ) -> int | str:
     """Return the tab of the chosen page, or the code and text of the error."""
     names = {0: "work", 1: "home"}
     target = Target(PAGE, tab_id=tab_id, client=client, page_tool="shop_add")
-    chosen = choose_page(pages, target, owners or TabOwners(), names, last)
+    chosen = choose_page(pages, target, owners or TabOwners(), names, preferred)
     if isinstance(chosen, DocumentState):
         return chosen.tab_id
     return f"{chosen.detail.code}: {chosen}"
@@ -383,11 +383,11 @@ def test_a_page_in_front_is_preferred_in_one_browser_and_between_two() -> None:
     assert page_of(document(1), document(BLOCK + 2), shown) == BLOCK + 1
 
 
-def test_of_two_browsers_the_one_that_the_client_used_last_has_the_page() -> None:
+def test_of_two_browsers_with_the_page_the_preferred_one_is_chosen() -> None:
     shown = document(BLOCK + 1, is_shown=True)
-    assert page_of(document(1), shown, last=0) == 1
-    assert page_of(document(1), document(BLOCK + 1), last=1) == BLOCK + 1
-    assert page_of(document(1), shown, last=7) == BLOCK + 1
+    assert page_of(document(1), shown, preferred=0) == 1
+    assert page_of(document(1), document(BLOCK + 1), preferred=1) == BLOCK + 1
+    assert page_of(document(1), shown, preferred=7) == BLOCK + 1
 
 
 def test_pages_in_two_browsers_of_which_none_is_clear_are_an_error_that_names_them() -> None:
@@ -404,7 +404,7 @@ def test_a_client_s_own_page_that_it_used_last_is_chosen_in_whichever_browser() 
     owners.add(1, "a")
     owners.use(BLOCK + 1, "shop_add")
     pages = document(1), document(2, is_shown=True), document(BLOCK + 1)
-    assert page_of(*pages, client="a", owners=owners, last=0) == BLOCK + 1
+    assert page_of(*pages, client="a", owners=owners, preferred=0) == BLOCK + 1
     assert page_of(*pages, client="b", owners=owners) == 2
 
 
