@@ -74,7 +74,7 @@ class ToolHost:
         self.streams = Streams(self.clock)
 
 
-class _Relay(CallObserver):
+class _NestedCallObserver(CallObserver):
     """Passes on to a call what happens in one that it makes."""
 
     def __init__(self, run: "ToolRun", call: ToolCall) -> None:
@@ -149,7 +149,7 @@ class ToolRun:
             raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
         if self.host.caller is None:
             raise RuntimeError(f"{self.tool} cannot call {name}: no server is running.")
-        observers = [_Relay(self, self._call)]
+        observers = [_NestedCallObserver(self, self._call)]
         return await self.host.caller.call(
             name,
             arguments,

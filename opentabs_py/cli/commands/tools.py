@@ -110,11 +110,12 @@ def _configured(plugins: PluginOptions) -> tuple[list[_Row], bool]:
     print_skipped(skipped)
     standings = _standings(loaded, settings)
     _warn_of_off(standings)
-    of_pages, of_python = _of_pages(loaded, settings), _of_python(plugins.load_tools())
+    in_pages = [*_of_plugins(loaded), *_of_hands(settings)]
+    of_python = _of_python(plugins.load_tools())
     about_tabs = _about_tabs()
-    _refuse_namesakes([*of_pages, *about_tabs, *of_python])
-    work_in_pages = of_pages or settings.webmcp
-    rows = [*of_pages, *(about_tabs if work_in_pages else ()), *of_python]
+    _refuse_namesakes([*in_pages, *about_tabs, *of_python])
+    work_in_pages = in_pages or settings.webmcp
+    rows = [*in_pages, *(about_tabs if work_in_pages else ()), *of_python]
     return _turned_on(rows, settings, standings), bool(skipped and not loaded)
 
 
@@ -233,15 +234,14 @@ def _turned_on(
     ]
 
 
-def _of_pages(plugins: Sequence[Any], settings: "Settings") -> list[_Row]:
+def _of_plugins(plugins: Sequence[Any]) -> list[_Row]:
     from opentabs_py.calling.plugin_listing import plugin_tool_listing
 
-    rows = [
+    return [
         _Row(plugin_tool_listing(plugin.manifest, tool), "plugin")
         for plugin in plugins
         for tool in plugin.manifest.tools
     ]
-    return [*rows, *_of_hands(settings)]
 
 
 def _about_tabs() -> list[_Row]:
