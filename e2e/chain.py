@@ -189,10 +189,10 @@ async def reconnect(bridge: Bridge) -> None:
         await bridge.wait_connected()
 
 
-async def wait_for_receipts(tabs: OpenTabs) -> None:
-    """Wait until the receipts of all results are gone, shortly after the results arrived."""
+async def wait_until_settled(tabs: OpenTabs) -> None:
+    """Wait until all results are settled in their pages too, shortly after they arrived."""
     with anyio.fail_after(PATIENT):
-        while tabs.internals.bridge.calls.dispatch.has_receipts:  # noqa: ASYNC110 (a timer removes them)
+        while tabs.internals.bridge.calls.dispatch.has_settled:  # noqa: ASYNC110 (a timer removes them)
             await anyio.sleep(0.01)
 
 

@@ -29,7 +29,7 @@ from e2e.chain import (
     mcp_url,
     reconnect,
     wait_for_document,
-    wait_for_receipts,
+    wait_until_settled,
 )
 from e2e.waiting import PATIENT
 from opentabs_py.bridge import tab_requests
@@ -126,12 +126,12 @@ async def test_a_flood_whose_tool_has_ended_continues_where_a_broken_link_left_i
     assert connection is not None
     send = connection.send
 
-    def send_but_receipts(message: Message) -> None:
+    def send_but_acks(message: Message) -> None:
         if not isinstance(message, ToolAck):
             send(message)
 
     # So most of the flood stays in the relay until there is a new link, however busy the machine.
-    monkeypatch.setattr(connection, "send", send_but_receipts)
+    monkeypatch.setattr(connection, "send", send_but_acks)
     async with anyio.create_task_group() as group:
         running = await tab.start(group, [{"flood": count}], breakage)
         await running.wait_for_report()
@@ -213,7 +213,7 @@ async def test_a_late_answer_of_a_page_goes_to_no_other_connection_than_the_one_
 async def test_settled_calls_are_forgotten_on_every_hop(tab: Tab, tabs: OpenTabs) -> None:
     for number in range(5):
         await tab.call("echo", {"value": number})
-    await wait_for_receipts(tabs)
+    await wait_until_settled(tabs)
     await reconnect(tabs.internals.bridge)  # its hello lists what is still known
 
     assert tabs.internals.bridge.calls.dispatch.pending == 0
@@ -311,7 +311,7 @@ async def test_a_result_for_a_server_that_was_killed_is_thrown_away_by_the_next(
         logger.info("The extension was back after %.2f s", anyio.current_time() - began)
         await wait_for_document(second, page.url)
         assert await second.call("probe_echo", {"value": 1}) == {"value": 1}
-        await wait_for_receipts(second)
+        await wait_until_settled(second)
         await reconnect(second.internals.bridge)  # its hello lists what is still known
         with anyio.fail_after(PATIENT):
             document = await wait_for_document(second, page.url)

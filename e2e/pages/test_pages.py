@@ -105,7 +105,7 @@ async def test_push_state_mid_call_changes_nothing(tab: Tab) -> None:
 async def test_what_a_tool_reported_and_returned_arrives_though_it_leaves_its_page_at_once(
     tab: Tab,
 ) -> None:
-    # Most of this many reports still wait for receipts when the document goes away.
+    # Most of this many reports still wait for acknowledgements when the document goes away.
     count = 5_000
     leave = "{get: () => 0, set: () => location.reload()}"
     await tab.page.evaluate(f"() => void Object.defineProperty(probe.finished, 'leave', {leave})")

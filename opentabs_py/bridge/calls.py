@@ -21,8 +21,8 @@ from opentabs_py.calling.observer import instant
 from opentabs_py.core import dispatch, protocol
 from opentabs_py.core.trace.recorder import CallRecorder
 
-# s; receipts may wait this long, so that they are batched and do not delay the next call
-RECEIPTS_AFTER = 0.05
+# s; `tool.settled` may wait this long: results are then acknowledged together, and delay no call
+SETTLED_AFTER = 0.05
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class PageCalls:
         self._waiters: dict[str, _Waiter] = {}
         self._connection: Connection | None = None
         self.boot_id: str | None = None
-        self._receipts_due = False
+        self._settled_due = False
         self._sleeping_until = inf
         self._deadline_moved = anyio.Event()
 
@@ -219,9 +219,9 @@ class PageCalls:
             elif not waiter.outcome.done():  # cancelled, but not yet removed
                 waiter.outcome.set_result(event)
         self._send(self.dispatch.drain_messages())
-        if self.dispatch.has_receipts and not self._receipts_due:
-            self._receipts_due = True
-            asyncio.get_running_loop().call_later(RECEIPTS_AFTER, self._send_receipts)
+        if self.dispatch.has_settled and not self._settled_due:
+            self._settled_due = True
+            asyncio.get_running_loop().call_later(SETTLED_AFTER, self._send_settled)
         deadline = self.dispatch.next_deadline()
         if deadline is not None and deadline < self._sleeping_until:
             self._deadline_moved.set()
@@ -236,6 +236,6 @@ class PageCalls:
                     recorder.record_stamp("server.sent", wall_clock())
             self._connection.send(message)
 
-    def _send_receipts(self) -> None:
-        self._receipts_due = False
-        self._send(self.dispatch.drain_receipts())
+    def _send_settled(self) -> None:
+        self._settled_due = False
+        self._send(self.dispatch.drain_settled())

@@ -19,7 +19,7 @@ A call is in one of three states until it ends:
     its tab goes, crashes     ends LOST                         ends LOST
     a grace later                                               ends LOST
     progress, new seq         idle timer moves, acknowledged, in every state
-    result, error             ends, receipted, in every state
+    result, error             ends, settled, in every state
     tool.lost                 ends LOST
     cancel                    ends CANCELLED; the page is notified when the link is up
     idle or ceiling timer     ends TIMED_OUT; the page is notified when the link is up
@@ -28,8 +28,8 @@ A call is in one of three states until it ends:
 Documents come and go in complete snapshots: the one in `hello`, and one at every change.
 A page that cannot be notified now is notified when a document next appears and names the call.
 A call ends exactly once: it leaves `_pending`. A message about an unknown call is dropped and
-counted, and answered so that the relay releases it: a result with a receipt, progress with a
-cancel, because the tool is still running.
+counted, and answered so that the relay releases it: a result with `tool.settled`, progress with
+`tool.cancel`, because the tool is still running.
 
 Both timers live in one heap of lower bounds. Progress postpones a deadline without touching the
 heap; when a bound comes due the true deadline is computed and, if it is still ahead, pushed back.
@@ -141,7 +141,7 @@ class Dispatch:
     _timers: list[tuple[float, str]] = field(default_factory=list[tuple[float, str]])
     _present: set[str] = field(default_factory=set[str])  # documents of the last snapshot
     _messages: list[ToExtension] = field(default_factory=list[ToExtension])
-    _receipts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by document
+    _settled: dict[str, list[str]] = field(default_factory=dict[str, list[str]])  # by document
     _events: list[Event] = field(default_factory=list[Event])
 
     # --- outputs ---
@@ -152,16 +152,16 @@ class Dispatch:
         return messages
 
     @property
-    def has_receipts(self) -> bool:
-        """Whether results have arrived whose receipts have not been sent."""
-        return bool(self._receipts)
+    def has_settled(self) -> bool:
+        """Whether results have arrived for which no `tool.settled` has been sent."""
+        return bool(self._settled)
 
-    def drain_receipts(self) -> list[ToolSettled]:
-        """Return the receipts of results, and clear them; the caller may delay and batch them."""
-        receipts, self._receipts = self._receipts, {}
+    def drain_settled(self) -> list[ToolSettled]:
+        """Return the acknowledgements of results, and clear them; sent later, they are fewer."""
+        settled, self._settled = self._settled, {}
         return [
             ToolSettled(params=SettledParams(document_id=document_id, call_ids=call_ids))
-            for document_id, call_ids in receipts.items()
+            for document_id, call_ids in settled.items()
         ]
 
     def drain_events(self) -> list[Event]:
@@ -226,7 +226,7 @@ class Dispatch:
         """Handle a lost connection: calls stay pending and their timers keep running."""
         self._connected = False
         self._present = set()
-        self._receipts = {}  # a relay without a receipt sends its result again
+        self._settled = {}  # a relay sends a result again until it is settled
         for call in self._pending.values():
             call.state, call.lost_at = _State.ADRIFT, inf
 
@@ -360,7 +360,7 @@ class Dispatch:
         self._messages.append(ToolAck(params=params))
 
     def _settle(self, document_id: str, call_id: str) -> None:
-        self._receipts.setdefault(document_id, []).append(call_id)
+        self._settled.setdefault(document_id, []).append(call_id)
 
     def _send_cancel(self, document_id: str, call_id: str, reason: str) -> None:
         params = CancelParams(document_id=document_id, call_id=call_id, reason=reason)

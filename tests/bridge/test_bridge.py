@@ -37,9 +37,9 @@ async def test_a_call_is_dispatched_and_its_value_returned_and_acknowledged() ->
     async with running(bridge) as connect:
         socket = await greeted(connect, a_document())
         assert await call_and_answer(bridge, socket, CALL, RESULT) == {"sent": True}
-        receipt = await socket.hear("tool.settled")
+        settled = await socket.hear("tool.settled")
         (dispatch,) = [m for m in socket.heard if m.get("method") == "tool.dispatch"]
-        assert receipt["params"]["callIds"] == [dispatch["params"]["callId"]]
+        assert settled["params"]["callIds"] == [dispatch["params"]["callId"]]
         assert dispatch["params"]["input"] == {"text": "hi"}
         assert (dispatch["params"]["plugin"], dispatch["params"]["tool"]) == ("chat", "send")
         assert "tool.announce" not in [message.get("method") for message in socket.heard]
@@ -51,8 +51,8 @@ async def test_calls_one_after_the_other_are_each_acknowledged() -> None:
         socket = await greeted(connect, a_document())
         for _ in range(2):
             await call_and_answer(bridge, socket, CALL, RESULT)
-            receipt = await socket.hear("tool.settled")
-            assert len(receipt["params"]["callIds"]) == 1
+            settled = await socket.hear("tool.settled")
+            assert len(settled["params"]["callIds"]) == 1
 
 
 async def test_a_call_that_is_sent_in_parts_is_announced_first() -> None:

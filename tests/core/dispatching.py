@@ -77,5 +77,5 @@ def the_error(
     return event.error
 
 
-def receipts(dispatch: Dispatch) -> dict[str, list[str]]:
-    return {each.params.document_id: each.params.call_ids for each in dispatch.drain_receipts()}
+def settled(dispatch: Dispatch) -> dict[str, list[str]]:
+    return {each.params.document_id: each.params.call_ids for each in dispatch.drain_settled()}

@@ -21,9 +21,9 @@ from tests.core.dispatching import (
     connected,
     lost,
     progress,
-    receipts,
     request,
     result,
+    settled,
     the_error,
 )
 
@@ -42,26 +42,26 @@ def test_a_call_is_sent_to_its_document_with_all_it_needs() -> None:
     ]
 
 
-def test_a_result_ends_the_call_and_has_a_receipt() -> None:
+def test_a_result_ends_the_call_and_is_settled() -> None:
     dispatch = connected(request())
     dispatch.receive(result({"rows": 3}, seq=5), 1.0)
     assert dispatch.drain_events() == [Succeeded(A, {"rows": 3})]
-    assert dispatch.has_receipts
-    assert receipts(dispatch) == {PAGE: [A]}
-    assert (dispatch.has_receipts, dispatch.pending) == (False, 0)
+    assert dispatch.has_settled
+    assert settled(dispatch) == {PAGE: [A]}
+    assert (dispatch.has_settled, dispatch.pending) == (False, 0)
 
 
-def test_receipts_of_one_document_go_together_and_none_outlives_its_link() -> None:
+def test_results_of_one_document_are_settled_together_while_their_link_is_up() -> None:
     dispatch = connected(request(A), request(B))
     dispatch.receive(result("a"), 1.0)
     dispatch.receive(result("b", call_id=B), 1.0)
-    assert receipts(dispatch) == {PAGE: [A, B]}
+    assert settled(dispatch) == {PAGE: [A, B]}
     dispatch.receive(result("a again"), 1.0)
     dispatch.connection_lost()
-    assert not dispatch.has_receipts
+    assert not dispatch.has_settled
 
 
-def test_an_error_ends_the_call_with_its_fields_whole_and_has_a_receipt() -> None:
+def test_an_error_ends_the_call_with_its_fields_whole_and_is_settled() -> None:
     dispatch = connected(request())
     error = WireError(
         code="SLOW_DOWN", message="Too fast.", category="rate_limit", retryable=True,
@@ -77,7 +77,7 @@ def test_an_error_ends_the_call_with_its_fields_whole_and_has_a_receipt() -> Non
         "rate_limit",
     )
     assert (detail.retryable, detail.retry_after) == (True, 1.5)
-    assert receipts(dispatch) == {PAGE: [A]}
+    assert settled(dispatch) == {PAGE: [A]}
 
 
 def test_outputs_are_returned_once() -> None:
@@ -85,9 +85,9 @@ def test_outputs_are_returned_once() -> None:
     dispatch.call(*request(), 0.0)
     dispatch.receive(result(), 0.0)
     assert (len(dispatch.drain_messages()), len(dispatch.drain_events())) == (1, 1)
-    assert len(dispatch.drain_receipts()) == 1
+    assert len(dispatch.drain_settled()) == 1
     assert (dispatch.drain_messages(), dispatch.drain_events()) == ([], [])
-    assert dispatch.drain_receipts() == []
+    assert dispatch.drain_settled() == []
 
 
 # --- progress ---
@@ -163,12 +163,12 @@ def test_a_batch_without_reports_acknowledges_nothing() -> None:
 # --- a call ends exactly once ---
 
 
-def test_a_second_result_is_dropped_and_has_a_receipt_too() -> None:
+def test_a_second_result_is_dropped_and_settled_too() -> None:
     dispatch = connected(request())
     dispatch.receive(result("first"), 1.0)
     dispatch.receive(result("second"), 1.0)
     assert dispatch.drain_events() == [Succeeded(A, "first")]
-    assert receipts(dispatch) == {PAGE: [A, A]}
+    assert settled(dispatch) == {PAGE: [A, A]}
 
 
 def test_whatever_comes_after_the_end_is_dropped_and_counted() -> None:

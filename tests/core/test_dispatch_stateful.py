@@ -122,7 +122,7 @@ class DispatchMachine(RuleBasedStateMachine):
         for _ in range(times):
             self.dispatch.receive(ToolResult(params=params), self.now)
         ends = {call_id: "value"} if self.pending.pop(call_id, None) else {}
-        self.check(ends=ends, receipts=[call_id] * times)
+        self.check(ends=ends, settled=[call_id] * times)
 
     @rule(number=numbers)
     def error(self, number: int) -> None:
@@ -131,7 +131,7 @@ class DispatchMachine(RuleBasedStateMachine):
         params = ErrorParams(document_id=self.page_of(call_id), call_id=call_id, seq=3, error=error)
         self.dispatch.receive(ToolErrored(params=params), self.now)
         ends = {call_id: "OOPS"} if self.pending.pop(call_id, None) else {}
-        self.check(ends=ends, receipts=[call_id])
+        self.check(ends=ends, settled=[call_id])
 
     @rule(number=numbers)
     def lost(self, number: int) -> None:
@@ -269,7 +269,7 @@ class DispatchMachine(RuleBasedStateMachine):
         sent: list[str] | None = None,
         told: list[str] | None = None,
         acks: list[tuple[str, int]] | None = None,
-        receipts: list[str] | None = None,
+        settled: list[str] | None = None,
     ) -> None:
         """Drain all outputs, and check that they are exactly these."""
         seen_ends: dict[str, str] = {}
@@ -295,13 +295,13 @@ class DispatchMachine(RuleBasedStateMachine):
         seen_sent = [m.params.call_id for m in messages if isinstance(m, ToolDispatch)]
         seen_told = [m.params.call_id for m in messages if isinstance(m, ToolCancel)]
         seen_acks = [(m.params.call_id, m.params.seq) for m in messages if isinstance(m, ToolAck)]
-        seen_receipts = [
-            call_id for each in self.dispatch.drain_receipts() for call_id in each.params.call_ids
+        seen_settled = [
+            call_id for each in self.dispatch.drain_settled() for call_id in each.params.call_ids
         ]
         assert Counter(seen_sent) == Counter(sent or [])
         assert Counter(seen_told) == Counter(told or [])
         assert seen_acks == (acks or [])
-        assert seen_receipts == (receipts or [])
+        assert seen_settled == (settled or [])
 
     @invariant()
     def the_same_calls_are_pending(self) -> None:
