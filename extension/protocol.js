@@ -6,7 +6,7 @@
 
 /** @typedef {{documentId: string, tabId: number, url: string, title: string, active: boolean, focused: boolean, protected: boolean, calls: string[], plugins: Record<string, PluginState>}} DocumentState */
 /** @typedef {{documentId: string, callId: string, seq: number, error: WireError, stamps?: Record<string, number> | null}} ErrorParams */
-/** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} Failure */
+/** @typedef {{jsonrpc: "2.0", id: number | null, error: RpcError}} ErrorResponse */
 /** @typedef {{jsonrpc: "2.0", method: "hello", id: number, params: HelloParams}} Hello */
 /** @typedef {{protocolVersion: number, extensionVersion: string, bootId: string, browserId: string, browser: string, time: number, tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[], fresh?: boolean}} HelloParams */
 /** @typedef {{tabId: number, url: string, plugins: string[]}} LoadingTab */
@@ -25,8 +25,8 @@
 /** @typedef {{documentId: string, callId: string, reports: ProgressReport[]}} ProgressParams */
 /** @typedef {{seq: number, progress?: number | null, total?: number | null, message?: string | null}} ProgressReport */
 /** @typedef {{id: number, name: string, title: string, description: string, readOnly: boolean, consequential: boolean, untrustedContent: boolean, inputSchema: Record<string, any>}} RegisteredTool */
-/** @typedef {{jsonrpc: "2.0", id: number, result: any}} Response */
 /** @typedef {{documentId: string, callId: string, seq: number, value: any, stamps?: Record<string, number> | null}} ResultParams */
+/** @typedef {{jsonrpc: "2.0", id: number, result: any}} ResultResponse */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
 /** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
@@ -45,8 +45,8 @@
 /** @typedef {{tabId: number}} CloseParams */
 /** @typedef {{documentId: string, callId: string, plugin: string, tool: string, input: Record<string, any>, trace?: boolean}} DispatchParams */
 /** @typedef {{jsonrpc: "2.0", method: "extension.remove", params: RemoveParams}} ExtensionRemove */
-/** @typedef {{jsonrpc: "2.0", id: number, result: HelloResult}} HelloResponse */
 /** @typedef {{serverVersion: string, time: number, messageLimit: number}} HelloResult */
+/** @typedef {{jsonrpc: "2.0", id: number, result: HelloResult}} HelloResultResponse */
 /** @typedef {{url: string}} OpenParams */
 /** @typedef {{name: string, version: string, matches: string[], excludeMatches: string[], file: string, config: Record<string, any>, preScript?: string | null, early?: string[] | null}} PluginSpec */
 /** @typedef {{jsonrpc: "2.0", method: "plugins.sync", id: number, params: SyncParams}} PluginsSync */
@@ -65,10 +65,10 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
 /** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PageTools | PluginLog | ToolStamps | Ping | Pong} FromExtension */
-/** @typedef {Response | Failure} Answer */
+/** @typedef {ResultResponse | ErrorResponse} Response */
 /** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
 /** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | TabsTargets | ExtensionRemove | ToolAnnounce | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */
-/** @typedef {HelloResponse | Failure} HelloAnswer */
+/** @typedef {HelloResultResponse | ErrorResponse} HelloResponse */
 
 export const PROTOCOL_VERSION = 4;
 export const SUBPROTOCOL = "opentabs";
@@ -233,27 +233,7 @@ const definitions = {
     ],
     "type": "object"
   },
-  "ExtensionRemove": {
-    "additionalProperties": false,
-    "properties": {
-      "jsonrpc": {
-        "const": "2.0",
-        "type": "string"
-      },
-      "method": {
-        "const": "extension.remove",
-        "type": "string"
-      },
-      "params": {
-        "$ref": "#/$defs/RemoveParams"
-      }
-    },
-    "required": [
-      "params"
-    ],
-    "type": "object"
-  },
-  "Failure": {
+  "ErrorResponse": {
     "additionalProperties": false,
     "properties": {
       "jsonrpc": {
@@ -282,25 +262,23 @@ const definitions = {
     ],
     "type": "object"
   },
-  "HelloResponse": {
+  "ExtensionRemove": {
     "additionalProperties": false,
     "properties": {
       "jsonrpc": {
         "const": "2.0",
         "type": "string"
       },
-      "id": {
-        "maximum": 9007199254740991,
-        "minimum": 0,
-        "type": "integer"
+      "method": {
+        "const": "extension.remove",
+        "type": "string"
       },
-      "result": {
-        "$ref": "#/$defs/HelloResult"
+      "params": {
+        "$ref": "#/$defs/RemoveParams"
       }
     },
     "required": [
-      "id",
-      "result"
+      "params"
     ],
     "type": "object"
   },
@@ -326,6 +304,28 @@ const definitions = {
       "serverVersion",
       "time",
       "messageLimit"
+    ],
+    "type": "object"
+  },
+  "HelloResultResponse": {
+    "additionalProperties": false,
+    "properties": {
+      "jsonrpc": {
+        "const": "2.0",
+        "type": "string"
+      },
+      "id": {
+        "maximum": 9007199254740991,
+        "minimum": 0,
+        "type": "integer"
+      },
+      "result": {
+        "$ref": "#/$defs/HelloResult"
+      }
+    },
+    "required": [
+      "id",
+      "result"
     ],
     "type": "object"
   },
@@ -861,20 +861,20 @@ const roots = {
       }
     ]
   },
-  "HelloAnswer": {
+  "HelloResponse": {
     "anyOf": [
       {
-        "$ref": "#/$defs/HelloResponse"
+        "$ref": "#/$defs/HelloResultResponse"
       },
       {
-        "$ref": "#/$defs/Failure"
+        "$ref": "#/$defs/ErrorResponse"
       }
     ]
   }
 };
 
 /**
- * @param {"ToExtension" | "HelloAnswer"} kind
+ * @param {"ToExtension" | "HelloResponse"} kind
  * @param {unknown} message
  * @returns {string | null} the path of the first problem, "" for the whole; null if it is valid
  */

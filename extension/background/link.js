@@ -5,7 +5,7 @@ import { SECRET_SUBPROTOCOL, SUBPROTOCOL } from "../protocol.js";
 import { showState } from "./badge.js";
 import { readConfig } from "./config.js";
 
-/** @import { Answer, FromExtension } from "../protocol.js" */
+/** @import { FromExtension, Response } from "../protocol.js" */
 
 const FIRST_RETRY = 50; // ms
 const LAST_RETRY = 1000; // ms; faster than this trips Chromium's WebSocket throttle
@@ -130,7 +130,7 @@ export function forward(text) {
 /**
  * Removes lone surrogates (a page's title may be cut in the middle of a pair), because one would
  * make the whole message invalid.
- * @param {FromExtension | Answer} message
+ * @param {FromExtension | Response} message
  */
 export function send(message) {
   const whole = (/** @type {string} */ _name, /** @type {unknown} */ value) =>

@@ -11,7 +11,7 @@ import * as registry from "./registry.js";
 import * as tabs from "./tabs.js";
 import { targets } from "./targets.js";
 
-/** @import { Answer, HelloAnswer, PluginSpec, ToExtension } from "../protocol.js" */
+/** @import { HelloResponse, PluginSpec, Response, ToExtension } from "../protocol.js" */
 
 const HELLO_ID = 1;
 const BROWSER_ID = "browserId";
@@ -105,7 +105,7 @@ function handle(frame) {
     return;
   }
   if (!("method" in message)) {
-    handleAnswer(message);
+    handleResponse(message);
     return;
   }
   switch (message.method) {
@@ -167,7 +167,7 @@ function handle(frame) {
 
 /**
  * @param {string} frame
- * @returns {ToExtension | HelloAnswer | undefined} undefined if it is malformed, which is reported
+ * @returns {ToExtension | HelloResponse | undefined} undefined if it is malformed, which is reported
  */
 function parse(frame) {
   /** @type {unknown} */
@@ -175,10 +175,10 @@ function parse(frame) {
   let problem = "not JSON";
   try {
     message = JSON.parse(frame);
-    const kind = frame.slice(0, 200).includes('"method"') ? "ToExtension" : "HelloAnswer";
+    const kind = frame.slice(0, 200).includes('"method"') ? "ToExtension" : "HelloResponse";
     const path = check(kind, message);
     if (path === null) {
-      return /** @type {ToExtension | HelloAnswer} */ (message);
+      return /** @type {ToExtension | HelloResponse} */ (message);
     }
     problem = `wrong at ${path === "" ? "the top" : path}`;
   } catch (error) {
@@ -189,8 +189,8 @@ function parse(frame) {
   return undefined;
 }
 
-/** @param {HelloAnswer} message */
-function handleAnswer(message) {
+/** @param {HelloResponse} message */
+function handleResponse(message) {
   if ("error" in message) {
     console.warn("OpenTabs: the server refused a message:", message.error.message);
   } else if (message.id === HELLO_ID) {
@@ -281,7 +281,7 @@ async function respond(id, make) {
 /**
  * @param {number} id
  * @param {() => Promise<object>} make
- * @returns {Promise<Answer>}
+ * @returns {Promise<Response>}
  */
 async function answerOf(id, make) {
   try {

@@ -300,7 +300,7 @@ class Bridge:
         result = protocol.HelloResult(
             server_version=self._version, time=wall_clock() * MS, message_limit=self.message_limit
         )
-        connection.send(protocol.Response(id=hello.id, result=result.model_dump()))
+        connection.send(protocol.ResultResponse(id=hello.id, result=result.model_dump()))
         self.plugin_sync.send(connection)
         for tab_id in self.tabs.owners.reconnected(self._numbers, params.tab_ids):
             self.tab_requests.close(tab_id)

@@ -170,7 +170,7 @@ class Connection:
     def refuse(self, message: str, *, path: str = "", request: int | None = None) -> None:
         """Answer an invalid message with a JSON-RPC error."""
         error = protocol.RpcError(code=-32600, message=message, data={"path": path})
-        self.send(protocol.Failure(id=request, error=error))
+        self.send(protocol.ErrorResponse(id=request, error=error))
 
     def start_close(self, code: int, reason: str) -> None:
         """Close once everything queued has been sent."""
@@ -260,8 +260,8 @@ class Connection:
                     self.send(protocol.Pong(params=pong))
                 case protocol.Pong(params=params):
                     self._handle_pong(params)
-                case protocol.Response() | protocol.Failure():
-                    result = self._handle_answer(message)
+                case protocol.ResultResponse() | protocol.ErrorResponse():
+                    result = self._handle_response(message)
                     if result is not None:
                         return result
                 case _:
@@ -276,15 +276,15 @@ class Connection:
             self._best_round_trip = round_trip
             self.clock_offset = clock_offset(sent=sent, received=received, remote=pong.time / MS)
 
-    def _handle_answer(self, answer: protocol.Response | protocol.Failure) -> protocol.Model | None:
-        request = None if answer.id is None else self._requests.pop(answer.id, None)
+    def _handle_response(self, response: protocol.Response) -> protocol.Model | None:
+        request = None if response.id is None else self._requests.pop(response.id, None)
         result: protocol.Model | None = None
-        if isinstance(answer, protocol.Failure):
+        if isinstance(response, protocol.ErrorResponse):
             what = "message" if request is None else "request"
-            logger.warning("The extension refused a %s: %s", what, answer.error.message)
+            logger.warning("The extension refused a %s: %s", what, response.error.message)
         elif request is not None:
             try:
-                result = request.result.model_validate(answer.result)
+                result = request.result.model_validate(response.result)
             except ValidationError as error:
                 logger.warning("The extension's answer is malformed: %s", error)
         if request is not None and not request.answer.done():

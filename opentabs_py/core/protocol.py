@@ -571,27 +571,30 @@ class Pong(Message):
     params: PongParams
 
 
-class Response(Message):
+class ResultResponse(Message):
     """A request's result."""
 
     id: Integer
     result: Any
 
 
-class HelloResponse(Message):
+class HelloResultResponse(Message):
     """The server's answer to `hello`, the only request that the extension makes."""
 
     id: Integer
     result: HelloResult
 
 
-class Failure(Message):
+class ErrorResponse(Message):
     """A request's error; without an id, a message that could not be understood."""
 
     id: Integer | None
     error: RpcError
 
 
+# JSON-RPC calls both a response; these names are those of MCP's schema.
+Response = ResultResponse | ErrorResponse
+HelloResponse = HelloResultResponse | ErrorResponse
 ToExtension = (
     PluginsSync
     | TabsQuery

@@ -10,7 +10,6 @@ from opentabs_py.core import codes
 from opentabs_py.core.protocol import (
     PROTOCOL_VERSION,
     ErrorParams,
-    Failure,
     FromExtension,
     Hello,
     HelloResponse,
@@ -37,12 +36,15 @@ _FINAL = re.compile(
     r'\{"jsonrpc":"2\.0","method":"tool\.(?:result|error)","params":\{'
     r'"documentId":"([0-9a-f]{32})","callId":"([0-9a-f]{32})","seq":(\d{1,15}),'
 )
-_ANSWER: TypeAdapter[Response | Failure] = TypeAdapter(Response | Failure)
-_HELLO_ANSWER: TypeAdapter[HelloResponse | Failure] = TypeAdapter(HelloResponse | Failure)
+_RESPONSE: TypeAdapter[Response] = TypeAdapter(Response)
+_HELLO_RESPONSE: TypeAdapter[HelloResponse] = TypeAdapter(HelloResponse)
 
 # What the extension checks, and what it sends.
-CHECKED: dict[str, TypeAdapter[Any]] = {"ToExtension": _TO_EXTENSION, "HelloAnswer": _HELLO_ANSWER}
-SENT: dict[str, TypeAdapter[Any]] = {"FromExtension": _FROM_EXTENSION, "Answer": _ANSWER}
+CHECKED: dict[str, TypeAdapter[Any]] = {
+    "ToExtension": _TO_EXTENSION,
+    "HelloResponse": _HELLO_RESPONSE,
+}
+SENT: dict[str, TypeAdapter[Any]] = {"FromExtension": _FROM_EXTENSION, "Response": _RESPONSE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def validate(adapter: TypeAdapter[T], text: str) -> T:
     return adapter.validate_json(text, by_alias=True, by_name=False)
 
 
-def parse_from_extension(text: str) -> FromExtension | OtherHello | Response | Failure:
+def parse_from_extension(text: str) -> FromExtension | OtherHello | Response:
     """Parse one message from the extension.
 
     A tool's result is in the message as its page wrote it. If that makes it another message than
@@ -84,7 +86,7 @@ def parse_from_extension(text: str) -> FromExtension | OtherHello | Response | F
     # Only requests have a `method`, which every sender writes near the start.
     try:
         if '"method"' not in text[:200]:
-            return validate(_ANSWER, text)
+            return validate(_RESPONSE, text)
         message = validate(_FROM_EXTENSION, text)
     except ValidationError as error:
         if (other := _other_hello(text)) is not None:
@@ -131,4 +133,4 @@ def _unreadable(begun: re.Match[str], why: str) -> ToolErrored:
 def to_json(message: Message) -> str:
     """Return a message as JSON, without the fields that are None."""
     # JSON-RPC 2.0, section 5: a response keeps its `result` or `id` even when that is null.
-    return message.model_dump_json(exclude_none=not isinstance(message, Response | Failure))
+    return message.model_dump_json(exclude_none=not isinstance(message, Response))

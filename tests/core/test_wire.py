@@ -11,11 +11,12 @@ from opentabs_py.core.protocol import (
     AckParams,
     DispatchParams,
     ErrorParams,
-    Failure,
+    ErrorResponse,
     Hello,
     PluginState,
     ProgressParams,
     Response,
+    ResultResponse,
     RpcError,
     ToolAck,
     ToolDispatch,
@@ -115,13 +116,13 @@ def test_an_integer_is_a_number() -> None:
 @pytest.mark.parametrize(
     "message",
     [
-        Response(id=3, result={"injected": 1, "problems": []}),
-        Failure(id=3, error=RpcError(code=-32603, message="no")),
-        Failure(id=None, error=RpcError(code=-32600, message='a "method" is wrong')),
+        ResultResponse(id=3, result={"injected": 1, "problems": []}),
+        ErrorResponse(id=3, error=RpcError(code=-32603, message="no")),
+        ErrorResponse(id=None, error=RpcError(code=-32600, message='a "method" is wrong')),
     ],
 )
 def test_an_answer_is_distinguished_from_a_message_with_a_method(
-    message: Response | Failure,
+    message: Response,
 ) -> None:
     assert parse_from_extension(to_json(message)) == message
 
@@ -281,8 +282,9 @@ def test_a_null_among_the_arguments_stays_there() -> None:
 
 
 def test_an_answer_has_its_result_and_its_id_even_when_they_are_null() -> None:
-    assert json.loads(to_json(Response(id=1, result=None)))["result"] is None
-    assert json.loads(to_json(Failure(id=None, error=RpcError(code=1, message="no"))))["id"] is None
+    assert json.loads(to_json(ResultResponse(id=1, result=None)))["result"] is None
+    refused = ErrorResponse(id=None, error=RpcError(code=1, message="no"))
+    assert json.loads(to_json(refused))["id"] is None
 
 
 def test_messages_are_written_with_the_names_of_the_wire() -> None:
