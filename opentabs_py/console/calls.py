@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py.calling.call import CallOrigin, new_call_id
-from opentabs_py.console.requests import BadRequestError, Body, read, refuse
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.call_stream import CallStream
+from opentabs_py.server.http.json_requests import BadRequestError, Body, read, refuse
 from opentabs_py.server.tools.tool_calls import ToolCalls
 
 NAME: Final = "console"  # as the client that makes a call, and as what allows it

@@ -11,31 +11,24 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
-from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
 from opentabs_py.core.consent import Permission, parse_rules
-from opentabs_py.core.questions import Answer
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
 from opentabs_py.plugins.plugin import Plugin
+from opentabs_py.server.http.json_requests import (
+    AnswerBody,
+    BadRequestError,
+    Body,
+    answering,
+    refuse,
+)
 from opentabs_py.server.tools.tool_calls import ToolCalls
 
 LONGEST_BODY: Final = 64 * 1024  # bytes
 LONGEST_SOURCE: Final = 2 * 1024 * 1024  # characters; of 120 public adapters, the largest has 0.8
 MOST_LINES: Final = 2_000  # of what has changed
 BY: Final = "console"
-
-
-class AnswerBody(Body):
-    """The user's answer to a question.
-
-    Attributes:
-        id: The question's id.
-        answer: Their answer.
-    """
-
-    id: str
-    answer: Answer
 
 
 class CancelBody(Body):

@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from opentabs_py.console.requests import refuse
+from opentabs_py.server.http.json_requests import refuse
 
 PAGE: Final = Path(__file__).with_name("page")
 _TYPES: Final = {".js": "text/javascript", ".LICENSE": "text/plain"}

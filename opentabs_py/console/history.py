@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from opentabs_py.audit.history import EVERY, read_calls
-from opentabs_py.console.requests import refuse
 from opentabs_py.core.console.rows import earlier_row
 from opentabs_py.errors import AuditError
+from opentabs_py.server.http.json_requests import refuse
 
 AT_ONCE: Final = 200  # calls
 

@@ -4,9 +4,9 @@ from http import HTTPStatus
 from typing import Any, Protocol
 
 from opentabs_py.consent.reviews import Reviews
-from opentabs_py.console.requests import BadRequestError
 from opentabs_py.core.consent import Standing
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
+from opentabs_py.server.http.json_requests import BadRequestError
 
 
 class ServedPlugins(Protocol):

@@ -18,19 +18,20 @@ from starlette.routing import BaseRoute, Mount, Route
 from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.tool import Tool
 from opentabs_py.console.access import Access
+from opentabs_py.console.admission import Admitted
 from opentabs_py.console.calls import CallApp, CallBody
 from opentabs_py.console.decisions import Decisions
 from opentabs_py.console.entrance import Entrance
 from opentabs_py.console.files import PAGE, Files
 from opentabs_py.console.history import History
 from opentabs_py.console.plugins import ServedPlugins
-from opentabs_py.console.requests import Admitted, answering, refuse
 from opentabs_py.console.settings import SettingsForm
 from opentabs_py.console.snippets import snippets
 from opentabs_py.console.stream import StreamApp, Write
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.progress import Pace
+from opentabs_py.server.http.json_requests import answering, refuse
 from opentabs_py.server.http.page_headers import PageHeaders
 from opentabs_py.server.tools.tool_calls import ToolCalls
 from opentabs_py.tracing.html import VIEWER, trace_data

@@ -20,12 +20,12 @@ from starlette.routing import BaseRoute, Route
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings_file import change_settings, table_in
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
-from opentabs_py.console.requests import BadRequestError, Body, answering, refuse
 from opentabs_py.core.plugins.manifest import PluginManifest
 from opentabs_py.core.plugins.settings import resolve_values
 from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.load import load_plugin
+from opentabs_py.server.http.json_requests import BadRequestError, Body, answering, refuse
 
 LONGEST_BODY: Final = 1024 * 1024  # bytes
 _TABLE: Final = "settings"

@@ -19,15 +19,16 @@ from starlette.routing import Mount, Route
 
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.console.access import Access
+from opentabs_py.console.admission import Admitted
 from opentabs_py.console.entrance import Entrance
 from opentabs_py.console.files import PAGE as SHARED
 from opentabs_py.console.files import Files
-from opentabs_py.console.requests import Admitted, Body, answering, refuse
 from opentabs_py.console.stream import StreamApp, Write, event
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.runner.details import test_data
 from opentabs_py.runner.runner import Runner, Suite
 from opentabs_py.server.http.guards import LocalOnly
+from opentabs_py.server.http.json_requests import Body, answering, refuse
 from opentabs_py.server.http.page_headers import POLICY, PageHeaders
 from opentabs_py.tracing.html import VIEWER
 

@@ -27,8 +27,6 @@ from opentabs_py import __version__
 from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.client import Asker
 from opentabs_py.calling.streams import Followed
-from opentabs_py.console.decisions import AnswerBody
-from opentabs_py.console.requests import BadRequestError, Body, answering, read, refuse
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Question
@@ -39,6 +37,14 @@ from opentabs_py.plugins.freshness import why_stale
 from opentabs_py.plugins.plugin import reasons
 from opentabs_py.server.call_stream import CallStream
 from opentabs_py.server.http.guards import LocalOnly, RequireToken
+from opentabs_py.server.http.json_requests import (
+    AnswerBody,
+    BadRequestError,
+    Body,
+    answering,
+    read,
+    refuse,
+)
 from opentabs_py.session.browsers.browser import close_page
 from opentabs_py.session.plugins.plugins import refuse_skipped
 from opentabs_py.session.session import OpenTabs
