@@ -145,7 +145,7 @@ def plan_pages(
             continue
         if operation.method == "GET" and all(redirect(each.exchange) for each in operation.works):
             continue  # it is another name of a page
-        make = _reader if operation.method == "GET" else _sender
+        make = _reading_tool if operation.method == "GET" else _sending_tool
         taken = {tool.name for tool in tools}
         tool = make(operation, _ends(operation, samples, trees), forms, flows, replaced)
         if tool is not None:
@@ -155,7 +155,7 @@ def plan_pages(
     return tools
 
 
-def _reader(
+def _reading_tool(
     operation: Operation,
     pages: Mapping[tuple[str, bytes], Element],
     forms: Sequence[Form],
@@ -199,7 +199,7 @@ def _reader(
     return replace(tool, result=shape_of(*(tool.value_of(each) for each in samples)))
 
 
-def _sender(
+def _sending_tool(
     operation: Operation,
     pages: Mapping[tuple[str, bytes], Element],
     forms: Sequence[Form],

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from opentabs_py.testing.page_tools import SyncPageTool
     from opentabs_py.testing.plugin_view import SyncPluginView
     from opentabs_py.testing.recordings.recording import ReplayedSite
-    from opentabs_py.testing.tabs import SyncOpenTabs, SyncTool
+    from opentabs_py.testing.sync_session import SyncOpenTabs, SyncTool
     from opentabs_py.testing.transcript import PluginLog
 
 __all__ = [
@@ -71,9 +71,9 @@ _HOMES = {
     "ReplayedSite": "opentabs_py.testing.recordings.recording",
     "SyncHands": "opentabs_py.testing.hands",
     "SyncMcpClient": "opentabs_py.testing.client",
-    "SyncOpenTabs": "opentabs_py.testing.tabs",
+    "SyncOpenTabs": "opentabs_py.testing.sync_session",
     "SyncPluginView": "opentabs_py.testing.plugin_view",
-    "SyncTool": "opentabs_py.testing.tabs",
+    "SyncTool": "opentabs_py.testing.sync_session",
     "expect": "opentabs_py.testing.expectations.expecting",
     "expect_contract": "opentabs_py.testing.fuzz.expecting",
 }

@@ -17,7 +17,7 @@ from opentabs_py.errors import CallError
 from opentabs_py.server.mcp.results import ERROR_META_KEY, FAILED_META_KEY
 from opentabs_py.testing.arguments import merged
 from opentabs_py.testing.call import Call
-from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
+from opentabs_py.testing.sync_session import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 
 __tracebackhide__ = True  # pytest then shows the line of the test, and none of these

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from opentabs_py.testing.client import SyncMcpClient
     from opentabs_py.testing.people import People
     from opentabs_py.testing.slots import ChainSlots
-    from opentabs_py.testing.tabs import SyncOpenTabs
+    from opentabs_py.testing.sync_session import SyncOpenTabs
 
 PAGE_DELAY = 0.01  # s per page of an export of the demo site, so that its reports arrive one by one
 

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from opentabs_py.testing.tabs import SyncOpenTabs
+from opentabs_py.testing.sync_session import SyncOpenTabs
 from opentabs_py.testing.turn import Turn
 
 ALONE = ""  # the name of the only person, whom nobody names

@@ -26,7 +26,7 @@ from opentabs_py.testing.notes import RunListener
 from opentabs_py.testing.recordings.recording import ActiveRecording, MarkedRecording, ReplayedSite
 from opentabs_py.testing.screenshots import Screenshots
 from opentabs_py.testing.steps import Steps
-from opentabs_py.testing.tabs import QUICK, SyncOpenTabs
+from opentabs_py.testing.sync_session import QUICK, SyncOpenTabs
 from opentabs_py.testing.thread import ServerThread
 from opentabs_py.testing.transcript import PluginLog, Transcript
 from opentabs_py.tracing.file import TraceWriter

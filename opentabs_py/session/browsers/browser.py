@@ -128,7 +128,7 @@ class SessionBrowser:
         """
         self._tasks = tasks
         if self.launch is not None:
-            await self._handle(await self.launch.result())
+            await self._adopt_context(await self.launch.result())
             await self._wait_connected()
         elif self.attach is not None:
             from opentabs_py.browser.attach import Attachment  # rarely needed
@@ -167,7 +167,7 @@ class SessionBrowser:
         self.bridge.handle_browser_gone()
         self._gone.set()
         if self._reopen is not None:
-            self.bridge.relaunch_browser = self._bring
+            self.bridge.relaunch_browser = self._reopen_for_call
 
     async def reopen(self) -> None:
         """Relaunch it in the same way, if it was closed or has died.
@@ -190,7 +190,7 @@ class SessionBrowser:
         try:
             context = await launch.relaunch()
             try:
-                await self._handle(context)
+                await self._adopt_context(context)
                 await self._wait_connected()
             except Exception:
                 await launch.close()
@@ -242,7 +242,7 @@ class SessionBrowser:
             logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
         return page
 
-    async def _bring(self) -> None:
+    async def _reopen_for_call(self) -> None:
         from opentabs_py.core import failures
 
         try:
@@ -259,7 +259,7 @@ class SessionBrowser:
                 "start. Branded Chrome and Edge refuse to load it; run `opentabs doctor`."
             )
 
-    async def _handle(self, context: BrowserContext | None) -> None:
+    async def _adopt_context(self, context: BrowserContext | None) -> None:
         if context is not None and self.sign_in is not None:
             state: Any = self.sign_in
             try:

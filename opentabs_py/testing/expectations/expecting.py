@@ -27,7 +27,7 @@ from opentabs_py.testing.expectations.expectations import (
 )
 from opentabs_py.testing.expectations.page_expectations import PageExpectations
 from opentabs_py.testing.plugin_view import SyncPluginView
-from opentabs_py.testing.tabs import chain_of
+from opentabs_py.testing.sync_session import chain_of
 
 if TYPE_CHECKING:
     from playwright.async_api import _generated as of_async

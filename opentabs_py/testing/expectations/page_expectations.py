@@ -5,7 +5,7 @@ from playwright.sync_api import _generated as of_playwright
 
 from opentabs_py.testing.expectations.expectations import Expectations
 from opentabs_py.testing.expectations.verdicts import Verdict
-from opentabs_py.testing.tabs import chain_of
+from opentabs_py.testing.sync_session import chain_of
 
 
 class PageExpectations(of_playwright.PageAssertions):

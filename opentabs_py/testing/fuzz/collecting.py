@@ -16,7 +16,7 @@ from opentabs_py.plugins.load import load_plugin
 from opentabs_py.testing.building import build_if_stale, plugins_under_test
 from opentabs_py.testing.fuzz.contract import reached_origin
 from opentabs_py.testing.fuzz.errors import ContractError
-from opentabs_py.testing.tabs import SyncOpenTabs
+from opentabs_py.testing.sync_session import SyncOpenTabs
 
 NAME: Final = "fuzz"  # stands where other tests have their file
 _WRITES: Final = (

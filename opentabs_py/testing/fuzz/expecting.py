@@ -25,7 +25,7 @@ from opentabs_py.testing.fuzz.errors import ContractError
 from opentabs_py.testing.fuzz.probing import Arguments, Probe
 from opentabs_py.testing.fuzz.reproduction import FuzzedTool, reproduction
 from opentabs_py.testing.fuzz.values import key_of
-from opentabs_py.testing.tabs import SyncTool
+from opentabs_py.testing.sync_session import SyncTool
 
 __tracebackhide__ = True  # pytest then shows the line of the test, and none of these
 

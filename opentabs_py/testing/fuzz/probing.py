@@ -21,7 +21,7 @@ from opentabs_py.testing.fuzz.contract import (
     reached_origin,
 )
 from opentabs_py.testing.fuzz.page_watch import PageWatch
-from opentabs_py.testing.tabs import SyncTool
+from opentabs_py.testing.sync_session import SyncTool
 
 Arguments = Mapping[str, Any]
 

@@ -80,7 +80,7 @@ async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_sessi
 
     launches = Launches()
     async with closed_browser(launches) as browser:
-        monkeypatch.setattr(browser, "_handle", die)
+        monkeypatch.setattr(browser, "_adopt_context", die)
         for _ in range(2):
             with pytest.raises(BrowserError, match="has been closed"):
                 await browser.reopen()

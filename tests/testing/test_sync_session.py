@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from opentabs_py.bridge.plugin_tool import PluginTool
-from opentabs_py.testing.tabs import SyncTool
+from opentabs_py.testing.sync_session import SyncTool
 from tests.fakes import FakeBridge, a_manifest, a_tool, pages_of
 
 
