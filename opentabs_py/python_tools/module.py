@@ -174,7 +174,9 @@ class Module:
         if (session := _session(run)) in streams:
             return [streams[session]]
         return [
-            each for each in streams.values() if run.session_key is each.opener.session_key is None
+            each
+            for each in streams.values()
+            if run.stream_session is each.opener.stream_session is None
         ]
 
     def _open(self, name: str) -> dict[str, Stream]:
@@ -187,5 +189,5 @@ class Module:
 
 
 def _session(run: ToolRun) -> str:
-    """Return the key that separates a call's streams from others: its session, or the call."""
-    return run.call_id if run.session_key is None else run.session_key
+    """Return the key that separates a call's streams from others: its session; else the call."""
+    return run.call_id if run.stream_session is None else run.stream_session

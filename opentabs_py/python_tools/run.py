@@ -24,7 +24,7 @@ from opentabs_py.python_tools.declare import Declaration
 from opentabs_py.python_tools.handlers import ProgressHandlers, ToolEvent
 from opentabs_py.python_tools.mailbox import Mailbox
 from opentabs_py.python_tools.progress import CallReport
-from opentabs_py.python_tools.stream import Stream, Streams
+from opentabs_py.python_tools.stream import OUR_SESSION, Stream, Streams
 from opentabs_py.python_tools.timers import RunningTimers
 
 logger = logging.getLogger(__name__)
@@ -124,9 +124,9 @@ class ToolRun:
     # --- for the tool ---
 
     @property
-    def session_key(self) -> SessionKey | None:
-        """The key of the session that owns its streams; None if its client has none."""
-        return "" if self.client is None else self.client.session_key
+    def stream_session(self) -> SessionKey | None:
+        """The key of the session that owns its streams; see `Opener.stream_session`."""
+        return OUR_SESSION if self.client is None else self.client.session_key
 
     @property
     def cancelled(self) -> bool:

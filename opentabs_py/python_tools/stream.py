@@ -27,6 +27,7 @@ KEPT: Final = 10_000  # updates per stream; beyond that, the oldest are dropped
 TEXT_LIMIT: Final = 65_536  # characters of an update
 READABLE_FOR: Final = 300.0  # s; how long a stream can be read after it has ended
 MOST_ENDED: Final = 100  # ended streams that can still be read
+OUR_SESSION: Final[SessionKey] = ""  # of the streams of calls that this process itself makes
 NOTIFY_EVERY: Final = 0.1  # s; the shortest interval between change notifications of a stream
 
 
@@ -39,8 +40,11 @@ class Opener(Protocol):
         ...
 
     @property
-    def session_key(self) -> SessionKey | None:
-        """The key of the session it was made in; None if its client has none."""
+    def stream_session(self) -> SessionKey | None:
+        """The key of the session whose stream it is, in which its name is unique.
+
+        `OUR_SESSION` if no client made the call; None if its client has no session.
+        """
         ...
 
     def handle_update(self, update: StreamUpdate) -> None:

@@ -355,7 +355,7 @@ class Nobody:
     """Opens streams that nobody follows."""
 
     client = None
-    session_key = None
+    stream_session = None
 
     def handle_update(self, update: StreamUpdate) -> None: ...
 
