@@ -296,13 +296,13 @@ test("a plugin is dropped at a URL that it does not serve, even if it still repo
   page.say({ type: "readiness", plugin: "chat", state: { readiness: "ready" } });
   assert.deepEqual(await listed(), [PAGE]);
 
-  documents.moved(TAB, PUBLIC);
+  documents.handleUrlChange(TAB, PUBLIC);
   await settled();
   page.say({ type: "readiness", plugin: "chat", state: { readiness: "ready" } });
   assert.deepEqual(await listed(), []);
   assert.deepEqual(page.take("drop"), [{ type: "drop", plugin: "chat" }]);
 
-  documents.moved(TAB, "https://chat.example/");
+  documents.handleUrlChange(TAB, "https://chat.example/");
   await settled();
   assert.deepEqual([await listed(), page.take("adopt").length], [[PAGE], 1]);
 });
@@ -323,7 +323,7 @@ test("a query is answered when the plugin it asks is dropped from the page", asy
   await attach(PAGE, "this", [], having([]));
   sent.splice(0);
   say({ method: "tabs.query", id: 8, params: { plugin: "chat" } });
-  documents.moved(TAB, PUBLIC);
+  documents.handleUrlChange(TAB, PUBLIC);
   await settled();
   assert.deepEqual(
     sent.splice(0).flatMap(({ id, result }) => (id === 8 ? [result.documents] : [])),
@@ -397,7 +397,7 @@ test("a request that Chrome rejects is answered with an error", async (t) => {
 test("a change of tabs is sent after Chrome rejected the first query", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   refuseOnce(t);
-  const refused = tabs.changed().catch(() => undefined);
+  const refused = tabs.sendState().catch(() => undefined);
   take("tabs.changed");
   await refused;
   await settled();

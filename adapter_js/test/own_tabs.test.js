@@ -69,7 +69,7 @@ test("a tab that is closed before it has loaded leaves no timer", async () => {
 
 test("a tab that the server does not know is closed when the worker starts again", async () => {
   const first = await startWorker();
-  await first.answered(await first.open());
+  await first.handleAnswered(await first.open());
   await first.open();
   assert.deepEqual([...open.keys()], [7, 8]);
   const next = await startWorker();
@@ -81,7 +81,7 @@ test("a tab that the server does not know is closed when the worker starts again
 
 test("a tab that the server knows stays open when the worker starts again", async () => {
   const first = await startWorker();
-  await first.answered(await first.open());
+  await first.handleAnswered(await first.open());
   await (await startWorker()).open();
   assert.deepEqual([...open.keys()], [7, 8]);
 });

@@ -74,7 +74,7 @@ export function attach(port) {
         resend(doc);
       }
       plugins.inject(doc);
-      tabs.changed();
+      tabs.sendState();
     }
   });
   port.onDisconnect.addListener(() => {
@@ -109,12 +109,12 @@ function supersede(next) {
 }
 
 /**
- * A tab's URL changed. If its document stayed (`history.pushState`), other plugins may serve it
+ * Handles a tab's new URL. If its document stayed (`history.pushState`), other plugins may serve it
  * now.
  * @param {number} tabId
  * @param {string} url
  */
-export function moved(tabId, url) {
+export function handleUrlChange(tabId, url) {
   for (const doc of documents.values()) {
     if (doc.tabId === tabId && new URL(doc.url).origin === new URL(url).origin) {
       doc.url = url;
@@ -180,14 +180,14 @@ function handleRelayMessage(doc, message) {
  */
 function sendReadiness(doc) {
   if (doc.isPaced) {
-    tabs.changedSoon();
+    tabs.sendStateSoon();
     return;
   }
   doc.isPaced = true;
   setTimeout(() => {
     doc.isPaced = false;
   }, tabs.SOON);
-  tabs.changed();
+  tabs.sendState();
 }
 
 /**
@@ -309,7 +309,7 @@ async function dropIfGone(doc) {
   const reason = await whyGone(doc);
   if (reason !== null && documents.get(doc.id) === doc) {
     dropDocument(doc, reason);
-    tabs.changed();
+    tabs.sendState();
   }
 }
 

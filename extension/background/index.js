@@ -26,25 +26,25 @@ chrome.runtime.onInstalled.addListener(() => link.connect());
 chrome.runtime.onStartup.addListener(() => link.connect());
 chrome.alarms.onAlarm.addListener(() => link.connect());
 
-chrome.tabs.onActivated.addListener(() => tabs.changed());
+chrome.tabs.onActivated.addListener(() => tabs.sendState());
 chrome.tabs.onRemoved.addListener((tabId) => {
-  ownTabs.removed(tabId);
-  tabs.changed();
+  ownTabs.handleRemoved(tabId);
+  tabs.sendState();
 });
 chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
   if (url !== undefined) {
-    documents.moved(tabId, url);
+    documents.handleUrlChange(tabId, url);
   }
   if (status === "complete") {
-    ownTabs.loaded(tabId);
+    ownTabs.handleLoaded(tabId);
   }
   if (status !== undefined) {
-    tabs.changed();
+    tabs.sendState();
   } else if (title !== undefined || url !== undefined) {
-    tabs.changedSoon();
+    tabs.sendStateSoon();
   }
 });
-chrome.windows.onFocusChanged.addListener(() => tabs.changed());
+chrome.windows.onFocusChanged.addListener(() => tabs.sendState());
 
 // A click on the icon opens the side panel.
 chrome.sidePanel.setPanelBehavior({ openPanelOnActionClick: true });

@@ -34,7 +34,7 @@ async function closeUnanswered() {
  * Handles the end of a tab's loading.
  * @param {number} tabId
  */
-export function loaded(tabId) {
+export function handleLoaded(tabId) {
   loading.get(tabId)?.resolve();
 }
 
@@ -42,12 +42,12 @@ export function loaded(tabId) {
  * Handles the end of a tab.
  * @param {number} tabId
  */
-export function removed(tabId) {
+export function handleRemoved(tabId) {
   loading.get(tabId)?.reject(new Error("the tab was closed"));
 }
 
 /**
- * Opens an empty tab in the group; call `answered` once the server knows it.
+ * Opens an empty tab in the group; call `handleAnswered` once the server knows it.
  * @returns {Promise<number>} its id
  */
 export function open() {
@@ -58,10 +58,10 @@ export function open() {
 }
 
 /**
- * The server knows of a tab, or it is closed.
+ * Handles the sending of the answer that names a new tab, or that tab's end.
  * @param {number} tabId
  */
-export function answered(tabId) {
+export function handleAnswered(tabId) {
   unanswered.delete(tabId);
   return storeUnanswered();
 }
@@ -111,7 +111,7 @@ async function openNext() {
     await untilLoaded(tab.id);
   } catch (error) {
     await close(tab.id);
-    await answered(tab.id);
+    await handleAnswered(tab.id);
     throw error;
   }
   try {

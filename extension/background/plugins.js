@@ -186,7 +186,7 @@ async function injectAll(doc, gone, problems) {
   if (!doc.complete) {
     for (const { name } of mine.filter((spec) => !doc.plugins.has(spec.name))) {
       doc.plugins.set(name, { injected: "", readiness: "pending", reason: "the page is loading" });
-      tabs.changed();
+      tabs.sendState();
     }
     return 0;
   }
@@ -207,7 +207,7 @@ async function injectAll(doc, gone, problems) {
 async function injectOne(doc, spec, problems) {
   const injected = injectionOf(spec);
   doc.plugins.set(spec.name, { injected, readiness: "pending" });
-  tabs.changed();
+  tabs.sendState();
   try {
     if (!isEarly(spec)) {
       await makeRoom(doc, spec.name, spec.config);
@@ -219,7 +219,7 @@ async function injectOne(doc, spec, problems) {
       });
     }
     registry.post(doc, { type: "adopt", plugin: spec.name, injected });
-    tabs.changed();
+    tabs.sendState();
     return true;
   } catch (error) {
     const message = `its adapter could not be injected: ${error}`.slice(0, 1000);
@@ -229,7 +229,7 @@ async function injectOne(doc, spec, problems) {
     const state = /** @type {const} */ ({ readiness: "missing", reason: message });
     doc.plugins.set(spec.name, { injected, ...state, hasFailed: true });
     registry.stopAwaiting(doc, [spec.name]); // its relay does not know it, and will not answer
-    tabs.changed();
+    tabs.sendState();
     return false;
   }
 }
@@ -240,7 +240,7 @@ async function injectOne(doc, spec, problems) {
  */
 async function remove(doc, name) {
   if (doc.plugins.delete(name)) {
-    tabs.changed();
+    tabs.sendState();
   }
   registry.stopAwaiting(doc, [name]);
   try {

@@ -196,7 +196,7 @@ function handleResponse(message) {
   } else if (message.id === HELLO_ID) {
     link.greet(message.result.messageLimit);
     documents.resendAll();
-    tabs.changed();
+    tabs.sendState();
   }
 }
 
@@ -206,7 +206,7 @@ function handleResponse(message) {
  */
 async function answerSync(id, specs) {
   await respond(id, () => plugins.sync(specs));
-  tabs.changed();
+  tabs.sendState();
 }
 
 /**
@@ -238,10 +238,10 @@ async function answerOpen(id, url) {
     return;
   }
   if (isSent) {
-    await Promise.all([ownTabs.answered(tabId), ownTabs.show(tabId, url)]);
+    await Promise.all([ownTabs.handleAnswered(tabId), ownTabs.show(tabId, url)]);
   } else {
     await ownTabs.close(tabId); // the server would not know of it
-    await ownTabs.answered(tabId);
+    await ownTabs.handleAnswered(tabId);
   }
 }
 

@@ -17,8 +17,8 @@ let dirty = false;
 let sending = false;
 let waiting = false;
 
-/** Something may have changed; changes that happen together are sent together. */
-export async function changed() {
+/** Sends the state, which may have changed; changes that happen together are sent together. */
+export async function sendState() {
   dirty = true;
   if (sending) {
     return;
@@ -34,24 +34,24 @@ export async function changed() {
     }
   } catch (error) {
     console.warn("OpenTabs: cannot read the state of the tabs:", error);
-    changedIn(AGAIN); // nothing else may change for long, and the server does not know of this
+    sendStateIn(AGAIN); // nothing else may change for long, and the server does not know of this
   } finally {
     sending = false;
   }
 }
 
-/** Something that no call waits for may have changed. */
-export function changedSoon() {
-  changedIn(SOON);
+/** Sends the state after a change that no call waits for. */
+export function sendStateSoon() {
+  sendStateIn(SOON);
 }
 
 /** @param {number} ms */
-function changedIn(ms) {
+function sendStateIn(ms) {
   if (!waiting) {
     waiting = true;
     setTimeout(() => {
       waiting = false;
-      changed();
+      sendState();
     }, ms);
   }
 }
