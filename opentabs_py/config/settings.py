@@ -343,12 +343,14 @@ def load_settings(**given: Any) -> Settings:
     return settings
 
 
+_UNKNOWN: Final = "there is no such setting"
 # Replacements for pydantic's messages, which mention its inputs; by error type.
 _PLAIN: Final = {
     "bool_parsing": "write true or false",
     "bool_type": "write true or false",
+    "dataclass_type": "write a table",
     "dict_type": "write a table",
-    "extra_forbidden": "there is no such setting",
+    "extra_forbidden": _UNKNOWN,
     "finite_number": "write a finite number",
     "float_parsing": "write a number without a unit, such as 2.5",
     "float_type": "write a number without a unit, such as 2.5",
@@ -359,12 +361,12 @@ _PLAIN: Final = {
     "int_type": "write a whole number, such as 2",
     "less_than_equal": "write {le} or less",
     "literal_error": "write {expected}",
-    "dataclass_type": "write a table",
     "path_type": "write a path in quotes",
     "pattern_regex": "write a valid regular expression",
     "pattern_type": "write a regular expression in quotes",
     "string_type": "write a text in quotes",
     "tuple_type": 'write a list, such as ["first", "second"]',
+    "unexpected_keyword_argument": _UNKNOWN,
 }
 
 
@@ -396,7 +398,7 @@ def _problem_text(problem: ErrorDetails) -> str:
     plain = _PLAIN.get(problem["type"])
     if plain is None:
         text = rule_text(problem["msg"])
-    elif problem["type"] == "extra_forbidden" and len(problem["loc"]) == 1:
+    elif plain == _UNKNOWN and len(problem["loc"]) == 1:
         hint = did_you_mean(nearest(path, Settings.model_fields))
         text = f"{plain} ({hint})" if hint else plain
     else:
@@ -404,6 +406,6 @@ def _problem_text(problem: ErrorDetails) -> str:
     text = f"{path}: {text}"
     is_secret = problem["loc"][0] in ("settings", "token")  # a plugin's settings may be
     # A validator of ours says what is wrong, with the value if that helps.
-    if problem["type"] in ("extra_forbidden", "value_error") or is_secret:
+    if plain == _UNKNOWN or problem["type"] == "value_error" or is_secret:
         return text
     return f"{text}, not {shorten(repr(problem['input']))}"

@@ -133,6 +133,7 @@ def test_a_value_of_the_environment_that_cannot_be_used_is_named(
         ("webmcp", 5, 'write a list, such as ["first", "second"], not 5'),
         ("scrub", 5, "write a table, not 5"),
         ("scrub.patterns.0", {"patterns": ["("]}, "write a valid regular expression, not '('"),
+        ("scrub.text", {"text": ["Ada"]}, "there is no such setting"),
         ("host", ["x" * 200], f"write a text in quotes, not ['{'x' * 117}…"),
         ("zebra", 2, "there is no such setting"),
         ("idel", 2, "there is no such setting (did you mean 'idle'?)"),
