@@ -55,7 +55,7 @@ async def test_a_call_that_succeeds_is_recorded_with_every_hop_and_report(
         (1.0, "page 1"),
         (2.0, "page 2"),
     ]
-    assert (record.tab_id, record.attempts, record.worker_restarts) == (tab.id, 1, 0)
+    assert (record.tab_id, record.attempts, record.service_worker_restarts) == (tab.id, 1, 0)
     assert record.url == tab.page.url.partition("#")[0]
 
 
@@ -141,7 +141,7 @@ async def test_a_service_worker_killed_during_a_call_is_recorded_as_restarted(
         await tab.release("killed")
         await running.wait()
     (record,) = records
-    assert (record.outcome, record.worker_restarts) == ("succeeded", 1)
+    assert (record.outcome, record.service_worker_restarts) == ("succeeded", 1)
     assert [link.boot_id is None for link in record.links] == [False, True, False]
     assert hops(record) == WHOLE
 

@@ -204,4 +204,4 @@ def _ignore(_record: CallRecord) -> None:
 
 def _seen(record: CallRecord) -> tuple[object, ...]:
     """Return what a list shows of a running call, apart from its time."""
-    return record.reports, record.log_count, record.tab_id, record.attempts
+    return record.report_count, record.log_count, record.tab_id, record.attempts

@@ -90,7 +90,7 @@ class CallMetrics:
             owner = PAGE
         self._calls.labels(self._role, owner, record.outcome).inc()
         self._seconds.labels(self._role, owner).observe(record.seconds)
-        self._reports.labels(self._role, owner).inc(record.reports)
+        self._reports.labels(self._role, owner).inc(record.report_count)
         if len(record.stamps) > 1:  # else it was never sent to a page
             for span in record.waterfall().spans:
                 self._hops.labels(self._role, span.hop).observe(span.seconds)

@@ -87,7 +87,7 @@ def _call(record: CallRecord, origin: float) -> dict[str, Any]:
             for span in waterfall.spans
         ],
         "adjusted": _ms(waterfall.adjusted),
-        "reports": record.reports,
+        "reports": record.report_count,
         "progress": [
             {
                 "at": at(mark.at),
@@ -106,7 +106,7 @@ def _call(record: CallRecord, origin: float) -> dict[str, Any]:
             {"at": at(link.at), "boot": link.boot_id, "text": link_text(link)}
             for link in record.links
         ],
-        "restarts": record.worker_restarts,
+        "restarts": record.service_worker_restarts,
         "limits": {"idle": record.limits.idle, "ceiling": record.limits.ceiling},
         "left": None
         if record.left is None

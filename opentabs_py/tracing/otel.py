@@ -94,9 +94,9 @@ def _attributes(record: CallRecord) -> "dict[str, AttributeValue]":
         "opentabs.outcome": record.outcome,
         "opentabs.timer": record.timer,
         "opentabs.reached": record.reached,
-        "opentabs.progress.reports": record.reports,
+        "opentabs.progress.reports": record.report_count,
         "opentabs.progress.dropped": record.dropped,
-        "opentabs.worker.restarts": record.worker_restarts,
+        "opentabs.worker.restarts": record.service_worker_restarts,
         "opentabs.limits.idle": record.limits.idle,
         "opentabs.limits.ceiling": record.limits.ceiling,
     }

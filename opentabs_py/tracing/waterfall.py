@@ -113,9 +113,11 @@ def _drawing(record: CallRecord, width: int, *, end: tuple[str, str]) -> list[Te
         _row(_hop(span), duration(span.seconds), _bar(span, axis, end)) for span in waterfall.spans
     ]
     offset = record.lead(waterfall)
-    if record.reports:
+    if record.report_count:
         marks = [mark.at + offset for mark in record.progress]
-        lines.append(_row("progress", quantity(record.reports, "report"), _marks(marks, "▴", axis)))
+        lines.append(
+            _row("progress", quantity(record.report_count, "report"), _marks(marks, "▴", axis))
+        )
     if record.log_count:
         marks = [mark.at + offset for mark in record.logs]
         lines.append(_row("log", quantity(record.log_count, "record"), _marks(marks, "•", axis)))
@@ -234,7 +236,9 @@ def _last_progress(record: CallRecord) -> str:
     if not record.progress:
         return "no reports"
     last = record.progress[-1]
-    words = [f"the last of {quantity(record.reports, 'report')} arrived at {duration(last.at)}"]
+    words = [
+        f"the last of {quantity(record.report_count, 'report')} arrived at {duration(last.at)}"
+    ]
     if last.progress is not None:
         words.append(f"{last.progress:g}" + (f"/{last.total:g}" if last.total else ""))
     if last.message:
@@ -243,7 +247,7 @@ def _last_progress(record: CallRecord) -> str:
 
 
 def _worker(record: CallRecord) -> str:
-    restarts = record.worker_restarts
+    restarts = record.service_worker_restarts
     times = {0: "not restarted", 1: "restarted once"}.get(restarts, f"restarted {restarts} times")
     lives = [link.boot_id[:_ID] for link in record.links if link.boot_id is not None]
     known = f" (boot {' → '.join(map(one_line, dict.fromkeys(lives)))})" if lives else ""

@@ -215,7 +215,7 @@ async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanw
         tasks.cancel_scope.cancel()
     record = recorder.succeed(1, instant(bridge.clock))
     assert [link.boot_id for link in record.links] == ["b", None, "another life"]
-    assert record.worker_restarts == 1
+    assert record.service_worker_restarts == 1
 
 
 async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCaptureFixture) -> None:

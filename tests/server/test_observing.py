@@ -89,7 +89,7 @@ async def test_an_observer_may_do_without_a_trace_and_still_receive_the_records(
     await observed.tool_calls.call("chat_send", {})
     [record] = records
     assert (record.outcome, record.plugin, record.client) == ("succeeded", "chat", "opentabs call")
-    assert (record.reports, record.progress) == (0, ())
+    assert (record.report_count, record.progress) == (0, ())
     recorder = observed.bridge.received[0].call.recorder
     assert recorder is not None
     assert not recorder.is_traced
@@ -113,7 +113,7 @@ async def test_both_kinds_of_observers_receive_the_record_of_a_traced_call() -> 
     observed.tool_calls.records.observe(others.append, traced=False)
     await observed.call()
     assert others == observed.records
-    assert others[0].reports == 1
+    assert others[0].report_count == 1
 
 
 async def test_a_call_that_succeeds_is_recorded_with_its_names_limits_and_progress() -> None:
@@ -307,7 +307,7 @@ async def test_a_call_through_a_bridge_is_recorded_with_stamps_logs_and_time_lef
         socket.say(about_call("tool.result", params["callId"], seq=1, value={}))
     (record,) = records
     assert [mark.message for mark in record.logs] == ["slow"]
-    assert record.reports == 1
+    assert record.report_count == 1
     assert {"server.accepted", "server.sent", "server.received"} == record.stamps.keys()
     assert record.left is not None
     assert 0 < record.left.idle <= 5.0 < record.left.ceiling <= 9.0

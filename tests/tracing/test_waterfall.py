@@ -95,7 +95,9 @@ def test_a_call_that_was_never_sent_says_nothing_of_timers_and_progress() -> Non
 
 
 def test_bars_that_all_have_room_are_not_cut() -> None:
-    record = replace(SUCCEEDED, stamps=stamps(0, 1, 2, 3, 4, 6, 7, 8, 9), reports=0, log_count=0)
+    record = replace(
+        SUCCEEDED, stamps=stamps(0, 1, 2, 3, 4, 6, 7, 8, 9), report_count=0, log_count=0
+    )
     text = report(record)
     assert "cut" not in text
     assert "≈" not in text

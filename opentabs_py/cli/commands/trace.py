@@ -173,7 +173,7 @@ def _as_json(record: "CallRecord") -> dict[str, object]:
     return {
         **record.to_json(),
         "reached": record.reached,
-        "workerRestarts": record.worker_restarts,
+        "workerRestarts": record.service_worker_restarts,
         "adjusted": round(waterfall.adjusted, 6),
         "hops": hops,
     }

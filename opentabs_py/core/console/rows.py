@@ -35,7 +35,7 @@ def call_row(record: CallRecord, *, running: bool) -> dict[str, Any]:
         "url": None if record.url is None else shorten(record.url, LONGEST),
         "client": None if record.client is None else shorten(record.client, LONGEST_NAME),
         "allowed": record.allowed,
-        "reports": record.reports,
+        "reports": record.report_count,
         "progress": None if last is None else last.progress,
         "total": None if last is None else last.total,
         "message": None if last is None or last.message is None else shorten(last.message, LONGEST),

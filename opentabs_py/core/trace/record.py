@@ -123,7 +123,7 @@ class CallRecord:
             away.
         stamps: When the call passed each hop, in seconds since the epoch on the server's clock.
         left: The time left on the timers; None if they never ran.
-        reports: How many progress reports arrived.
+        report_count: How many progress reports arrived; `reports` in JSON.
         progress: The first and the last reports, in order.
         dropped: How many reports did not arrive; if over 8 MiB wait, the page drops the oldest.
         log_count: How many log records arrived.
@@ -153,7 +153,7 @@ class CallRecord:
     attempts: int = 0
     stamps: Mapping[str, float] = field(default_factory=dict[str, float])
     left: Limits | None = None
-    reports: int = 0
+    report_count: Annotated[int, Field(alias="reports")] = 0
     progress: tuple[ProgressMark, ...] = ()
     dropped: int = 0
     log_count: int = 0
@@ -172,10 +172,10 @@ class CallRecord:
     @property
     def reached(self) -> Reached:
         """How far it provably got."""
-        return reached(self.stamps, reported=self.reports > 0, answered=self.succeeded)
+        return reached(self.stamps, reported=self.report_count > 0, answered=self.succeeded)
 
     @property
-    def worker_restarts(self) -> int:
+    def service_worker_restarts(self) -> int:
         """How often the service worker restarted."""
         boots = [link.boot_id for link in self.links if link.boot_id is not None]
         return sum(before != after for before, after in pairwise(boots))
@@ -183,7 +183,7 @@ class CallRecord:
     def waterfall(self) -> Waterfall:
         """Return its hops; the last is unfinished if no answer came."""
         ended = self.started + self.seconds
-        return waterfall(self.stamps, ended=ended, reported=self.reports > 0)
+        return waterfall(self.stamps, ended=ended, reported=self.report_count > 0)
 
     def lead(self, waterfall: Waterfall) -> float:
         """Return the seconds from its first stamp to `started`.

@@ -250,7 +250,7 @@ class CallRecorder:
             stamps=dict(self._stamps),
             limits=self._limits,
             left=self._left if self._timers is None else self._timers.left(now.steady),
-            reports=self._progress.count,
+            report_count=self._progress.count,
             progress=self._progress.all(),
             dropped=self._dropped,
             log_count=self._logs.count,

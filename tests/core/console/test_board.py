@@ -28,7 +28,7 @@ def a_record(call_id: str = "1", **more: Any) -> CallRecord:
 HEAVY = a_record(
     "heavy",
     progress=(ProgressMark(0.1, 1, 1, 2, "one"), ProgressMark(0.2, 2, 2, 2, None)),
-    reports=2,
+    report_count=2,
     logs=(LogMark(0.1, "info", "x" * 5_000),),
     log_count=1,
     links=(LinkMark(0, "boot"), LinkMark(0.1)),
@@ -152,7 +152,7 @@ def test_logs_are_bounded_and_each_has_its_own_id() -> None:
 def test_a_row_has_the_last_report_and_no_longer_text_than_a_list_can_show() -> None:
     record = a_record(
         progress=(ProgressMark(0.1, 1, 1, 4, "first"), ProgressMark(0.2, 2, 3, 4, "x" * 9_999)),
-        reports=2,
+        report_count=2,
         url="https://chat.example/" + "y" * 9_999,
         error=ErrorDetail("CODE", "z" * 9_999, stack="at w"),
     )

@@ -46,7 +46,7 @@ FULL = replace(
     stamps={"server.accepted": 1_700_000_001.0, "server.sent": 1_700_000_001.5},
     limits=Limits(2.0, 4.0),
     left=Limits(0.0, 2.0),
-    reports=1,
+    report_count=1,
     progress=(ProgressMark(0.5, 0, 1.0, 3.0, "page 1"),),
     dropped=4,
     log_count=1,
@@ -172,18 +172,18 @@ def test_a_header_with_a_wrong_member_is_refused_with_its_number() -> None:
 
 def test_the_service_worker_was_restarted_as_often_as_its_boot_id_changed() -> None:
     links = (*FULL.links, LinkMark(1.6), LinkMark(1.7, "b2"))
-    assert replace(FULL, links=links).worker_restarts == 1
-    assert BARE.worker_restarts == 0
+    assert replace(FULL, links=links).service_worker_restarts == 1
+    assert BARE.service_worker_restarts == 0
 
 
 def test_stamps_reports_and_value_show_how_far_a_call_got() -> None:
-    assert replace(FULL, reports=0).reached == "websocket"
+    assert replace(FULL, report_count=0).reached == "websocket"
     assert FULL.reached == "page"
     assert BARE.reached == "answer"
 
 
 def test_a_call_without_an_answer_ends_in_the_hop_that_was_under_way() -> None:
-    last = replace(FULL, reports=0).waterfall().spans[-1]
+    last = replace(FULL, report_count=0).waterfall().spans[-1]
     assert (last.hop, last.seconds, last.unfinished) == ("server → service worker", 1.5, True)
     assert FULL.waterfall().spans[-1].hop == "tool"
 

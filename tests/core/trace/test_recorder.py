@@ -95,7 +95,7 @@ def test_a_record_contains_what_was_reported_of_the_call() -> None:
         attempts=1,
         stamps={"server.accepted": at(0).wall, "server.sent": at(0.6).wall},
         left=Limits(idle=1.0, ceiling=8.5),
-        reports=1,
+        report_count=1,
         progress=(ProgressMark(1.0, 0, 1.0, 2.0, "half"),),
         dropped=4,
         log_count=1,
@@ -242,7 +242,7 @@ def test_of_very_many_reports_and_logs_the_first_and_the_last_are_kept() -> None
         recorder.record_link(None, at(1))
     record = recorder.succeed(None, at(2))
     numbers = [*range(KEPT), *range(many - KEPT, many)]
-    assert (record.reports, record.log_count) == (many, many)
+    assert (record.report_count, record.log_count) == (many, many)
     assert [mark.seq for mark in record.progress] == numbers
     assert [mark.message for mark in record.logs] == [str(number) for number in numbers]
     assert len(record.links) == KEPT
@@ -318,7 +318,7 @@ def test_a_call_that_runs_has_a_record_that_does_not_change_with_it() -> None:
     recorder.record_stamp("worker.down", at(1.6).wall)
     recorder.record_progress([a_report()], at(1.7))
 
-    assert (so_far.reached, so_far.seconds, so_far.reports) == ("websocket", 1.5, 0)
+    assert (so_far.reached, so_far.seconds, so_far.report_count) == ("websocket", 1.5, 0)
     assert so_far.left == Limits(1.0, 9.0)
     assert recorder.so_far(at(2)).reached == "page"
 
