@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.bridge.tab_requests import OPEN_WITHIN
-from opentabs_py.core import chunks, protocol
+from opentabs_py.core import chunks, failures, protocol
 from opentabs_py.core.page_tools import OVER_LIMITS
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.progress import MESSAGE_MAX
 from opentabs_py.core.protocol import PageToolsParams, RegisteredTool
 from opentabs_py.testing.expectations.breaches import LATE_REPORT
@@ -60,6 +61,18 @@ def test_the_extension_gives_up_opening_a_tab_when_docs_say_so_and_before_the_se
     )
     assert documented is not None
     assert int(documented[1]) == milliseconds / 1000 < OPEN_WITHIN
+
+
+def test_the_page_refuses_calls_in_the_words_of_the_server() -> None:
+    runtime = (ROOT / "adapter_js/runtime.js").read_text(encoding="utf-8")
+    gone = failures.page_tool_gone().detail
+    assert f'"{gone.message}"' in runtime
+    assert gone.retry_after == constants("adapter_js/runtime.js")["LISTED_WITHIN"] / 1000
+    [advice] = re.findall(r'const ask = "(.+)";', runtime)
+    assert failures.not_ready(
+        "chat", "https://chat.example/", "signed out"
+    ).detail.message.endswith(advice)
+    assert f'PAGE_TOOLS = "{PAGE}"' in runtime
 
 
 def test_what_is_said_of_a_page_with_too_many_tools_is_what_limits_them() -> None:
