@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from opentabs_py.browser.discovery import Attach
-    from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.listing import Listing
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.calling.tool import Output
@@ -64,7 +63,6 @@ __all__ = [
     "ErrorDetail",
     "FleetError",
     "FleetOptions",
-    "Launcher",
     "Limits",
     "Listing",
     "LogEntry",
@@ -112,7 +110,6 @@ _PLACES = {
     "ErrorDetail": "opentabs_py.errors",
     "FleetError": "opentabs_py.errors",
     "FleetOptions": "opentabs_py.config.fleet",
-    "Launcher": "opentabs_py.browser.launch",
     "Limits": "opentabs_py.core.limits",
     "Listing": "opentabs_py.calling.listing",
     "LogEntry": "opentabs_py.core.protocol",

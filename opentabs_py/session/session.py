@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from mcp.types import CallToolResult
 
     from opentabs_py.browser.discovery import Attach
-    from opentabs_py.browser.launch import Launcher
     from opentabs_py.calling.listing import Listing
     from opentabs_py.calling.running import RunningCall
     from opentabs_py.config.settings import Settings
@@ -67,8 +66,7 @@ class OpenTabs:
         plugins: Directories of built plugins, in addition to those in the settings.
         browser: `launch` starts a Chromium; `none` waits for an extension that the user has
             loaded by hand, from `extension_dir`. `Attach` loads it into a browser that is running,
-            once its user allows it. A `Launcher` starts one in its own way. With
-            Python tools and without plugins, no browser is started.
+            once its user allows it. With Python tools and without plugins, no browser is started.
         browsers: Several browsers to launch instead of one: the profile directory of each, by name.
             Or a number of equal ones with new profiles: the next call goes to the one with the
             fewest.
@@ -99,7 +97,7 @@ class OpenTabs:
         *,
         tools: Sequence[Any] = (),
         plugins: Sequence[str | Path] = (),
-        browser: Literal["launch", "none"] | Attach | Launcher = "launch",
+        browser: Literal["launch", "none"] | Attach = "launch",
         browsers: Mapping[str, str | Path] | int | None = None,
         nats: str | FleetOptions | None = None,
         settings: Settings | None = None,
@@ -109,7 +107,6 @@ class OpenTabs:
         reopen: Sequence[str] | None = None,
         trace: Path | None = None,
         while_launching: Callable[[], None] = lambda: None,
-        _first_number: int = 0,
         _seams: Seams | None = None,
     ) -> None:
         check_list("tools", tools)
@@ -117,7 +114,7 @@ class OpenTabs:
         check_list("args", args)
         check_list("ignore_default_args", ignore_default_args)
         check_list("reopen", reopen)
-        if nats is not None and (plugins or browsers or callable(browser)):
+        if nats is not None and (plugins or browsers):
             raise ConfigError(
                 "An endpoint of a fleet has no plugins and no browsers; its workers have them. "
                 "Leave them out, or leave out nats."
@@ -126,14 +123,17 @@ class OpenTabs:
         self._read_settings = read_settings
         self._directories = [absolute(Path(each)) for each in plugins]
         self._has_tools = bool(tools)
+        self._seams = _seams or Seams()
         self._source = BrowserSource(
-            browser, browsers, reopen=reopen, is_needed=self._tools_need_browser
+            browser,
+            browsers,
+            launch=self._seams.launch,
+            reopen=reopen,
+            is_needed=self._tools_need_browser,
         )
-        self._first_number = _first_number  # of its browsers; their tabs' numbers begin with it
         self._fleet = FleetOptions(nats) if isinstance(nats, str) else nats
         self._args = args
         self._ignore_default_args = ignore_default_args
-        self._seams = _seams or Seams()  # where tests take the place of the chain's parts
         self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
         self._while_launching = while_launching
@@ -535,7 +535,7 @@ class OpenTabs:
             ignore_default_args=self._ignore_default_args,
             by_hand=self._source.is_loaded_by_hand,
             attach=self._source.attach,
-            first_number=self._first_number,
+            first_number=self._seams.first_number,
             interchangeable=self._source.are_interchangeable,
         )
         server = self._server = SessionServer(

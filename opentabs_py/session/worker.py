@@ -25,6 +25,7 @@ from opentabs_py.fleet.session import SessionCaller
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.browsers.recycling import MEASURE_EVERY, RecycleAfter, Recycling
+from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 
 if TYPE_CHECKING:
@@ -78,7 +79,10 @@ async def run_worker(
         # Endpoints know the tools of plugins, but not of pages, which come and go.
         own = settings.model_copy(update={"webmcp": (), "hands": False})
         async with OpenTabs(
-            settings=own, browsers=browsers, _first_number=identity.number, **arguments
+            settings=own,
+            browsers=browsers,
+            _seams=Seams(first_number=identity.number),
+            **arguments,
         ) as session:
             worker = FleetWorker(
                 link,

@@ -217,7 +217,8 @@ class Chain:
             self.clock,
             relay_faults(),
             self.faults.wrap_socket,
-            self._drive if self._settings.hands else None,
+            launch=self._launch,
+            drive=self._drive if self._settings.hands else None,
         )
         try:
             async with (
@@ -226,7 +227,6 @@ class Chain:
                     plugins=self._plugins,
                     tools=self._tools,
                     settings=self._settings,
-                    browser=self._launch,
                     _seams=seams,
                 ) as session,
             ):

@@ -19,12 +19,14 @@ from opentabs_py.errors import BrowserError, ConfigError
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.mcp.results import ERROR_META_KEY
 from opentabs_py.session.browsers.browser import SessionBrowser
+from opentabs_py.session.seams import Seams
 from tests.waiting import PATIENT
 
 WATCHED_LAUNCH = """
 import sys, anyio
 from contextlib import asynccontextmanager
 from opentabs_py import OpenTabs
+from opentabs_py.session.seams import Seams
 
 @asynccontextmanager
 async def launch(planned):
@@ -35,7 +37,7 @@ async def launch(planned):
     yield
 
 async def main():
-    async with OpenTabs(browser=launch):
+    async with OpenTabs(_seams=Seams(launch=launch)):
         pass
 
 anyio.run(main)
@@ -126,9 +128,9 @@ async def test_what_is_to_be_loaded_while_browsers_start_holds_up_none_of_them()
         yield
 
     session = OpenTabs(
-        browser=launch,
         while_launching=lambda: order.append("the rest is loaded"),
         settings=load_settings(port=0),
+        _seams=Seams(launch=launch),
     )
     with pytest.raises(BrowserError, match="not today"):
         async with session:
@@ -271,13 +273,8 @@ async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() 
 
 
 def test_an_endpoint_of_a_fleet_launches_no_browser() -> None:
-    @asynccontextmanager
-    async def launch(planned: Planned) -> AsyncGenerator[None]:
-        await planned()
-        yield
-
     with pytest.raises(ConfigError, match="has no plugins and no browsers"):
-        OpenTabs(browser=launch, nats="nats://127.0.0.1:1")
+        OpenTabs(browsers=2, nats="nats://127.0.0.1:1")
 
 
 async def test_a_session_ends_although_a_browser_cannot_be_detached(

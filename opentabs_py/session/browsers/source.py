@@ -27,6 +27,7 @@ class BrowserSource:
     Args:
         browser: As for `OpenTabs`.
         browsers: As for `OpenTabs`.
+        launch: Launches them, if not as usual.
         reopen: As for `OpenTabs`.
         is_needed: Returns whether the session's tools need a browser. Usually the settings have to
             be loaded to know, so it is asked only if nothing else decides.
@@ -42,20 +43,22 @@ class BrowserSource:
 
     def __init__(
         self,
-        browser: Literal["launch", "none"] | Attach | Launcher,
+        browser: Literal["launch", "none"] | Attach,
         browsers: Mapping[str, str | Path] | int | None,
         *,
+        launch: Launcher | None = None,
         reopen: Sequence[str] | None,
         is_needed: Callable[[], bool],
     ) -> None:
         if isinstance(browser, str) and browser not in ("launch", "none"):
             raise ConfigError(
-                f'browser is {browser!r}, but must be "launch", "none", Attach() for a running '
-                "browser, or a function that launches one."
+                f'browser is {browser!r}, but must be "launch", "none", or Attach() for a running '
+                "browser."
             )
         if isinstance(browsers, int) and browsers < 1:
             raise ConfigError(f"browsers is {browsers}, but must be at least 1.")
         self._browser = browser
+        self._launch = launch
         self._reopen = reopen
         self._is_needed = is_needed
         self.driver = SharedDriver()
@@ -71,7 +74,7 @@ class BrowserSource:
     @property
     def is_used(self) -> bool:
         """Whether the session has a browser: one that it launches, attaches to or waits for."""
-        return callable(self._browser) or bool(self.profiles) or self._is_needed()
+        return self._launch is not None or bool(self.profiles) or self._is_needed()
 
     @property
     def is_loaded_by_hand(self) -> bool:
@@ -82,7 +85,7 @@ class BrowserSource:
     def attach(self) -> Attach | None:
         """The running browser that the extension is loaded into, if it is one."""
         browser = self._browser
-        if isinstance(browser, str) or callable(browser) or not self.is_used:
+        if isinstance(browser, str) or not self.is_used:
             return None
         return browser
 
@@ -92,12 +95,9 @@ class BrowserSource:
         Args:
             stack: Closes the browsers.
         """
-        if callable(self._browser):
-            launcher = self._browser
-        elif self._browser == "launch" and self.is_used:
-            launcher = partial(launch_browser, shared=self.driver)
-        else:
+        if self._browser != "launch" or not self.is_used:
             return [SessionBrowser(self._names[0], None, attach=self.attach, reopen=None)]
+        launcher = self._launch or partial(launch_browser, shared=self.driver)
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
         launches = [BackgroundLaunch(launcher, tasks) for _ in self._names]
