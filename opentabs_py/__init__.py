@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from opentabs_py.browser.discovery import Attach
     from opentabs_py.calling.listing import Listing
-    from opentabs_py.calling.running import RunningCall
+    from opentabs_py.calling.running import CallLog, RunningCall
     from opentabs_py.calling.tool import Output
     from opentabs_py.client import Client
     from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings, load_settings
     from opentabs_py.core.limits import Limits
     from opentabs_py.core.progress import ProgressReport
-    from opentabs_py.core.protocol import LogEntry
     from opentabs_py.core.recording.scrub_rules import ScrubRules
     from opentabs_py.core.trace.record import CallRecord
     from opentabs_py.errors import (
@@ -54,6 +53,7 @@ __all__ = [
     "BrowserView",
     "BuildError",
     "CallError",
+    "CallLog",
     "CallRecord",
     "CallRefusedError",
     "CallTimeoutError",
@@ -65,7 +65,6 @@ __all__ = [
     "FleetOptions",
     "Limits",
     "Listing",
-    "LogEntry",
     "Module",
     "OpenTabs",
     "OpenTabsError",
@@ -101,6 +100,7 @@ _PLACES = {
     "BrowserView": "opentabs_py.session.browsers.view",
     "BuildError": "opentabs_py.errors",
     "CallError": "opentabs_py.errors",
+    "CallLog": "opentabs_py.calling.running",
     "CallRecord": "opentabs_py.core.trace.record",
     "CallRefusedError": "opentabs_py.errors",
     "CallTimeoutError": "opentabs_py.errors",
@@ -112,7 +112,6 @@ _PLACES = {
     "FleetOptions": "opentabs_py.config.fleet",
     "Limits": "opentabs_py.core.limits",
     "Listing": "opentabs_py.calling.listing",
-    "LogEntry": "opentabs_py.core.protocol",
     "Module": "opentabs_py.python_tools.module",
     "OpenTabs": "opentabs_py.session.session",
     "OpenTabsError": "opentabs_py.errors",

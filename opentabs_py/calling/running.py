@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import anyio
@@ -15,6 +16,21 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import CallError
 
 _PACKAGE = "opentabs_py."
+
+
+@dataclass(frozen=True, slots=True)
+class CallLog:
+    """What a plugin logged in its page during a call.
+
+    Attributes:
+        level: "debug", "info", "warning" or "error".
+        message: Its text.
+        time: When, in seconds since the epoch, by the page's clock.
+    """
+
+    level: str
+    message: str
+    time: float
 
 
 class ToolCaller(Protocol):
@@ -63,7 +79,7 @@ class RunningCall:
         self.arguments = arguments
         self.output_schema = output_schema
         self.progress: list[ProgressReport] = []
-        self.logs: list[LogEntry] = []
+        self.logs: list[CallLog] = []
         self.error: Exception | None = None
         self.cancelled = False
         self._value: Any = None
@@ -155,7 +171,7 @@ class RunningCall:
 
 class _Observer(CallObserver):
     def __init__(
-        self, sent: anyio.Event, progress: list[ProgressReport], logs: list[LogEntry]
+        self, sent: anyio.Event, progress: list[ProgressReport], logs: list[CallLog]
     ) -> None:
         self._sent = sent
         self._progress = progress
@@ -168,7 +184,7 @@ class _Observer(CallObserver):
         self._progress.extend(reports)
 
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
-        self._logs.extend(entries)
+        self._logs.extend(CallLog(each.level, each.message, each.time / 1000) for each in entries)
 
 
 def _without_our_frames(error: Exception) -> Exception:

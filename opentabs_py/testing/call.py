@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opentabs_py.calling.running import RunningCall
+from opentabs_py.calling.running import CallLog, RunningCall
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.testing.thread import ServerThread
@@ -80,7 +79,7 @@ class Call:
         return tuple(self.running.progress)
 
     @property
-    def logs(self) -> Sequence[LogEntry]:
+    def logs(self) -> Sequence[CallLog]:
         """What the plugin logged in its page during the call."""
         return tuple(self.running.logs)
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from opentabs_py.calling.observer import CallObserver
-from opentabs_py.calling.running import RunningCall, current_call, keep_record, keep_start
+from opentabs_py.calling.running import CallLog, RunningCall, current_call, keep_record, keep_start
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
@@ -18,7 +18,7 @@ from tests.waiting import PATIENT
 pytestmark = pytest.mark.anyio
 
 ERROR = ToolFailedError(ErrorDetail("NOT_FOUND", "There is none."))
-LOG = LogEntry(level="info", message="read a page", time=0)
+LOG = LogEntry(level="info", message="read a page", time=1_500)
 
 
 class FakeCaller:
@@ -66,7 +66,7 @@ async def test_a_running_call_shows_what_came_of_it_so_far() -> None:
 
             assert not call.ended
             assert [report.progress for report in call.progress] == [1]
-            assert call.logs == [LOG]
+            assert call.logs == [CallLog("info", "read a page", 1.5)]
             assert repr(call) == "<RunningCall chat_read running, 1 report>"
             with pytest.raises(RuntimeError, match="has not ended yet"):
                 _ = call.value

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
-from opentabs_py.calling.running import RunningCall
+from opentabs_py.calling.running import CallLog, RunningCall
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import Outcome, outcome_of
@@ -35,7 +34,7 @@ class CallSnapshot:
     value: Any = None
     error: Exception | None = None
     reports: Sequence[ProgressReport] = ()
-    logs: Sequence[LogEntry] = ()
+    logs: Sequence[CallLog] = ()
     output_schema: Mapping[str, Any] | None = None
 
     @classmethod

@@ -5,8 +5,8 @@ from typing import Any, Literal
 
 import pytest
 
+from opentabs_py.calling.running import CallLog
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.core.protocol import LogEntry
 from opentabs_py.errors import (
     CallError,
     CallRefusedError,
@@ -291,7 +291,7 @@ def test_a_value_is_judged_by_its_tool_s_schema() -> None:
 
 
 def test_logs_are_found_by_level_and_text() -> None:
-    seen = ended(logs=[LogEntry(level="info", message="read 3 pages", time=0)])
+    seen = ended(logs=[CallLog("info", "read 3 pages", 0.0)])
 
     assert verdicts.logged(seen, None, None).holds
     assert verdicts.logged(seen, "info", "3 pages").holds
