@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from opentabs_py.calling.call import CallOrigin
-from opentabs_py.calling.running import RunningCall
+from opentabs_py.calling.running import CallLog, RunningCall
 from opentabs_py.core import failures
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.limits import Limits
@@ -244,7 +244,7 @@ async def test_a_caller_gets_progress_and_logs_even_while_another_observes() -> 
     assert running.progress == [ProgressReport(0)]
     entry = LogEntry(level="info", message="hello", time=0)
     observed.bridge.received[0].call.notify_log([entry])
-    assert running.logs == [entry]
+    assert running.logs == [CallLog("info", "hello", 0.0)]
 
 
 async def test_every_observer_is_called_and_a_failing_one_affects_no_call(
