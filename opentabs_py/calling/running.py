@@ -139,7 +139,10 @@ class RunningCall:
         self._scope.cancel()
 
     async def run(self, caller: ToolCaller, limits: Limits | None) -> None:
-        """Make the call; run this once, in its own task."""
+        """Make the call; run this once, in its own task.
+
+        For this package's own use.
+        """
         current_call.set(self)
         observer = _Observer(self._sent, self.progress, self.logs)
         try:

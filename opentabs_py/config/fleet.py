@@ -58,7 +58,10 @@ class FleetOptions:
 
     @property
     def address_count(self) -> int:
-        """How many addresses there are."""
+        """How many addresses there are.
+
+        For this package's own use.
+        """
         return self.nats.count(",") + 1
 
     @property
@@ -66,6 +69,8 @@ class FleetOptions:
         """The `user` and `password`, or the `token`, that is in the addresses.
 
         It is empty if there is none, or if they differ: then each is for its own server only.
+
+        For this package's own use.
         """
         parts = [urlsplit(url) for url in self.nats.split(",")]
         found = {(each.username, each.password) for each in parts if each.username is not None}
@@ -78,7 +83,10 @@ class FleetOptions:
 
     @property
     def addresses(self) -> str:
-        """The addresses, without passwords."""
+        """The addresses, without passwords.
+
+        For this package's own use.
+        """
         return ", ".join(map(_without_password, self.nats.split(",")))
 
 

@@ -234,21 +234,33 @@ class Settings(BaseSettings):
 
     @property
     def url_host(self) -> str:
-        """The host in URL form."""
+        """The host in URL form.
+
+        For this package's own use.
+        """
         return url_host(self.host)
 
     @property
     def pace(self) -> Pace:
-        """How often a client receives progress."""
+        """How often a client receives progress.
+
+        For this package's own use.
+        """
         return Pace(self.progress_burst, self.progress_rate, self.keepalive)
 
     @property
     def may_need_browser(self) -> bool:
-        """Whether these settings name anything that may have tools in pages."""
+        """Whether these settings name anything that may have tools in pages.
+
+        For this package's own use.
+        """
         return bool(self.plugins or self.plugin_folders or self.webmcp or self.hands)
 
     def with_audit_default(self) -> "Settings":
-        """Return these settings, with calls recorded unless `audit` says otherwise."""
+        """Return these settings, with calls recorded unless `audit` says otherwise.
+
+        For this package's own use.
+        """
         return self if self.audit is not None else self.model_copy(update={"audit": True})
 
     def with_default_port(self) -> "Settings":

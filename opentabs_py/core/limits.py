@@ -53,7 +53,10 @@ class Limits:
 
     @property
     def client_timeout(self) -> float:
-        """Seconds that a client has to wait, so that these limits end a call before it does."""
+        """Seconds that a client has to wait, so that these limits end a call before it does.
+
+        For this package's own use.
+        """
         return self.ceiling + 10.0  # for the rest of the call besides the tool
 
 

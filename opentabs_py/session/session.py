@@ -222,7 +222,10 @@ class OpenTabs:
 
     @property
     def needs_browser(self) -> bool:
-        """Whether there is anything for a browser to do; with Python tools alone there is not."""
+        """Whether there is anything for a browser to do; with Python tools alone there is not.
+
+        For this package's own use.
+        """
         return self._fleet is None and self._source.is_used
 
     def _tools_need_browser(self) -> bool:
@@ -266,7 +269,10 @@ class OpenTabs:
 
     @property
     def is_endpoint(self) -> bool:
-        """Whether the tools of a fleet's workers are served."""
+        """Whether the tools of a fleet's workers are served.
+
+        For this package's own use.
+        """
         return self._fleet is not None
 
     @property

@@ -114,7 +114,10 @@ class Call:
         self.wait()
 
     def wait_up_to(self, seconds: float) -> None:
-        """Wait for the end of the call, at most this long."""
+        """Wait for the end of the call, at most this long.
+
+        For this package's own use.
+        """
         if self._thread.wait(self._end, seconds):
             self._look()
 

@@ -33,5 +33,8 @@ class SyncPluginView:
         return self._thread.do(lambda: self._view.status)
 
     def sleep(self, seconds: float) -> None:
-        """Wait for this long; page routes and events keep working."""
+        """Wait for this long; page routes and events keep working.
+
+        For this package's own use.
+        """
         self._thread.sleep(seconds)

@@ -189,11 +189,16 @@ class CallRecord:
         """Return the seconds from its first stamp to `started`.
 
         More than 0 if the client or an endpoint stamped the call before the server accepted it.
+
+        For this package's own use.
         """
         return max(0.0, self.started - waterfall.origin) if waterfall.spans else 0.0
 
     def with_stamps(self, stamps: Mapping[str, float]) -> "CallRecord":
-        """Return a copy with more stamps, for example those of its MCP client."""
+        """Return a copy with more stamps, for example those of its MCP client.
+
+        For this package's own use.
+        """
         return replace(self, stamps={**self.stamps, **stamps})
 
     def to_json(self) -> dict[str, Any]:
