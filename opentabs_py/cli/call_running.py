@@ -64,9 +64,9 @@ def call_running(
         "idle": _seconds("idle", idle),
         "ceiling": _seconds("ceiling", ceiling),
         "plugins": [str(each.absolute()) for each in directories],
-        "plugin_folders": [str(each.absolute()) for each in folders],
+        "pluginFolders": [str(each.absolute()) for each in folders],
         "open": [*urls],
-        "can_ask": not as_json and is_someone_there(),
+        "canAsk": not as_json and is_someone_there(),
     }
     exit_at_signals()
     began = time.perf_counter()

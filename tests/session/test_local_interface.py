@@ -254,7 +254,7 @@ async def test_a_command_that_goes_away_before_its_request_is_complete_is_not_lo
 async def test_a_question_is_asked_by_the_command_that_can_ask_and_answered_there() -> None:
     settings = Settings(port=0, permissions={"default": "ask"})
     async with serving(Tools().greet, settings=settings) as server:
-        request = {"tool": "greet", "arguments": {"name": "Ann"}, "can_ask": True}
+        request = {"tool": "greet", "arguments": {"name": "Ann"}, "canAsk": True}
 
         def call() -> list[Document]:
             happened: list[Document] = []
@@ -304,7 +304,7 @@ async def test_a_call_that_brings_a_plugin_that_cannot_be_opened_is_warned_and_m
 async def test_a_plugin_that_a_call_brings_is_served_for_that_call_only(tmp_path: Path) -> None:
     chat = build(tmp_path / "more" / "chat")
     async with serving(Tools().greet) as server:
-        for brought in ({"plugins": [str(chat)]}, {"plugin_folders": [str(tmp_path / "more")]}):
+        for brought in ({"plugins": [str(chat)]}, {"pluginFolders": [str(tmp_path / "more")]}):
             [*before, last] = await server.call("chat_send", **brought)
             assert last["outcome"]["error"]["code"] == "EXTENSION_NOT_CONNECTED"
             assert not any("warning" in each for each in before)

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 
@@ -16,7 +17,7 @@ from opentabs_py.errors import ConfigError, PluginError, ReviewError
 class Body(BaseModel):
     """What a request says, as JSON."""
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", alias_generator=to_camel)
 
 
 class AnswerBody(Body):
