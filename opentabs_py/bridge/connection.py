@@ -19,7 +19,7 @@ from opentabs_py.calling.clock import MS, wall_clock
 from opentabs_py.core import protocol
 from opentabs_py.core.chunks import Assembler, split
 from opentabs_py.core.trace.hops import clock_offset
-from opentabs_py.core.wire import OtherHello, parse_from_extension, to_json
+from opentabs_py.core.wire import InvalidHello, OtherHello, parse_from_extension, to_json
 from opentabs_py.errors import ProtocolError
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,7 @@ AnyResult = TypeVar("AnyResult", bound=protocol.Model)
 Incoming = (
     protocol.Hello
     | OtherHello
+    | InvalidHello
     | protocol.ToolProgress
     | protocol.ToolResult
     | protocol.ToolErrored
@@ -235,7 +236,7 @@ class Connection:
         """Wait for the next message, or result of a request, for the bridge.
 
         Pings are answered here. A malformed message is answered with an error, logged,
-        and skipped.
+        and skipped; a malformed hello is returned after that.
 
         Raises:
             SocketClosedError: The connection has ended.
@@ -248,9 +249,7 @@ class Connection:
                 message = None if text is None else parse_from_extension(text)
                 del frame, text  # or long ones would be kept until the next arrives
             except ProtocolError as error:
-                where = f" at {error.path}" if error.path else ""
-                logger.warning("The extension sent a malformed message%s: %s", where, error)
-                self.refuse(str(error), path=error.path)
+                self._refuse_malformed(str(error), error.path)
                 continue
             match message:
                 case None:
@@ -264,8 +263,16 @@ class Connection:
                     result = self._handle_response(message)
                     if result is not None:
                         return result
+                case InvalidHello(reason=reason, path=path):
+                    self._refuse_malformed(reason, path)
+                    return message
                 case _:
                     return message
+
+    def _refuse_malformed(self, reason: str, path: str) -> None:
+        where = f" at {path}" if path else ""
+        logger.warning("The extension sent a malformed message%s: %s", where, reason)
+        self.refuse(reason, path=path)
 
     def _handle_pong(self, pong: protocol.PongParams) -> None:
         # The fastest round trip gives the best offset; drift is small within a session.

@@ -9,11 +9,12 @@ import anyio
 
 from opentabs_py.bridge.connection import Connection, Socket, SocketClosedError
 from opentabs_py.core import protocol
-from opentabs_py.core.wire import OtherHello
+from opentabs_py.core.wire import InvalidHello, OtherHello
 
 logger = logging.getLogger(__name__)
 
 HELLO_WITHIN: Final = 10.0  # s; the extension sends it as soon as the socket is open
+LONGEST_REASON: Final = 123  # bytes; RFC 6455, sections 5.5 and 5.5.1: 125 less those of the code
 
 
 class ConnectionHandler(Protocol):
@@ -84,10 +85,13 @@ async def serve_connection(
 
 
 async def _receive_hello(connection: Connection) -> protocol.Hello | None:
-    """Return the extension's hello; None if it sends none, or of another version."""
+    """Return the extension's hello; None if it sends none, a malformed one or another version's."""
     hello = None
     with anyio.move_on_after(HELLO_WITHIN):
-        while not isinstance(hello := await connection.receive(), protocol.Hello | OtherHello):
+        while True:
+            hello = await connection.receive()
+            if isinstance(hello, protocol.Hello | OtherHello | InvalidHello):
+                break
             connection.refuse("send hello first")
     match hello:
         case protocol.Hello():
@@ -98,6 +102,10 @@ async def _receive_hello(connection: Connection) -> protocol.Hello | None:
                 "update the extension and reload it"
             )
             await connection.close(protocol.CLOSE_BAD_VERSION, reason)
+        case InvalidHello(reason=reason, path=path):
+            advice = "malformed hello: update the extension and reload it"
+            text = f"{advice} ({path}: {reason})".encode()[:LONGEST_REASON].decode(errors="ignore")
+            await connection.close(protocol.CLOSE_INVALID_HELLO, text)
         case _:
             await connection.close(protocol.CLOSE_NO_HELLO, f"no hello within {HELLO_WITHIN:g} s")
     return None

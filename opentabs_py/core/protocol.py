@@ -29,6 +29,7 @@ CLOSE_BAD_VERSION = 4001
 CLOSE_REPLACED = 4002
 CLOSE_NO_HELLO = 4003
 CLOSE_WRONG_SECRET = 4004
+CLOSE_INVALID_HELLO = 4005
 
 BrowserId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 CallId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
@@ -79,7 +80,7 @@ class DocumentState(Model):
     active: bool
     focused: bool
     protected: bool
-    calls: Annotated[list[CallId], Field(max_length=4096)]
+    calls: list[CallId]
     plugins: dict[Name, PluginState]
 
 

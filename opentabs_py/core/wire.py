@@ -1,6 +1,7 @@
 """Parse and write the messages of `core/protocol.py`."""
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -54,6 +55,14 @@ class OtherHello:
     protocol_version: int
 
 
+@dataclass(frozen=True, slots=True)
+class InvalidHello:
+    """A hello of this protocol version that is not valid; `path` says where, and `reason` why."""
+
+    reason: str
+    path: str
+
+
 class _AnyParams(BaseModel):
     model_config = ConfigDict(strict=True)
 
@@ -62,7 +71,10 @@ class _AnyParams(BaseModel):
 
 class _AnyHello(BaseModel):
     method: Literal["hello"]
-    params: _AnyParams
+    params: Any = None
+
+
+Parsed = FromExtension | OtherHello | InvalidHello | Response
 
 
 def validate(adapter: TypeAdapter[T], text: str) -> T:
@@ -74,7 +86,7 @@ def validate(adapter: TypeAdapter[T], text: str) -> T:
     return adapter.validate_json(text, by_alias=True, by_name=False)
 
 
-def parse_from_extension(text: str) -> FromExtension | OtherHello | Response:
+def parse_from_extension(text: str) -> Parsed:
     """Parse one message from the extension.
 
     A tool's result is in the message as its page wrote it. If that makes it another message than
@@ -89,13 +101,14 @@ def parse_from_extension(text: str) -> FromExtension | OtherHello | Response:
             return validate(_RESPONSE, text)
         message = validate(_FROM_EXTENSION, text)
     except ValidationError as error:
-        if (other := _other_hello(text)) is not None:
-            return other
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         begun = _FINAL.match(text)
         if begun is None:
             # The first part of `loc` names the model that was tried, not a place in the text.
-            raise ProtocolError(first["msg"], path=path_text(first["loc"][1:])) from None
+            path = path_text(first["loc"][1:])
+            if (hello := _unusable_hello(text, first["msg"], path)) is not None:
+                return hello
+            raise ProtocolError(first["msg"], path=path) from None
         # A page can return a value we cannot parse, such as arrays nested a thousand deep.
         return _unreadable(begun, f" ({first['msg']})")
     if isinstance(message, Hello) and message.params.protocol_version != PROTOCOL_VERSION:
@@ -106,12 +119,16 @@ def parse_from_extension(text: str) -> FromExtension | OtherHello | Response:
     return message
 
 
-def _other_hello(text: str) -> OtherHello | None:
+def _unusable_hello(text: str, reason: str, path: str) -> OtherHello | InvalidHello | None:
     try:
-        version = _AnyHello.model_validate_json(text).params.protocol_version
+        params = _AnyHello.model_validate_json(text).params
     except ValidationError:
         return None
-    return None if version == PROTOCOL_VERSION else OtherHello(version)
+    with suppress(ValidationError):
+        version = _AnyParams.model_validate(params).protocol_version
+        if version != PROTOCOL_VERSION:
+            return OtherHello(version)
+    return InvalidHello(reason, path)
 
 
 def _is_final(message: FromExtension, document_id: str, call_id: str, seq: str) -> bool:

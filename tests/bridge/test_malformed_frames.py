@@ -16,7 +16,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.chunks import Assembler
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.tabs.selection import Target
-from opentabs_py.core.wire import parse_from_extension
+from opentabs_py.core.wire import InvalidHello, parse_from_extension
 from opentabs_py.errors import ProtocolError
 from tests.fakes import (
     FakeSocket,
@@ -82,7 +82,7 @@ def is_malformed(frame: str) -> bool:
     try:
         text = Assembler(limit=10_000).feed(frame)
         if text is not None:
-            parse_from_extension(text)
+            return isinstance(parse_from_extension(text), InvalidHello)
     except ProtocolError:
         return True
     return False

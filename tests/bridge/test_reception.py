@@ -76,6 +76,22 @@ async def test_an_extension_of_another_version_is_closed_with_advice(change: Jso
         assert not bridge.connected
 
 
+@pytest.mark.parametrize("name", ["added", "ä" * 100])
+async def test_a_malformed_hello_is_closed_at_once_with_its_mistake(name: str) -> None:
+    async with running(a_bridge()) as connect:
+        socket = connect()
+        said = hello()
+        said["params"][name] = 1
+        socket.say(said)
+        await socket.hear_the_end()
+        assert [message["error"]["data"]["path"] for message in socket.heard] == [f"params.{name}"]
+        assert socket.closed is not None
+        code, reason = socket.closed
+        assert code == 4005
+        assert "update the extension and reload it (params." in reason
+        assert len(reason.encode()) <= 123
+
+
 async def test_a_connection_that_is_refused_ends_once_the_reason_is_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -189,20 +189,14 @@ def test_python_and_javascript_judge_every_message_alike(judge_in_javascript: Ju
 
 
 @pytest.mark.parametrize(
-    ("calls", "names", "is_sound"),
-    [
-        (4096, ["chat"], True),
-        (4097, ["chat"], False),
-        (0, [""], False),
-        (0, ["y" * 257], False),
-        (0, ["\U0001f600" * 256], True),
-    ],
+    ("name", "is_sound"),
+    [("", False), ("y" * 256, True), ("y" * 257, False), ("\U0001f600" * 256, True)],
 )
-def test_lists_and_names_are_bounded(calls: int, names: list[str], is_sound: bool) -> None:
+def test_names_are_bounded(name: str, is_sound: bool) -> None:
     document = {
         "documentId": "d" * 32, "tabId": 1, "url": "", "title": "", "active": True,
-        "focused": True, "protected": True, "calls": ["c" * 32] * calls,
-        "plugins": {name: {"readiness": "ready"} for name in names},
+        "focused": True, "protected": True, "calls": [],
+        "plugins": {name: {"readiness": "ready"}},
     }  # fmt: skip
     params = {"tabIds": [1], "documents": [document]}
     text = json.dumps({"method": "tabs.changed", "params": params})

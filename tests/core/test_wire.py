@@ -24,7 +24,7 @@ from opentabs_py.core.protocol import (
     ToolProgress,
     WireError,
 )
-from opentabs_py.core.wire import OtherHello, parse_from_extension, to_json
+from opentabs_py.core.wire import InvalidHello, OtherHello, parse_from_extension, to_json
 from opentabs_py.errors import ProtocolError
 
 PAGE, CALL, OTHER = "d" * 32, "c" * 32, "f" * 32
@@ -104,7 +104,22 @@ def test_a_hello_of_another_version_is_recognized_whatever_its_shape(path: str) 
 
 
 def test_a_malformed_hello_of_this_version_is_refused() -> None:
-    assert problem(changed(HELLO, "params.added", 1)).path == "params.added"
+    invalid = parse_from_extension(changed(HELLO, "params.added", 1))
+    assert invalid == InvalidHello("Extra inputs are not permitted", "params.added")
+
+
+@pytest.mark.parametrize("params", [None, {}, {"protocolVersion": "4"}])
+def test_a_hello_whose_version_cannot_be_read_is_malformed(params: object) -> None:
+    message = parse_from_extension(json.dumps({**HELLO, "params": params}))
+    assert isinstance(message, InvalidHello)
+    assert message.path.startswith("params")
+
+
+def test_a_document_knows_as_many_calls_as_fit_in_a_message() -> None:
+    calls = [f"{number:032x}" for number in range(10_000)]
+    message = parse_from_extension(changed(HELLO, "params.documents.0.calls", calls))
+    assert isinstance(message, Hello)
+    assert message.params.documents[0].calls == calls
 
 
 def test_an_integer_is_a_number() -> None:
@@ -171,7 +186,9 @@ def test_a_wrong_value_is_refused_and_its_path_named(path: str, value: object) -
     ],
 )
 def test_a_wrong_hello_is_refused(path: str, value: object) -> None:
-    assert problem(changed(HELLO, path, value)).path.startswith(path.split(".0", maxsplit=1)[0])
+    invalid = parse_from_extension(changed(HELLO, path, value))
+    assert isinstance(invalid, InvalidHello)
+    assert invalid.path.startswith(path.split(".0", maxsplit=1)[0])
 
 
 def test_a_field_that_is_missing_is_named() -> None:
@@ -256,7 +273,7 @@ def test_a_result_that_names_no_call_is_refused() -> None:
 def test_what_is_written_is_read_as_it_was() -> None:
     for text in (PROGRESS, HELLO):
         message = parse_from_extension(json.dumps(text))
-        assert not isinstance(message, OtherHello)
+        assert not isinstance(message, OtherHello | InvalidHello)
         assert parse_from_extension(to_json(message)) == message
 
 
