@@ -475,7 +475,7 @@ class OpenTabs:
         The arguments are those of `call`. An error that `call` would raise is the `error` of the
         call that this returns. The call holds its own outcome, including its `record`: from the
         first started call on, this session's calls are traced. Leaving the session cancels the
-        call.
+        call, and so does cancelling this coroutine.
         """
         from opentabs_py.calling.running import RunningCall, keep_record, keep_start
 
@@ -484,7 +484,11 @@ class OpenTabs:
             self._server.tool_calls.records.observe(keep_record, on_start=keep_start)
         call = RunningCall(name, arguments or {}, output_schema=self.output_schema(name))
         self._server.tasks.start_soon(call.run, self._server.tool_calls, limits)
-        await call.wait_sent()
+        try:
+            await call.wait_sent()
+        except BaseException:
+            call.cancel()  # the caller was cancelled, so nobody else can
+            raise
         return call
 
     async def reload_plugins(self) -> PluginChanges:

@@ -20,7 +20,7 @@ from opentabs_py.server.http.listen import bind
 from opentabs_py.server.mcp.results import ERROR_META_KEY
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.seams import Seams
-from tests.waiting import PATIENT
+from tests.waiting import PATIENT, until_all_wait
 
 WATCHED_LAUNCH = """
 import sys, anyio
@@ -265,6 +265,27 @@ async def test_calls_of_a_session_that_is_entered_again_are_recorded_again() -> 
             call = await tabs.start("greet")
             assert await call.result() == "hello"
             assert call.record is not None
+
+
+async def test_a_call_whose_start_is_cancelled_does_not_run() -> None:
+    ran: list[str] = []
+
+    def pay() -> None:
+        ran.append("pay")
+
+    settings = load_settings(port=0, permissions={"default": "ask"})
+    async with OpenTabs(tools=[pay], browser="none", settings=settings) as tabs:
+        questions = tabs.internals.registry.gate.questions
+        with questions.shown():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(tabs.start, "pay")
+                await until_all_wait()
+                [question] = questions.waiting
+                tasks.cancel_scope.cancel()
+            await until_all_wait()
+            assert not questions.answer(question.id, "once", by="the test")
+            assert not tabs.internals.tool_calls.running
+    assert not ran
 
 
 async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() -> None:
