@@ -10,6 +10,7 @@ import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from errno import ELOOP, ENOENT, ENOTDIR
 from pathlib import Path, PurePath
 from typing import IO
 
@@ -68,6 +69,34 @@ class Stamp:
     changed: int  # ns; also set by whoever sets `modified` back
     size: int
     inode: int
+
+
+def check_readable(directory: Path) -> None:
+    """Check that a directory can be listed and searched.
+
+    Raises:
+        OSError: It cannot, or is not a directory.
+    """
+    with os.scandir(directory):
+        os.stat(f"{directory}/.")  # noqa: PTH116 (`Path` drops the dot, which needs the search)
+
+
+def can_read(directory: Path) -> bool:
+    """Return whether a path is a directory that can be listed and searched."""
+    try:
+        check_readable(directory)
+    except OSError:
+        return False
+    return True
+
+
+def is_unreadable(path: Path) -> bool:
+    """Return whether there may be a directory which cannot be read: no permission, a dead mount."""
+    try:
+        check_readable(path)
+    except OSError as error:
+        return error.errno not in (ENOENT, ENOTDIR, ELOOP)
+    return False
 
 
 def find_stamp(directory: Path, name: str) -> Stamp | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from opentabs_py.plugins.files import can_read, is_unreadable
 from opentabs_py.plugins.load import is_plugin, load_plugins
 from opentabs_py.plugins.plugin import Plugin, SkippedPlugin
 
@@ -27,8 +28,12 @@ class Sources:
     files: Sequence[Path] = ()
 
     def plugins(self) -> list[Path]:
-        """Return the directories of all existing plugins, and the named ones that do not exist."""
-        return [*self.directories, *filter(is_plugin, self._subfolders())]
+        """Return the directories of all existing plugins, and the named ones that do not exist.
+
+        Directories that cannot be read are among them, and folders, too: loading them says why.
+        """
+        inside = (each for each in self._subfolders() if is_plugin(each) or is_unreadable(each))
+        return [*self.directories, *inside]
 
     def candidates(self) -> list[Path]:
         """Return the directories that contain a plugin, or may contain one later."""
@@ -36,11 +41,16 @@ class Sources:
 
     def _subfolders(self) -> Iterator[Path]:
         for folder in self.folders:
+            if is_unreadable(folder):
+                yield folder
+                continue
             try:
                 inside = sorted(folder.iterdir())
             except OSError:  # it does not exist, or not yet
                 continue
-            yield from (each for each in inside if each.is_dir() and each.name[0] != ".")
+            for each in inside:
+                if each.name[0] != "." and (can_read(each) or is_unreadable(each)):
+                    yield each
 
 
 def load_configured(settings: "Settings") -> tuple[list[Plugin], list[SkippedPlugin]]:

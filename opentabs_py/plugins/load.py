@@ -17,6 +17,8 @@ from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.files import (
     Script,
     Stamp,
+    can_read,
+    check_readable,
     check_stamp,
     find_script,
     find_stamps,
@@ -76,8 +78,13 @@ def load_plugin(
     """
     if cache is not None and (known := _find_known(directory, cache)) is not None:
         return known
-    if not _is_directory(directory):
-        raise PluginError(f"{directory} is not a directory. Name the plugin's own directory.")
+    try:
+        check_readable(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        text = f"{directory} is not a directory. Name the plugin's own directory."
+        raise PluginError(text) from None
+    except OSError as error:
+        raise PluginError(f"Cannot read {directory}: {error.strerror}.") from None
     began = now()
     # Taken before the files are read, so that a later write makes a difference.
     stamps = find_stamps(directory, (*_ALWAYS, _SOURCE_MAP))
@@ -112,13 +119,6 @@ def load_plugin(
     return Plugin(
         directory, manifest, manifest, adapter, pre_script, source_map=source_map, stamps=stamps
     )
-
-
-def _is_directory(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # what is above it may not be searched
-        return False
 
 
 def _are_final(stamps: Mapping[str, Stamp | None], began: int) -> bool:
@@ -224,7 +224,7 @@ def _load_all(
             plugins.append(_configured(plugin, settings))
         except PluginError as error:
             skipped.append(SkippedPlugin(directory, str(error), name))
-            if directory in before and _is_directory(directory):  # most likely it is being built
+            if directory in before and can_read(directory):  # most likely it is being built
                 plugins.append(before[directory])
     alone = _without_namesakes(plugins, before, skipped)
     return _without_clashes(alone, skipped), skipped

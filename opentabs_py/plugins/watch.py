@@ -13,6 +13,7 @@ from watchfiles import (
 )
 
 from opentabs_py.core.plugins.file_names import DIST, PACKAGE
+from opentabs_py.plugins.files import can_read
 from opentabs_py.plugins.folders import Sources
 
 logger = logging.getLogger(__name__)
@@ -85,7 +86,8 @@ class _Watched:
     """What to watch for some sources.
 
     Attributes:
-        places: The directories to watch; for a missing one, its nearest existing parent.
+        places: The directories to watch; for one that is missing or cannot be read, its nearest
+            parent that can.
     """
 
     def __init__(self, sources: Sources) -> None:
@@ -96,7 +98,7 @@ class _Watched:
         self._files = {each.absolute() for each in sources.files}
         self._directories = roots | self._dists | self._folders
         wanted = self._directories | {file.parent for file in self._files}
-        self.places = sorted({next(filter(Path.is_dir, (p, *p.parents))) for p in wanted})
+        self.places = sorted({next(filter(can_read, (p, *p.parents))) for p in wanted})
 
     def matters(self, _change: Change, path: str) -> bool:
         """Return whether a change to a file may affect what is served."""

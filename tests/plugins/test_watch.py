@@ -12,6 +12,7 @@ import pytest
 from opentabs_py.plugins import watch
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.watch import watch_plugins
+from tests.plugins.test_folders import run_without_root
 from tests.plugins.test_load import build
 from tests.waiting import PATIENT
 
@@ -117,6 +118,41 @@ async def test_plugins_that_are_added_to_a_folder_or_removed_are_reported(tmp_pa
         await reader.wait_for("a b again")
         shutil.rmtree(folder)
         await reader.wait_for("")
+
+
+def test_plugins_that_cannot_be_read_come_back(tmp_path: Path) -> None:
+    chat = build(tmp_path / "plugins" / "chat")
+    run = run_without_root(f"""
+        import anyio
+        from pathlib import Path
+        from opentabs_py.plugins.folders import Sources
+        from opentabs_py.plugins.load import load_plugins
+        from opentabs_py.plugins.watch import watch_plugins
+
+        folder, chat = Path({str(chat.parent)!r}), Path({str(chat)!r})
+        sources = Sources(folders=[folder])
+        modes = iter([(chat, 0), (chat, 0o755), (folder, 0o444), (folder, 0o755), (folder, 0),
+                      (folder, 0o755)])
+
+        async def on_change():
+            plugins, skipped = load_plugins(sources.plugins())
+            print(*(each.manifest.name for each in plugins), *(each.reason for each in skipped))
+            if (change := next(modes, None)) is None:
+                tasks.cancel_scope.cancel()
+            else:
+                place, mode = change
+                place.chmod(mode)
+
+        async def main():
+            global tasks
+            async with anyio.create_task_group() as tasks:
+                await watch_plugins(lambda: sources, on_change)
+
+        anyio.run(main)
+    """)
+    assert run.stderr == ""
+    gone = [f"Cannot read {each}: Permission denied." for each in (chat, chat.parent, chat.parent)]
+    assert run.stdout.splitlines() == ["chat", gone[0], "chat", gone[1], "chat", gone[2], "chat"]
 
 
 async def test_a_settings_file_that_is_written_changes_what_is_watched(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from opentabs_py.core.consent import Standing, no_effect, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.browsers import JoinedTabs
 from opentabs_py.errors import ConfigError, OpenTabsError, PluginError
+from opentabs_py.plugins.files import can_read, is_unreadable
 from opentabs_py.plugins.folders import Sources
 from opentabs_py.plugins.load import future_sites, load_plugins, refuse_unknown_plugins
 from opentabs_py.plugins.manifest_cache import ManifestCache
@@ -92,7 +93,7 @@ class PluginSet:
         )
         refuse_unknown_plugins(self._given, self.plugins, self.skipped)
         for folder in settings.plugin_folders:
-            if not folder.is_dir():
+            if not (can_read(folder) or is_unreadable(folder)):
                 logger.warning("%s is not a directory (yet); its plugins are served later", folder)
         self._log = PluginNews()
         self._log.log_versions(self.plugins)
