@@ -5,6 +5,7 @@ import logging
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from logging.handlers import RotatingFileHandler
@@ -18,6 +19,8 @@ from opentabs_py.directories import create_private
 LARGEST: Final = 2 * 1024 * 1024  # bytes; then the log continues in a new file
 KEPT: Final = 3  # older files
 LOOK_AGAIN: Final = 0.2  # s; how often a followed log is read
+LONGEST_LINE: Final = 8192  # characters that are printed without the end of a line
+_ENDS: Final = re.compile(r"[\r\n]")
 _LINE: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ (?P<logger>\S+): ")
 
 
@@ -45,21 +48,37 @@ class _File(RotatingFileHandler):
 
 
 class _Lines(io.TextIOBase):
-    """Logs what is printed, line by line."""
+    """Logs what is printed, line by line; a line also ends where a progress bar starts again."""
 
     def __init__(self, name: str, level: int) -> None:
         self._logger = logging.getLogger(name)
         self._level = level
-        self._begun = ""
+        self._begun: list[str] = []
+        self._length = 0
+        self._lock = threading.RLock()  # a finalizer may print at any moment
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: str, /) -> int:
-        *lines, self._begun = (self._begun + text).split("\n")
-        for line in filter(None, lines):
+        *ends, rest = _ENDS.split(text)
+        with self._lock:
+            lines = [self._end(end) for end in ends]
+            while self._length + len(rest) >= LONGEST_LINE:
+                fits = LONGEST_LINE - self._length
+                lines.append(self._end(rest[:fits]))
+                rest = rest[fits:]
+            if rest:
+                self._begun.append(rest)
+                self._length += len(rest)
+        for line in filter(None, lines):  # not locked: a handler may print, too
             self._logger.log(self._level, "%s", line)
         return len(text)
+
+    def _end(self, end: str) -> str:
+        line = "".join((*self._begun, end))
+        self._begun, self._length = [], 0
+        return line
 
 
 def log_file(name: str) -> Path:

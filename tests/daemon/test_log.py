@@ -2,6 +2,8 @@ import logging
 import shutil
 import subprocess
 import sys
+from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,53 @@ def test_what_is_logged_or_printed_is_in_the_file(tmp_path: Path) -> None:
     ]
     if sys.platform != "win32":
         assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.fixture
+def logged(monkeypatch: pytest.MonkeyPatch) -> Generator[list[str]]:
+    messages: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            messages.append(record.getMessage())
+
+    logger, handler = logging.getLogger("opentabs_py.stdout"), Handler()
+    monkeypatch.setattr(logger, "propagate", False)
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    yield messages
+    logger.removeHandler(handler)
+
+
+def test_what_a_progress_bar_prints_is_logged_each_time_it_starts_again(logged: list[str]) -> None:
+    lines = log._Lines("opentabs_py.stdout", logging.INFO)
+    for text in ("\r10 %", "\r2", "0 %", "\r30 %\r\n", "done\n"):
+        assert lines.write(text) == len(text)
+    assert logged == ["10 %", "20 %", "30 %", "done"]
+
+
+def test_text_without_the_end_of_a_line_is_logged_in_parts(logged: list[str]) -> None:
+    lines = log._Lines("opentabs_py.stdout", logging.INFO)
+    for _ in range(log.LONGEST_LINE * 2 + 1):
+        lines.write(".")
+    lines.write("x" * log.LONGEST_LINE)
+    assert logged == ["." * log.LONGEST_LINE] * 2 + ["." + "x" * (log.LONGEST_LINE - 1)]
+    lines.write("y\n")
+    assert logged[3:] == ["xy"]
+
+
+def test_threads_can_print_at_the_same_time(logged: list[str]) -> None:
+    lines = log._Lines("opentabs_py.stdout", logging.INFO)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            for _ in range(20_000):
+                pool.submit(lines.write, ".")
+    finally:
+        sys.setswitchinterval(interval)
+    lines.write("\n")
+    assert sum(map(len, logged)) == 20_000
 
 
 def test_lines_of_one_plugin_are_distinguished_from_others_and_from_continuations() -> None:
