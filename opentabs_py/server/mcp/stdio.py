@@ -24,6 +24,7 @@ from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
+from opentabs_py.core.text import well_formed
 from opentabs_py.server.mcp.answers import Prepared
 
 logger = logging.getLogger(__name__)
@@ -196,6 +197,8 @@ def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
         number = known["id"]
     if isinstance(number, bool) or not isinstance(number, int | str):
         number = None
+    if isinstance(number, str) and well_formed(number) != number:
+        number = None  # an answer cannot carry it
     data = types.ErrorData(code=code, message=f"Cannot read the request: {why}.")
     return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
 

@@ -115,6 +115,8 @@ DEEP = b'{"deep": ' + b"[" * 300 + b"]" * 300 + b"}"
         ),
         (b'{"jsonrpc": "2.0", "id": 7, "method": 9}', 7, -32600),
         (b'{"jsonrpc": "2.0", "id": true, "method": 9}', None, -32600),
+        (b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}', None, -32700),
+        (b'{"jsonrpc": "2.0", "id": "\xed\xa0\x80", "method": "ping"}', None, -32700),
         (b"garbage", None, -32700),
         (b"[]", None, -32600),
         (b"null", None, -32600),
