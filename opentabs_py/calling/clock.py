@@ -1,6 +1,7 @@
 """The clocks that calls' timers run on, and the time of day."""
 
 import heapq
+import logging
 import time
 from collections.abc import Callable
 from itertools import count
@@ -8,6 +9,8 @@ from math import inf
 from typing import Final, Protocol
 
 import anyio
+
+logger = logging.getLogger(__name__)
 
 MS: Final = 1000  # times are in seconds here, and in milliseconds on the wire to the extension
 
@@ -46,7 +49,7 @@ class Alarm:
     """A function to call at a certain time.
 
     Args:
-        ring: Called on the event loop. Must not block or raise.
+        ring: Called on the event loop. Must not block, nor raise, which is only logged.
     """
 
     __slots__ = ("_ring",)
@@ -124,4 +127,8 @@ class AlarmClock:
     def _ring(self) -> None:
         now = self.now()
         while self._next() <= now:
-            heapq.heappop(self._alarms)[2].ring()
+            alarm = heapq.heappop(self._alarms)[2]
+            try:
+                alarm.ring()
+            except Exception:  # or it would end the server
+                logger.exception("An alarm failed")

@@ -14,7 +14,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.streams import StreamUpdate
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.python_tools.stream import MOST_ENDED, Stream, Streams
+from opentabs_py.python_tools.stream import MOST_ENDED, READABLE_FOR, Stream, Streams
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import Server
 from tests.python_tools import ways
@@ -373,6 +373,30 @@ async def test_of_streams_that_have_ended_no_more_stay_in_memory_than_can_be_rea
     kept = [each() for each in opened]
     assert kept[:10] == [None] * 10
     assert None not in kept[10:]
+
+
+async def test_a_stream_that_was_forgotten_stays_forgotten_when_its_thread_is_heard_late(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    held = HeldClock()
+    clock = AlarmClock(held)
+    streams, loop = Streams(clock), asyncio.get_running_loop()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(clock.run)
+        await until_all_wait()
+        first = streams.open("first", Nobody(), Limits(), loop)
+        thread = threading.Thread(target=first.update, args=["heard late"])
+        thread.start()
+        thread.join()
+        first.end("done")
+        for _ in range(MOST_ENDED):
+            streams.open("s", Nobody(), Limits(), loop).end("done")
+        await until_all_wait()
+        held.move(READABLE_FOR)
+        await until_all_wait()
+        tasks.cancel_scope.cancel()
+    assert not streams._by_id
+    assert not caplog.records
 
 
 async def test_changes_are_notified_of_again_after_nobody_listened_for_a_while(
