@@ -1,5 +1,6 @@
 """Carry messages with faults: on the extension's socket, and on an MCP client's streams."""
 
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from math import inf
@@ -29,6 +30,9 @@ class FaultySocket:
         self._socket = socket
         self._apply = apply
         self._arrived: list[Piece] = []
+        self._begun: str | None = None  # the message that is being sent
+        self._left: deque[Piece] = deque()  # what is left to send in its place
+        self._due: float | None = None  # when the first of these is sent
 
     async def receive_text(self) -> str:
         """Return the next message, as `Socket` does."""
@@ -39,10 +43,21 @@ class FaultySocket:
         return piece.text
 
     async def send_text(self, data: str) -> None:
-        """Send a message, as `Socket` does."""
-        for piece in self._apply("down", data):
-            await anyio.sleep(piece.after)
+        """Send a message, as `Socket` does; if this is cancelled, the next call continues it.
+
+        A message that was not sent is sent again. Its faults must not be applied twice.
+        """
+        if data != self._begun:
+            self._begun, self._left, self._due = data, deque(self._apply("down", data)), None
+        while self._left:
+            piece = self._left[0]
+            if self._due is None:
+                self._due = anyio.current_time() + piece.after
+            await anyio.sleep_until(self._due)
             await self._socket.send_text(piece.text)
+            self._left.popleft()
+            self._due = None
+        self._begun = None
 
     async def close(self, code: int, reason: str) -> None:
         """Close the socket, as `Socket` does."""
