@@ -251,9 +251,8 @@ class Streams:
         self._notified.clear()
 
     def _handle_change(self, stream: Stream) -> None:
-        is_known = (
-            stream.id in self._by_id
-        )  # it may have been forgotten before its thread was heard
+        # It may have been forgotten before its thread was heard.
+        is_known = stream.id in self._by_id
         if is_known and not stream.is_open and stream not in self._ended:
             forget = partial(self._forget, stream)
             self._ended[stream] = self._clock.set_alarm(self._clock.now() + READABLE_FOR, forget)
