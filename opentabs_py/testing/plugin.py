@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.runner import PLAN, STARTED_BY
 from opentabs_py.testing.item_options import MARK, PEOPLE, is_async, is_ours, marks_of, option
 from opentabs_py.testing.reports.run_stash import REPORTING, WATCHING
 
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
+# `PLAN` and `STARTED_BY` of `core.runner`, which runs without our tests must not import.
+_PLAN = "OPENTABS_TEST_PLAN"
+_STARTED_BY = "OPENTABS_TEST_STARTED_BY"
 _REPRODUCTION = "OpenTabs: a test that reproduces it"
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
@@ -92,7 +94,7 @@ def _register_reporting(config: pytest.Config) -> None:
     """Register what reports the run: to people who watch it, or else to a file, if asked for."""
     register = config.pluginmanager.register
     worker: dict[str, Any] | None = getattr(config, "workerinput", None)  # pytest-xdist's
-    if PLAN in os.environ and worker is None:
+    if _PLAN in os.environ and worker is None:
         from opentabs_py.testing.reports.channel import open_channel
         from opentabs_py.testing.reports.watching import Watching
 
@@ -111,7 +113,7 @@ def _register_chosen(config: pytest.Config) -> None:
         from opentabs_py.testing.fuzz import collecting
 
         register(collecting, "opentabs-fuzz")
-    if os.environ.get(STARTED_BY) == str(os.getppid()):  # not another pytest, started by a test
+    if os.environ.get(_STARTED_BY) == str(os.getppid()):  # not another pytest, started by a test
         from opentabs_py.testing.runs import orphan
 
         register(orphan, "opentabs-orphan")

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-# In pytest's environment. Every run of pytest imports this module, so it imports next to nothing.
+# In pytest's environment.
 PLAN: Final = "OPENTABS_TEST_PLAN"  # the file with its `events.Plan`
 STARTED_BY: Final = "OPENTABS_TEST_STARTED_BY"  # the process that runs `opentabs test`

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from opentabs_py.core.runner import PLAN
+from opentabs_py.core.runner import PLAN, STARTED_BY
 from opentabs_py.core.runner.events import (
     Lost,
     Plan,
@@ -18,6 +18,7 @@ from opentabs_py.core.runner.events import (
     to_line,
 )
 from opentabs_py.core.runner.lines import Lines
+from opentabs_py.testing import plugin
 from opentabs_py.testing.reports import channel as module
 from opentabs_py.testing.reports.channel import RunnerChannel, open_channel
 from tests.waiting import PATIENT
@@ -110,6 +111,11 @@ def test_only_the_pause_that_is_meant_ends(ends: tuple[RunnerChannel, socket.soc
     ours.sendall(to_line(SetPauseOnFailure(pauses=False)))
     assert channel.is_to_resume(3)
     assert not channel.is_to_pause()
+
+
+def test_the_pytest_plugin_knows_the_variables_of_the_runner() -> None:
+    known = plugin._PLAN, plugin._STARTED_BY  # pyright: ignore[reportPrivateUsage]
+    assert known == (PLAN, STARTED_BY)
 
 
 def test_programs_that_tests_start_do_not_report_to_the_runner(
