@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import anyio
 from mcp import types
+from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.listing import Listing
@@ -95,6 +96,13 @@ class PythonTool:
                 raise ConfigError(
                     f"The types of {name} result in an unusable JSON Schema: it {error}."
                 ) from None
+        try:
+            to_json(self.listing.describe())
+        except PydanticSerializationError as error:  # such as a lone surrogate
+            raise ConfigError(
+                f"The tool {name} cannot be described in JSON: {error}. Change its description or "
+                "the types of its parameters."
+            ) from None
         self._declaration = declaration
         self._function = function
         self._host = host

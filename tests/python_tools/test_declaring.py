@@ -323,6 +323,8 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         Server(tools=[Module])
     with pytest.raises(ConfigError, match=r"Cannot create Lamp without arguments: .*'bulb'"):
         Server(tools=[Lamp])
+    with pytest.raises(ConfigError, match=r"tool works cannot be described in JSON: .*surrogate"):
+        listing(tool(description="half a letter: \ud83d")(works))
     with pytest.raises(TypeError, match="cannot be marked as a tool"):
         tool(Thing().method)
     with pytest.raises(ValueError, match="idle is 0"):
