@@ -70,11 +70,13 @@ class InPageTool(ABC):
         documents = self._pages.tabs.documents if chosen is None else [chosen]
         return find_place(documents, self.plugin, read_tab_id(self.listing.name, call.arguments))
 
-    def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
+    def in_place(self, call: ToolCall, place: Place) -> ToolCall:
         """Return a call that runs in this tab, or not at all; see `PlacedTool`."""
-        if find_place(self._pages.tabs.documents, self.plugin, tab_id).tab_id is None:
+        if place.tab_id is None:
+            return call
+        if find_place(self._pages.tabs.documents, self.plugin, place.tab_id).tab_id is None:
             raise failures.asked_tab_gone(self.listing.name)
-        return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
+        return replace(call, arguments={**call.arguments, TAB_ID: place.tab_id})
 
     async def wait_gone(self, place: Place) -> CallError:
         """Wait until no call can run in this place any more; see `PlacedTool`."""

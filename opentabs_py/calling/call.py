@@ -11,6 +11,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
+from opentabs_py.core.questions import Place
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.trace.recorder import CallRecorder
 
@@ -69,6 +70,7 @@ class ToolCall:
         recorder: Records when it passes each hop; None if no observer needs it.
         origin: Who makes it.
         cancellation: Why it is cancelled, if it is.
+        place: Where its user has allowed it to run; None if they were not asked about a place.
         call_id: Its id; each time it is sent to a page, it has another on the wire.
     """
 
@@ -78,6 +80,7 @@ class ToolCall:
     recorder: CallRecorder | None = None
     origin: CallOrigin = THIS_PROCESS
     cancellation: Cancellation = field(default_factory=Cancellation, compare=False)
+    place: Place | None = None
     call_id: str = field(default_factory=new_call_id)
 
     @property

@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from opentabs_py.calling.streams import Followed, StreamReader
-from opentabs_py.core.questions import Answer, Question
+from opentabs_py.core.questions import Answer, Place, Question
 
 
 class Asker(Protocol):
@@ -15,8 +15,8 @@ class Asker(Protocol):
         ...
 
     @property
-    def asked_tab(self) -> int | None:
-        """If `ask` is immediate: the tab that the answered question named."""
+    def asked_place(self) -> Place | None:
+        """If `ask` is immediate: the place that the answered question named."""
         ...
 
     async def ask(self, question: Question, /) -> Answer:

@@ -62,8 +62,8 @@ class PlacedTool(Protocol):
         """Return where a call would run now, as far as that is known."""
         ...
 
-    def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
-        """Return a call that runs in this tab, or not at all.
+    def in_place(self, call: ToolCall, place: Place) -> ToolCall:
+        """Return a call that runs in this place, or not at all.
 
         Raises:
             ChainError: The tab is gone.

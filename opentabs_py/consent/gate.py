@@ -75,11 +75,11 @@ class Permit:
 
     Attributes:
         by: Who or what allows it, as the audit records it.
-        tab_id: The tab that the user has allowed it for; None if there was no such question.
+        place: Where the user has allowed it to run; None if they were not asked.
     """
 
     by: str
-    tab_id: int | None = None
+    place: Place | None = None
 
 
 AUTO = Permit("auto")
@@ -174,7 +174,7 @@ class Gate:
         session_key = None if request.client is None else request.client.session_key
         if session_key is not None and (session_key, name) in self._granted:
             return Permit("asked: session")
-        answer, by, tab_id = await self._ask(request, session_key)
+        answer, by, place = await self._ask(request, session_key)
         if answer == "no":
             raise failures.not_allowed(name)
         decided = decision()
@@ -187,7 +187,7 @@ class Gate:
                 await self.remember(rule, "auto")
             except ConfigError as error:
                 logger.warning("%s is allowed until the server stops: %s", name, error)
-        return Permit(f"{by}: {answer}", tab_id)
+        return Permit(f"{by}: {answer}", place)
 
     async def wait_for_sign_in(
         self, request: PermissionRequest, wait_ready: Callable[[], Awaitable[None]]
@@ -221,7 +221,7 @@ class Gate:
 
     async def _ask(
         self, request: PermissionRequest, session_key: SessionKey | None
-    ) -> tuple[Answer, str, int | None]:
+    ) -> tuple[Answer, str, Place | None]:
         tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
@@ -230,7 +230,7 @@ class Gate:
         )
         question = await self._question(request, asker, answers)
         if asker is not None and asker.is_immediate:
-            return await asker.ask(question), "client", asker.asked_tab
+            return await asker.ask(question), "client", asker.asked_place
 
         async def withdraw_once_gone() -> None:
             self.questions.withdraw(question.id, await request.wait_gone(question.place))
@@ -241,7 +241,7 @@ class Gate:
             raise failures.nobody_answered(tool.name, tool.rule)
         if isinstance(answered, CallError):
             raise answered
-        return *answered, question.place.tab_id
+        return *answered, question.place
 
     async def _question(
         self,

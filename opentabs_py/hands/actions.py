@@ -12,6 +12,7 @@ from opentabs_py.hands.watching import Watched
 
 _HEARTBEAT: Final = 5.0  # s
 _DONE: Final = "click action done"  # in Playwright's log; then it waits for a navigation
+_BEGUN: Final = "performing click action"  # in its log; whether the page has got it is not known
 
 
 class PatientAction:
@@ -70,6 +71,13 @@ def action_failed(message: str) -> ToolError:
         return ToolError(
             f"The page was clicked, but the next one is late: {text}. Do not click again; wait for "
             "the page with page_wait_for, or take a snapshot.",
+            codes.ACTION_TIMED_OUT,
+            category="timeout",
+        )
+    if "Timeout" in text and _BEGUN in message:
+        return ToolError(
+            f"The page may have been clicked, and does not answer: {text}. Do not click again "
+            "before a snapshot shows that it had no effect.",
             codes.ACTION_TIMED_OUT,
             category="timeout",
         )

@@ -36,14 +36,17 @@ class HandTool(PythonTool):
             call.arguments.get(TAB_ID), call.arguments.get("ref"), call.origin.client
         )
 
-    def in_tab(self, call: ToolCall, tab_id: int) -> ToolCall:
-        """Return a call that runs in this tab, or not at all."""
-        return replace(call, arguments={**call.arguments, TAB_ID: tab_id})
+    def in_place(self, call: ToolCall, place: Place) -> ToolCall:
+        """Return a call that runs in this tab, and on this site there, or not at all."""
+        arguments = call.arguments
+        if place.tab_id is not None:
+            arguments = {**arguments, TAB_ID: place.tab_id}
+        return replace(call, arguments=arguments, place=place)
 
     async def wait_gone(self, place: Place) -> CallError:
-        """Wait until the tab is closed; return the error for a call there."""
+        """Wait until the tab is closed or leaves the site; return the error for a call there."""
         if place.tab_id is None:
             await anyio.sleep_forever()
         else:
-            await self._hands.pages.wait_closed(place.tab_id)
+            await self._hands.pages.wait_left(place.tab_id, place.site)
         return failures.asked_tab_gone(self.listing.name)

@@ -12,6 +12,7 @@ from playwright.async_api import BrowserContext, Page
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
 from opentabs_py.core.protocol import TabTarget
+from opentabs_py.core.questions import host_of
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import ChainError, ToolError
 from opentabs_py.hands.watching import Watched, watch
@@ -108,15 +109,17 @@ class HandPages:
             if each.target_id in known
         ]
 
-    async def wait_closed(self, number: int) -> None:
-        """Wait until a tab is closed; return at once if it is not there."""
+    async def wait_left(self, number: int, site: str | None) -> None:
+        """Wait until a tab is closed or leaves a site; return at once if it is not there."""
         try:
             tabs = await self.tabs(number)
         except (ToolError, ChainError):
             return
         for tab in tabs:
             if tab.number == number:
-                await self.watched(tab.page).closed.wait()
+                watched = self.watched(tab.page)
+                while not watched.closed.is_set() and host_of(tab.page.url) == (site or ""):
+                    await watched.moved.wait()
 
     async def _known(self, browsers: Sequence[Driven]) -> Mapping[str, Page]:
         """Return the pages that Playwright knows, by their targets."""

@@ -443,7 +443,12 @@ class Hands:
             ToolError: There is no such tab, or it belongs to another client.
         """
         run = current_run.get()
-        return await self._use(number, None if run is None else run.client, progress.heartbeat)
+        if run is None:
+            return await self._use(number, None, progress.heartbeat)
+        used = await self._use(number, run.client, progress.heartbeat)
+        if run.place is not None:
+            used.stay_on(run.place.site, run.tool)
+        return used
 
     async def _use(
         self, number: int | None, caller: CallClient | None, heartbeat: Callable[[], None]

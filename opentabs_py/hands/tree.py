@@ -71,7 +71,7 @@ def parse(snapshot: str) -> Sequence[Node]:
     """Return what a snapshot contains."""
     root = Node("")
     above: list[tuple[int, Node]] = [(-1, root)]
-    for line in snapshot.splitlines():
+    for line in snapshot.split("\n"):  # names may have other ends of lines, such as U+0085
         if (found := _LINE.fullmatch(line)) is None:
             continue
         depth = len(found["indent"])

@@ -10,7 +10,7 @@ from playwright.async_api import Dialog, Error, Locator, Page
 from playwright.async_api import TimeoutError as LateError
 
 from opentabs_py.browser.driver import FAILURES
-from opentabs_py.core import codes
+from opentabs_py.core import codes, failures
 from opentabs_py.core.questions import Place, host_of
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import one_line, shorten
@@ -67,11 +67,26 @@ class UsedPage:
         self._secrets = secrets
         self._mask = secrets.mask
         self._heartbeat = heartbeat
+        self._check_site: Callable[[], None] = lambda: None
 
     @property
     def seen(self) -> Seen:
         """What the client has seen of the page."""
         return self.watched.seen_by(self._client)
+
+    def stay_on(self, site: str | None, tool: str) -> None:
+        """Act only while the page is on the site for which the user has allowed it.
+
+        Raises:
+            ChainError: It is not.
+        """
+
+        def check() -> None:
+            if host_of(self.page.url) != (site or ""):
+                raise failures.asked_tab_gone(tool)
+
+        self._check_site = check
+        check()
 
     async def about(self) -> dict[str, Any]:
         """Return the title and the URL of the page; no title if it does not answer."""
@@ -176,6 +191,7 @@ class UsedPage:
         before = self.seen.shown
         opened_before = {*watched.opened}
         async with self._pages.as_active(self.page):
+            self._check_site()
             await PatientAction(watched, self._heartbeat, self.failed).run(action)
             with suppress(*FAILURES):  # it may never end
                 await self.page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
@@ -183,7 +199,8 @@ class UsedPage:
             text = await self.look(None, MOST_TOKENS)
         except ToolError:
             if (dialog := watched.dialog) is None:
-                raise
+                # Not an error: who gets one repeats what was done.
+                return {**await self.about(), "changed": "(the page does not answer yet)"}
             return {
                 "dialog": {"type": dialog.type, "message": self._message(dialog)},
                 "next": "Answer it with page_dialog.",
@@ -281,7 +298,10 @@ class UsedPage:
 
 
 def _by_ref(nodes: Sequence[Node]) -> Mapping[str, Node]:
-    return {each.ref: each for node in nodes for each in node.walk() if each.ref}
+    found: dict[str, Node] = {}
+    for each in (each for node in nodes for each in node.walk() if each.ref):
+        found.setdefault(each.ref, each)
+    return found
 
 
 async def about(page: Page, mask: Callable[[str], str]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 from weakref import WeakSet
 
 import anyio
-from playwright.async_api import ConsoleMessage, Dialog, Error, Page, Request
+from playwright.async_api import ConsoleMessage, Dialog, Error, Frame, Page, Request
 
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
@@ -56,6 +56,7 @@ class Watched:
         dialog: The dialog that waits for an answer.
         has_dialog: Set while there is one.
         closed: Set once it is closed.
+        moved: Set when it next shows another page, or is closed.
         opened: The pages that it opened in other tabs, as long as they are there.
         requests: How many requests have ended.
         lines: How many messages were written to the console.
@@ -68,6 +69,7 @@ class Watched:
     dialog: Dialog | None = None
     has_dialog: anyio.Event = field(default_factory=anyio.Event)
     closed: anyio.Event = field(default_factory=anyio.Event)
+    moved: anyio.Event = field(default_factory=anyio.Event)
     opened: WeakSet[Page] = field(default_factory=WeakSet[Page])
     requests: int = 0
     lines: int = 0
@@ -114,8 +116,18 @@ def watch(page: Page) -> Watched:
         watched.dialog = dialog
         watched.has_dialog.set()
 
+    def move(_frame: Frame) -> None:
+        watched.moved.set()
+        watched.moved = anyio.Event()
+
     def close(_page: Page) -> None:
         watched.closed.set()
+        watched.moved.set()
+        # They refer to the page, so that it would stay in memory.
+        watched.network.clear()
+        watched.opened.clear()
+        watched.seen.clear()
+        watched.editors = Editors()
 
     page.on("console", write)
     page.on("pageerror", fail)
@@ -123,5 +135,6 @@ def watch(page: Page) -> Watched:
     page.on("requestfailed", end)
     page.on("dialog", ask)
     page.on("popup", watched.opened.add)
+    page.on("framenavigated", move)
     page.on("close", close)
     return watched

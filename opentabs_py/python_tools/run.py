@@ -17,6 +17,7 @@ from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.streams import StreamUpdate
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits, Timer
 from opentabs_py.core.progress import MESSAGE_MAX, ProgressReport
+from opentabs_py.core.questions import Place
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import quantity
 from opentabs_py.errors import CallError
@@ -127,6 +128,11 @@ class ToolRun:
     def stream_session(self) -> SessionKey | None:
         """The key of the session that owns its streams; see `Opener.stream_session`."""
         return OUR_SESSION if self.client is None else self.client.session_key
+
+    @property
+    def place(self) -> Place | None:
+        """Where its user has allowed it to run; None if they were not asked about a place."""
+        return self._call.place
 
     @property
     def cancelled(self) -> bool:

@@ -29,7 +29,7 @@ from opentabs_py.calling.client import Asker
 from opentabs_py.calling.streams import Followed
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
-from opentabs_py.core.questions import Answer, Question
+from opentabs_py.core.questions import Answer, Place, Question
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import CallRefusedError, ConfigError, OpenTabsError, PluginError
 from opentabs_py.plugins.folders import Sources
@@ -280,7 +280,7 @@ class _Command:
     uses_gateway = False
     name = COMMAND
     is_immediate = False
-    asked_tab: int | None = None
+    asked_place: Place | None = None
 
     def __init__(self, stream: CallStream, *, can_ask: bool) -> None:
         self._stream = stream

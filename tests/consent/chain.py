@@ -15,7 +15,7 @@ from opentabs_py.calling.streams import Followed
 from opentabs_py.consent.gate import Gate
 from opentabs_py.core.consent import Permission, Standing
 from opentabs_py.core.protocol import DocumentState, LoadingTab
-from opentabs_py.core.questions import Answer, Question
+from opentabs_py.core.questions import Answer, Place, Question
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError, CallRefusedError
 from tests.fakes import FakeBridge, a_document, a_manifest, a_tool, tool_calls_of
@@ -34,7 +34,7 @@ class Client:
     takes_links: bool = False
     uses_gateway: bool = False
     is_immediate: bool = False
-    asked_tab: int | None = None
+    asked_place: Place | None = None
     asked: list[Question] = field(default_factory=list[Question])
     waits: list[str] = field(default_factory=list[str])
 

@@ -114,3 +114,9 @@ class AlertingPage:
 
     async def screenshot(self, **_options: Any) -> bytes:
         raise AssertionError
+
+
+class PageThatStops(PageOfDeadDriver):
+    """A page that answers nothing any more once something was done in it."""
+
+    async def wait_for_load_state(self, *_state: Any, **_options: Any) -> None: ...

@@ -152,6 +152,12 @@ def test_the_order_of_a_page_with_very_many_equal_lines_is_not_compared() -> Non
     assert changes(asked, swapped) == "A\n no\nB\n yes\n(2 earlier lines are gone)"
 
 
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\x0b"])
+def test_a_name_with_another_end_of_line_adds_no_elements(end: str) -> None:
+    [button] = parse(f'- button "x{end}- textbox [ref=e2]{end}" [ref=e9]: Go')
+    assert (button.role, button.ref, button.text) == ("button", "e9", "Go")
+
+
 def test_a_page_that_just_fits_is_shown_as_a_whole() -> None:
     nodes = parse(PAGE)
     whole = render(nodes, most=10_000)

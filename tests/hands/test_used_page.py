@@ -8,7 +8,13 @@ import pytest
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.actions import PatientAction
 from opentabs_py.hands.watching import Watched
-from tests.hands.one_page import PROGRESS, AlertingPage, PageOfDeadDriver, use
+from tests.hands.one_page import (
+    PROGRESS,
+    AlertingPage,
+    PageOfDeadDriver,
+    PageThatStops,
+    use,
+)
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -37,6 +43,18 @@ async def test_a_dialog_that_opens_during_a_look_ends_it_and_is_quoted() -> None
             await used.look(None, 100)
         assert error.value.detail.code == "DIALOG_OPEN"
         assert 'alert dialog, "Two lines", is in the way' in error.value.detail.message
+
+
+async def test_an_action_is_done_although_the_page_does_not_answer_after_it() -> None:
+    used = use(PageThatStops())
+
+    async def action() -> None: ...
+
+    assert await used.act(action) == {
+        "title": "",
+        "url": "https://a.example/",
+        "changed": "(the page does not answer yet)",
+    }
 
 
 async def test_a_dialog_that_opens_after_an_action_is_its_result() -> None:

@@ -18,6 +18,13 @@ class Written:
     type: str = "log"
 
 
+@dataclass(frozen=True)
+class Requested:
+    """A request that has ended."""
+
+    failure: str | None = None
+
+
 @dataclass(eq=False)
 class TalkingPage:
     """A page whose events a test emits."""
@@ -39,6 +46,16 @@ def test_of_the_console_the_last_messages_are_kept_and_of_each_the_beginning() -
     assert len(watched.console) == KEPT
     assert max(len(text) for _, text in watched.console) == LONGEST_MESSAGE
     assert [*watched.console][-2] == ("log", "short")
+
+
+def test_nothing_of_a_page_is_kept_once_it_is_closed() -> None:
+    page = TalkingPage()
+    watched = watch(cast("Page", page))
+    page.handlers["requestfinished"](Requested())
+    watched.seen_by("a").nodes = {"e1": Node("button")}
+    assert watched.network
+    page.handlers["close"](page)
+    assert (len(watched.network), watched.seen) == (0, {})
 
 
 def test_what_the_clients_that_looked_last_have_seen_is_kept() -> None:

@@ -20,7 +20,7 @@ from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.client import Asker
 from opentabs_py.core import codes
-from opentabs_py.core.questions import ASK_FOR, About, Answer, Question
+from opentabs_py.core.questions import ASK_FOR, About, Answer, Place, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail
 from opentabs_py.server.mcp.connections import ClientConnection
 from opentabs_py.server.mcp.forms import Forms, make_form, read_answers
@@ -52,11 +52,11 @@ class Answered:
 
     Attributes:
         answers: The answers, by what was asked.
-        tab_id: The tab that the question about its permission named, if any.
+        place: Where the call would run, as the question about its permission said.
     """
 
     answers: Mapping[About, Answer] = field(default_factory=dict[About, Answer])
-    tab_id: int | None = None
+    place: Place | None = None
 
 
 class _Seal:
@@ -118,7 +118,7 @@ class Retries:
             before: What was answered about the call before.
         """
         if question.about == "permission":
-            before = replace(before, tab_id=question.place.tab_id)
+            before = replace(before, place=question.place)
         token, now = secrets.token_hex(8), anyio.current_time()
         self._asked[token] = now + ASK_FOR, question.about, before
         while len(self._asked) > MOST_ASKED or next(iter(self._asked.values()))[0] <= now:
@@ -148,14 +148,14 @@ class RetryAsker:
         retries: Recognize the call that is repeated.
 
     Attributes:
-        asked_tab: The tab that the question about the call's permission named.
+        asked_place: Where the call would run, as the question about its permission said.
     """
 
     is_immediate = True
 
     def __init__(self, answered: Answered, retries: Retries) -> None:
         self._answered = answered
-        self.asked_tab = answered.tab_id
+        self.asked_place = answered.place
         self._retries = retries
 
     async def ask(self, question: Question, /) -> Answer:
@@ -179,7 +179,7 @@ class FormAsker:
     """
 
     is_immediate = False
-    asked_tab: int | None = None
+    asked_place: Place | None = None
 
     def __init__(self, ctx: ServerRequestContext[Any], forms: Forms) -> None:
         self._ctx = ctx

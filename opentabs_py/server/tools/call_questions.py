@@ -46,18 +46,18 @@ class CallQuestions:
         return await self._gate.permit(self._request(call), decision)
 
     def bind(self, call: ToolCall, permit: Permit) -> ToolCall:
-        """Return a call that runs only in the tab for which the user has allowed it.
+        """Return a call that runs only where the user has allowed it.
 
         Args:
-            call: The call; it is returned as it is if they were not asked about a tab.
+            call: The call; it is returned as it is if they were not asked about a place.
             permit: What allows it.
 
         Raises:
             ChainError: The tab is gone.
         """
-        if permit.tab_id is None or not isinstance(self._tool, PlacedTool):
+        if permit.place is None or not isinstance(self._tool, PlacedTool):
             return call
-        return self._tool.in_tab(call, permit.tab_id)
+        return self._tool.in_place(call, permit.place)
 
     async def sign_in(self, call: ToolCall, error: ChainError) -> None:
         """Wait until the user has signed in to the site that a call needs.
