@@ -18,12 +18,12 @@ def parts_of(tests: Sequence[str], count: int) -> list[int]:
     """Return the part of each test, from 1 to `count`; each part has about as many tests.
 
     Args:
-        tests: The node ids of all tests, each once, in the order of the run.
+        tests: The node ids of all tests, each once, in any order.
         count: How many parts.
     """
     share = max(1, len(tests) // count)
     by_file: dict[str, list[int]] = {}
-    for index, test in enumerate(tests):
+    for test, index in sorted(zip(tests, range(len(tests)), strict=True)):
         by_file.setdefault(_file(test), []).append(index)
     groups: list[list[int]] = []
     for _, indexes in sorted(by_file.items()):
