@@ -3,10 +3,13 @@
 pytest runs in a process of its own; the test kit's part in it sends events, the runner reads them.
 """
 
+import json
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic_core import PydanticSerializationError
 
+from opentabs_py.core.text import well_formed
 from opentabs_py.core.trace.record import CallRecord
 
 
@@ -265,7 +268,12 @@ _COMMAND: TypeAdapter[Command] = TypeAdapter(Annotated[Command, Field(discrimina
 
 def to_line(message: Event | Command) -> bytes:
     """Return a message as a line."""
-    return message.model_dump_json(exclude_none=True).encode() + b"\n"
+    try:
+        text = message.model_dump_json(exclude_none=True)
+    except PydanticSerializationError:  # it has a lone surrogate, such as in what a test logged
+        content = message.model_dump(exclude_none=True)
+        text = well_formed(json.dumps(content, ensure_ascii=False))
+    return text.encode() + b"\n"
 
 
 def read_event(line: bytes) -> Event | None:

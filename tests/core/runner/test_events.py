@@ -1,8 +1,11 @@
 """Messages between pytest and the runner."""
 
+from dataclasses import replace
+
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.runner.events import (
     CallSeen,
+    Phase,
     Plan,
     Resume,
     SetPauseOnFailure,
@@ -27,6 +30,24 @@ def test_an_event_is_read_as_it_was_written_with_the_record_of_a_call() -> None:
     assert line.count(b"\n") == 1
     assert line.endswith(b"\n")
     assert read_event(line) == event
+
+
+def test_an_event_with_a_lone_surrogate_is_read_with_a_replacement() -> None:
+    record = CallRecord(
+        "c1", "chat_send", 1.5, 0.25, "succeeded", Limits(), result="\ud83d cut",
+        progress=(ProgressMark(0.1, 1, 2.0),), stamps={"server": 1.5},
+    )  # fmt: skip
+    phase = Phase(
+        test="t", when="call", outcome="failed", seconds=0.5,
+        text="assert '\ud800'", sections=(("log", "caf\udce9 😀\n"),),
+    )  # fmt: skip
+
+    seen = read_event(to_line(CallSeen(test="t", running=False, record=record)))
+    shown = read_event(to_line(phase))
+
+    assert seen == CallSeen(test="t", running=False, record=replace(record, result="\ufffd cut"))
+    texts = {"text": "assert '\ufffd'", "sections": (("log", "caf\ufffd 😀\n"),)}
+    assert shown == phase.model_copy(update=texts)
 
 
 def test_a_command_is_read_as_it_was_written() -> None:
