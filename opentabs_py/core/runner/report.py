@@ -71,15 +71,17 @@ class Report:
 
     Attributes:
         tests: Each as `ReportedTest` describes, with all that is shown of it.
+        is_merged: Whether it was merged, perhaps of only one.
     """
 
     runs: Sequence[Run]
     tests: Sequence[Mapping[str, Any]]
+    is_merged: bool = False
 
     @property
     def missing(self) -> list[str]:
-        """The missing parts; none if the reports are not parts, or there is only one."""
-        if len(self.runs) == 1:
+        """The missing parts; none if the reports are not parts, or this is that of one part."""
+        if not self.is_merged:
             return []
         there = {run.shard for run in self.runs if run.shard is not None}
         counts = sorted({count for _, count in there})
@@ -112,7 +114,7 @@ def merge(reports: Sequence[Report]) -> Report:
             known = merged.get(new["id"])
             merged[new["id"]] = new if known is None else _joined(known, new)
         runs += report.runs
-    return Report(runs, _in_files(merged.values()))
+    return Report(runs, _in_files(merged.values()), is_merged=True)
 
 
 def _moved(test: Mapping[str, Any], by: int) -> dict[str, Any]:

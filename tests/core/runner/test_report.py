@@ -126,7 +126,9 @@ def test_the_parts_that_are_missing_are_named() -> None:
         "Part 2 of 4 is missing.",
         "Part 4 of 4 is missing.",
     ]
+    assert merged((run("x", shard=(1, 2)), [])).missing == ["Part 2 of 2 is missing."]
     assert Report([run("x", shard=(1, 4))], []).missing == []  # it is what was requested
+    assert merged((run("x", shard=(1, 1)), [])).missing == []
     assert merged((run("x"), []), (run("y"), [])).missing == []
 
 
