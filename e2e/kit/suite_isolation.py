@@ -114,6 +114,20 @@ def test_then_another_browser_is_there(opentabs: SyncOpenTabs, page: Page) -> No
     seen["url"] = opentabs.mcp_url
 
 
+def test_first_a_passkey_is_created(opentabs: SyncOpenTabs, context: BrowserContext) -> None:
+    context.credentials.create("127.0.0.1")
+
+    assert opentabs.mcp_url == seen["url"]
+
+
+def test_then_another_browser_without_it_is_there(
+    opentabs: SyncOpenTabs, context: BrowserContext
+) -> None:
+    assert opentabs.mcp_url != seen["url"]
+    assert context.credentials.get() == []
+    seen["url"] = opentabs.mcp_url
+
+
 @pytest.mark.opentabs(fresh_profile=True)
 def test_who_asks_for_it_has_a_browser_of_his_own(opentabs: SyncOpenTabs, page: Page) -> None:
     open_site(page)

@@ -7,6 +7,7 @@ from e2e.kit.runs import KitRun, run_kit
 PROMISES = {
     "test_then_nothing_of_it_is_there": "fresh pages, cookies, storage, permissions, routes",
     "test_then_another_browser_is_there": "what cannot be undone makes the browser unusable",
+    "test_then_another_browser_without_it_is_there": "nor can passkeys",
     "test_who_asks_for_it_has_a_browser_of_his_own": "fresh_profile=True",
     "test_then_the_shared_one_is_still_there": "fresh_profile=True",
     "test_then_there_is_one_again": "a browser that died is replaced",

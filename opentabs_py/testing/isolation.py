@@ -15,7 +15,8 @@ from playwright.sync_api import BrowserContext, CDPSession, Error, Frame, Page, 
 from opentabs_py.core.sites.origins import origin_of
 
 BLANK = "about:blank"
-# Methods of a context and of its clock whose effects on all pages cannot be undone.
+# Methods of a context, of its clock and of its authenticator whose effects on all pages cannot be
+# undone.
 _IRREVERSIBLE = (
     "add_init_script",
     "expose_binding",
@@ -36,6 +37,7 @@ _CLOCK = (
     "set_fixed_time",
     "set_system_time",
 )
+_CREDENTIALS = ("create", "install")
 # Methods of a context with which a test can change pages' permissions.
 _PERMITTING = ("clear_permissions", "grant_permissions", "new_cdp_session")
 _NO_STATE: Final[StorageState] = {"cookies": [], "origins": []}
@@ -82,7 +84,11 @@ class Isolation:
         for page in context.pages:
             self._watch(page)
         self._note_listeners()
-        for target, names in ((context, _IRREVERSIBLE), (context.clock, _CLOCK)):
+        for target, names in (
+            (context, _IRREVERSIBLE),
+            (context.clock, _CLOCK),
+            (context.credentials, _CREDENTIALS),
+        ):
             for name in names:
                 self._note(target, name, "is_dirty")
         for name in _PERMITTING:
