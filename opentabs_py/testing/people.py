@@ -32,7 +32,7 @@ class People:
         self._ending = ExitStack()
 
     def handle_passed(self) -> None:
-        """Handle the return of the test's function: a recording that it made is then written."""
+        """Handle that the test has passed: a recording that it made is then written at its end."""
         for turn in self._turns.values():
             turn.has_passed = True
 

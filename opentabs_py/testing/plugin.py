@@ -197,7 +197,6 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     yield
     people = item.stash.get(PEOPLE, None)
     if people is not None:
-        people.handle_passed()
         complaints = people.complaints(allow_breaches=marks_of(item).allow_breaches)
         if complaints:
             pytest.fail("\n".join(complaints), pytrace=False)  # no line of the test is at fault
@@ -223,6 +222,8 @@ def pytest_runtest_makereport(
         report.sections.append((TITLE, text))
         for properties in (item.user_properties, report.user_properties):
             properties.append((_SECTION, text))
+    if report.when == "call" and report.passed:  # there were no soft failures or complaints either
+        people.handle_passed()
     if report.failed and call.excinfo is not None:
         _show_reproduction(item, report, call.excinfo.value)
     if report.when == "teardown":

@@ -218,7 +218,7 @@ class ActiveRecording:
         """Stop; write the recording if it is one that is made, and the test has passed.
 
         Args:
-            has_passed: Whether the test's function returned.
+            has_passed: Whether the test has passed.
 
         Raises:
             RecordingError: It cannot be written.
