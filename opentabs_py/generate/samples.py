@@ -1,6 +1,7 @@
 """Samples of a site's API from a recording: requests, taken apart, and their responses."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
@@ -26,6 +27,7 @@ Style = Literal["rest", "graphql", "rpc", "page"]
 _API: Final = frozenset({"fetch", "xhr", DOCUMENT})
 _GRAPHQL: Final = ("query", "extensions", "operationName")
 _PERSISTED: Final = "persistedQuery"
+_HOST: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +110,17 @@ def samples_of(recording: Recording) -> Sequence[Sample]:
 def _sample(exchange: Exchange, home: str) -> Sample | None:
     request, response = exchange.request, exchange.response
     parts, origin = urlsplit(request.url), origin_of(request.url)
+    if origin == origin_of(home):
+        origin = ""
+    elif not _HOST.fullmatch(parts.netloc):
+        return None  # no browser sends that
     query: dict[str, list[str]] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
         query.setdefault(name, []).append(value)
     sample = Sample(
         exchange,
         "rest",
-        "" if origin == origin_of(home) else origin,
+        origin,
         [unquote(each) for each in parts.path.split("/")[1:]],
         query,
         value=_response(exchange),

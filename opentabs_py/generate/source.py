@@ -155,8 +155,12 @@ def _text(value: Any) -> str:
     """Return a JSON value as JavaScript; a string of several lines as it is."""
     if not isinstance(value, str) or "\n" not in value:
         return literal(value)
-    escaped = value.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
-    return f"`{escaped}`"
+    return f"`{_in_template(value)}`"
+
+
+def _in_template(text: str) -> str:
+    """Return a text as it is written in a template literal."""
+    return text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${")
 
 
 def module_source(
@@ -226,8 +230,8 @@ def path_source(tool: PlannedTool) -> str:
         f"${{encodeURIComponent({by_index[index]})}}" if segment is None else escaped(segment)
         for index, segment in enumerate(tool.operation.path)
     ]
-    text = f"{tool.operation.origin}/{'/'.join(parts)}"
-    return f"`{text}`" if by_index else literal(text)
+    path, origin = "/".join(parts), tool.operation.origin
+    return f"`{_in_template(origin)}/{path}`" if by_index else literal(f"{origin}/{path}")
 
 
 def _indented(text: str) -> Sequence[str]:

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from subprocess import run
 from typing import Any
@@ -13,6 +14,7 @@ from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.generate.plugin import write_plugin
 from opentabs_py.generate.prompt import prompt_for
+from opentabs_py.generate.source import path_source
 from opentabs_py.generate.zod import literal, schema
 from tests.generate.recorded import ask, secret, site_of
 
@@ -75,6 +77,28 @@ def test_an_address_is_written_as_it_was_sent() -> None:
         text for file, text in write_plugin(site, "x", "ts").files.items() if "tools/" in file
     ]
     assert "`/api/a%20b%60c/items/${encodeURIComponent(itemId)}`" in text
+
+
+@pytest.mark.parametrize(
+    "host", ["${stolen}.shop.example", "a`+b+`.shop.example", "a\\b.shop.example"]
+)
+def test_what_no_host_is_called_gets_no_tool(host: str) -> None:
+    site = site_of(ask("GET /api/rooms", {"n": 1}), ask(f"GET https://{host}/api/items", {"n": 1}))
+    assert [tool.name for tool in site.tools] == ["list_rooms"]
+
+
+@pytest.mark.parametrize("host", ["api.shop.example", "my_api.shop.example", "api.shop.example:81"])
+def test_a_tool_sends_its_request_to_the_host_that_was_asked(host: str) -> None:
+    site = site_of(ask(f"GET https://{host}/api/items/7", {"n": 1}))
+    [tool] = site.tools
+    assert path_source(tool) == f"`https://{host}/api/items/${{encodeURIComponent(itemId)}}`"
+
+
+def test_an_origin_is_text_in_the_code_whatever_it_contains() -> None:
+    [tool] = site_of(ask("GET /api/items/7", {"n": 1})).tools
+    odd = replace(tool, operation=replace(tool.operation, origin="https://${a}`\\"))
+    path = "/api/items/${encodeURIComponent(itemId)}"
+    assert path_source(odd) == f"`https://\\${{a}}\\`\\\\{path}`"
 
 
 def test_a_query_of_several_lines_stays_one() -> None:
