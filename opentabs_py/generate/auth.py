@@ -5,11 +5,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
+from opentabs_py.core.markup import MarkupReader
 from opentabs_py.core.recording.exchange import Headers, Recording, header
 from opentabs_py.generate.json_paths import walk
 from opentabs_py.generate.samples import Sample
@@ -276,11 +276,11 @@ def _paths_of(value: str, text: str) -> Iterator[Sequence[str]]:
             yield path
 
 
-class _Page(HTMLParser):
+class _Page(MarkupReader):
     """What a page holds besides its text."""
 
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.metas: dict[str, str] = {}
         self.fields: dict[str, str] = {}
         self.has_logout = False

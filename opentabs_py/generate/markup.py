@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from typing import Final
+
+from opentabs_py.core.markup import MarkupReader
 
 _VOID: Final = frozenset(
     "area base br col embed hr img input link meta param source track wbr".split()  # noqa: SIM905
@@ -80,9 +81,9 @@ def parse(html: str) -> Element:
     return parser.root
 
 
-class _Parser(HTMLParser):
+class _Parser(MarkupReader):
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.root = Element("")
         self._open = [self.root]
 

@@ -72,6 +72,12 @@ def test_the_value_of_a_header_is_read_where_the_page_has_it(
     assert "hasSession" in ready_source(site.auth)
 
 
+def test_a_value_is_found_after_a_malformed_declaration() -> None:
+    page = f'<![foo[x]]><meta name="xsrf" content="{VALUE}">'
+    site = site_of(ask("GET /", page), asked(), scrubbed=[secret(VALUE)])
+    assert [(each.where, each.key) for each in site.auth.headers] == [("meta", "xsrf")]
+
+
 def test_a_scheme_stays_before_the_token() -> None:
     sent = {"authorization": f"Bearer {VALUE}"}
     site = site_of(ask("GET /api/items", [], sent=sent), **storage("token", VALUE))

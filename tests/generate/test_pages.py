@@ -49,6 +49,10 @@ def the_tool(*exchanges: Exchange) -> HtmlTool:
     return tool
 
 
+def test_a_malformed_declaration_does_not_end_a_page() -> None:
+    assert [each.tag for each in parse("<p><![foo[x]]><b>").walk()] == ["p", "b"]
+
+
 def test_the_entries_of_a_list_are_read_by_their_classes() -> None:
     [call] = calls_of(the_tool(ask("GET /books", CARDS)))
     assert call.value == {

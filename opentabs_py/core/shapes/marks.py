@@ -3,9 +3,9 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from html.parser import HTMLParser
 from typing import Final
 
+from opentabs_py.core.markup import MarkupReader
 from opentabs_py.core.shapes.texts import is_generated, is_id
 
 PASSWORD: Final = 'input[type="password"]'  # noqa: S105 (a selector)
@@ -67,9 +67,9 @@ def _sum(pages: Sequence[Mapping[str, int]]) -> Counter[str]:
     return total
 
 
-class _Reader(HTMLParser):
+class _Reader(MarkupReader):
     def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self.marks: Counter[str] = Counter()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

@@ -362,6 +362,12 @@ def test_a_word_is_held_by_the_whole_name_of_a_field() -> None:
     assert text(one) == field.replace("mint", "token-1")
 
 
+@pytest.mark.parametrize("declaration", ["<![foo[x]]>", "<![CDATA["])
+def test_what_follows_a_malformed_declaration_is_scrubbed(declaration: str) -> None:
+    after = page(f'{declaration}<p><input name="authenticity_token" value="f13ldf13ld">')
+    assert after == f'{declaration}<p><input name="authenticity_token" value="csrf-token-1">'
+
+
 def test_a_page_that_is_not_html_is_kept() -> None:
     assert page("<![x[<!DOCTYPE <p") == "<![x[<!DOCTYPE <p"
 

@@ -5,6 +5,10 @@ import pytest
 from opentabs_py.core.shapes.marks import PASSWORD, lost_marks, marks_of, tag_of
 
 
+def test_a_malformed_declaration_does_not_end_a_page() -> None:
+    assert marks_of("<p><![foo[x]]><b>") == {"p": 1, "b": 1}
+
+
 def test_marks_are_selectors_with_their_counts() -> None:
     html = (
         '<ul id="list" class="a b"><li class=row>1<li class=row>2</ul><br class>'

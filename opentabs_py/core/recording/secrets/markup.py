@@ -1,22 +1,20 @@
 """Find the secrets of a page's HTML."""
 
-from contextlib import suppress
-from html.parser import HTMLParser
 from urllib.parse import unquote
 
+from opentabs_py.core.markup import MarkupReader
 from opentabs_py.core.recording.secrets.found import FoundSecrets
 from opentabs_py.core.recording.secrets.values import ValueSearch
 
 
 def search_markup(text: str, secrets: FoundSecrets, values: ValueSearch) -> None:
     """Collect the secrets of a page's fields, of its `meta` elements and of its scripts."""
-    with suppress(AssertionError):  # html.parser's answer to a malformed declaration
-        _Page(secrets, values).feed(text)
+    _Page(secrets, values).feed(text)
 
 
-class _Page(HTMLParser):
+class _Page(MarkupReader):
     def __init__(self, secrets: FoundSecrets, values: ValueSearch) -> None:
-        super().__init__(convert_charrefs=True)
+        super().__init__()
         self._secrets = secrets
         self._values = values
         self._is_script = False
