@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from opentabs_py.core.recording.secrets.forms import find_tokens
 from tests.core.recording.scrubbing import answer, body, page, scrubbed, text
 
 
@@ -95,6 +96,29 @@ def test_a_token_is_replaced_by_one_that_does_not_expire() -> None:
 def test_a_token_whose_claims_cannot_be_read_is_replaced() -> None:
     [one] = scrubbed(answer({"t": "eyJhbGciOi.!!!!.x", "u": "eyJhbGciOiJ.aaaaa.x"}))
     assert "aaaaa" not in text(one)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "session-",
+        "a.",
+        "-eyJ",
+        "eyJ.",
+        "eyJhbGciOi.abc.",
+        "eyJhbGciOiJIUzI1NiJ9 ",
+        "-eyJ" * 9 + ".",
+    ],
+)
+def test_a_token_is_found_after_what_resembles_one(before: str) -> None:
+    [one] = scrubbed(answer({"t": f"{before}eyJhbGciOi.c3RvbGVu.c2ln"}))
+    assert "c3RvbGVu" not in text(one)
+
+
+def test_what_only_begins_like_a_token_is_not_searched_from_each_of_its_parts() -> None:
+    parts = "-eyJ" * 200_000  # which took longer than a test may
+    assert not [*find_tokens(parts)]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,8 @@ _FILES: Final = frozenset(
     avif css gif html ico jpeg jpg js json map mjs png svg ts tsx webp woff
     """.split()  # noqa: SIM905
 )
-_JWT: Final = re.compile(r"\beyJ[\w-]{5,}\.[\w-]{4,}\.[\w-]*")
+# What only begins like a token is matched too, so that its parts are not searched again.
+_JWT: Final = re.compile(r"\beyJ[\w-]{5,}(?P<rest>\.[\w-]{4,}\.[\w-]*)?")
 # Tokens that say what they are: GitHub, Slack, Stripe and OpenAI, AWS, Google.
 _TOKEN: Final = re.compile(
     r"\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|xox[abeoprs]-[\w-]{10,}|[spr]k[-_](?:live_|test_)?\w{16,}"
@@ -46,7 +47,8 @@ _WORD_LIKE: Final = 16  # characters; a shorter word in letters of one case may 
 def find_tokens(text: str) -> Iterator[tuple[str, Kind]]:
     """Yield the tokens in a text, and what they are."""
     for found in _JWT.finditer(text):
-        yield found[0], "JSON Web Token"
+        if found["rest"] is not None:
+            yield found[0], "JSON Web Token"
     for found in _TOKEN.finditer(text):
         yield found[0], "token"
 
