@@ -79,6 +79,10 @@ def write_plugin(site: KnownSite, name: str, language: Language) -> Generated:
         files[f"src/api.{language}"] = api_source(api, site.auth, language)
     if volatile := _volatile(site):
         files["pyproject.toml"] = _PYPROJECT.format(volatile=json.dumps(volatile))
+    # JavaScript reads the escapes of lone surrogates, which no file can have, as what they were.
+    files = {
+        file: text.encode("utf-8", "backslashreplace").decode() for file, text in files.items()
+    }
     dropped = [
         f"src/tools/hello.{language}", f"tests/hello.test.{language}", "playground/index.html",
     ]  # fmt: skip

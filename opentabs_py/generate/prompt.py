@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from opentabs_py.core.plugin_names import mcp_name
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import shorten, well_formed
 from opentabs_py.generate.calls import calls_of
 from opentabs_py.generate.site import KnownSite
 
@@ -46,4 +46,4 @@ def prompt_for(site: KnownSite, name: str) -> str:
             result = shorten(json.dumps(call.value, ensure_ascii=False), _LONGEST)
             lines.append(f"returned: {result}")
         parts.append("\n".join(lines))
-    return "\n".join(parts)
+    return well_formed("\n".join(parts))

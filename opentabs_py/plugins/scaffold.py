@@ -50,7 +50,7 @@ def scaffold(
             for path, text in texts.items():
                 file = into / path
                 file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_text(text)
+                file.write_text(text, "utf-8")
     except OSError as error:
         raise ConfigError(f"Cannot write {into}: {error.strerror}.") from error
     return sorted(texts)
@@ -109,7 +109,8 @@ def _texts(words: dict[str, str], language: str) -> Iterator[tuple[Path, str]]:
         for file in sorted(root.rglob("*.tmpl")):
             # A leading "_" stands for a dot, so that these files are not hidden here too.
             path = re.sub(r"(^|/)_", r"\1.", file.relative_to(root).as_posix())
-            yield Path(_fill(path.removesuffix(".tmpl"), words)), _fill(file.read_text(), words)
+            text = file.read_text("utf-8")
+            yield Path(_fill(path.removesuffix(".tmpl"), words)), _fill(text, words)
 
 
 def _fill(text: str, words: dict[str, str]) -> str:

@@ -101,6 +101,24 @@ def test_an_origin_is_text_in_the_code_whatever_it_contains() -> None:
     assert path_source(odd) == f"`https://\\${{a}}\\`\\\\{path}`"
 
 
+@pytest.mark.parametrize("language", ["ts", "js"])
+def test_half_a_character_is_written_as_an_escape(language: Any) -> None:
+    half = "x\ud83d"
+    query = f'query Rooms {{\n  rooms(a: "{half}") {{ id }}\n}}'
+    body = {"operationName": "Rooms", "query": query, "variables": {half: half}}
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": half}
+    site = site_of(
+        ask("POST /graphql", {"data": {"rooms": [{half: half}]}}, body=body),
+        ask("POST /rpc", {"jsonrpc": "2.0", "id": 1, "result": {half: 1}}, body=rpc),
+    )
+    files = write_plugin(site, "x", language).files
+    rooms = files[f"src/tools/list_rooms.{language}"]
+    assert '  rooms(a: "x\\ud83d") { id }' in rooms
+    assert '"x\\ud83d": z.string()' in rooms
+    for text in [*files.values(), prompt_for(site, "x")]:
+        text.encode()
+
+
 def test_a_query_of_several_lines_stays_one() -> None:
     query = "query Rooms {\n  rooms(`${x}`) { id }\n}"
     body = {"operationName": "Rooms", "query": query, "variables": {}}

@@ -1,6 +1,9 @@
 """What `opentabs new` writes: a plugin that builds, and whose tests pass."""
 
+import os
+import sys
 from pathlib import Path
+from subprocess import run
 from typing import Literal
 
 import anyio
@@ -74,6 +77,20 @@ def test_the_files_of_a_new_plugin_are_named_after_it(tmp_path: Path) -> None:
     for file in files:
         assert "{{" not in (tmp_path / "x" / file).read_text()
     assert "class MyChatPlugin" in (tmp_path / "x" / "src" / "index.ts").read_text()
+
+
+def test_files_are_in_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from opentabs_py.plugins.scaffold import scaffold; "
+        r"texts = {'README.md': '\u0438\u043c\u044f'}; "
+        "scaffold('x', Path(sys.argv[1]), language='ts', files=texts)"
+    )
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", program, str(tmp_path / "x")]
+    done = run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert not done.returncode, done.stderr
+    assert (tmp_path / "x" / "README.md").read_text("utf-8") == "\u0438\u043c\u044f"
 
 
 @pytest.mark.parametrize("name", ["", "My", "a_b", "1a", "mcp", "a--b", "../x"])
