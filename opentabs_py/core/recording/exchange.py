@@ -1,5 +1,6 @@
 """The parts of a recording. All times are seconds since the epoch, durations seconds."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -10,6 +11,8 @@ Headers = Sequence[tuple[str, str]]
 DOCUMENT: Final = "document"
 EVENT_STREAM: Final = "text/event-stream"
 FORM: Final = "application/x-www-form-urlencoded"
+_PLAIN: Final = ("", "text/plain")  # what `fetch` calls a string
+_FIELDS: Final = re.compile(rb"[\w.\[\]%+\x80-\xff-]+=[^\r\n]*")  # a line that begins with one
 UNFINISHED: Final = "unfinished"
 """The error of a request that had no response yet when the recording ended, or whose body the page
 had not read."""
@@ -37,6 +40,13 @@ class Request:
     def mime(self) -> str:
         """The media type of the body, without parameters."""
         return mime_of(self.headers)
+
+    @property
+    def is_form(self) -> bool:
+        """Whether the body is a URL-encoded form, also if a page sends it as a plain string."""
+        if self.mime in _PLAIN:
+            return _FIELDS.fullmatch(self.body) is not None
+        return self.mime == FORM
 
     @property
     def has_lost_body(self) -> bool:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
-from opentabs_py.core.recording.exchange import FORM, Request, is_json
+from opentabs_py.core.recording.exchange import Request, is_json
 from opentabs_py.core.recording.rpc import is_rpc
 from opentabs_py.core.sites.origins import origin_of
 from opentabs_py.core.text import shorten
@@ -155,7 +155,7 @@ def _body(request: Request, ignored: frozenset[str]) -> tuple[str, Mapping[str, 
     if not request.body:
         return "", {}
     text = request.body.decode("utf-8", "replace")
-    if request.mime == FORM:
+    if request.is_form:
         return "", _numbered(parse_qsl(text, keep_blank_values=True), ignored)
     if request.mime.startswith("multipart/"):
         boundary = text.partition("\r\n")[0]

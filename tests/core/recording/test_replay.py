@@ -65,6 +65,7 @@ def replaying(recording: Recording) -> Replay:
         (post("/a", {"a": 1, "b": [2]}), post("/a", {"b": [2], "a": 1})),
         (post("/a", {"a": 1, "requestId": 7}), post("/a", {"a": 1, "requestId": 8})),
         (post("/a", b"b=1&a=2", FORM), post("/a", b"a=2&b=1", FORM)),
+        (post("/a", b"b=1&a=2&ts=1", []), post("/a", b"a=2&b=1&ts=2", [])),
         (get("/a?request_id=1"), get("/a?request_id=2")),
         (post("/a", b"{}", []), post("/a", b"{ }", [])),
         (post("/a", b"[1]", []), post("/a", b"[ 1 ]", [])),
@@ -143,6 +144,7 @@ def test_the_operations_of_a_request_have_names(sent: Any, operation: str) -> No
     [
         ([], b"a", b"b", "body: recorded a, sent b"),
         (JSON, b"{a", b"{b", "body: recorded {a, sent {b"),
+        ([], b"n=1&m=2", b"n=1&m=3", "body m: recorded 2, sent 3"),
         (PARTS, b"--x\r\na", b"--x\r\nb", "body: recorded --\r\na, sent --\r\nb"),
         (FORM, b"n=1&n=2&n=3", b"n=1&n=4&n=5", "body n (2): recorded 2, sent 4"),
         (FORM, b"n=1&n=2&n=3", b"n=1&n=2&n=5", "body n (3): recorded 3, sent 5"),

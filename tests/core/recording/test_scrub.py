@@ -13,6 +13,7 @@ from opentabs_py.core.recording.exchange import (
     Event,
     Exchange,
     Frame,
+    Headers,
     RecordedCall,
     RecordedSocket,
     Recording,
@@ -178,6 +179,38 @@ def test_form_fields_are_secret_by_their_names() -> None:
     form = [("content-type", "application/x-www-form-urlencoded")]
     [one] = scrubbed(answer(sent=b"user=x&password=hunter%212&n=1", sent_headers=form))
     assert one.request.body == b"user=x&password=token-1&n=1"
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [[], [("content-type", "text/plain")], [("Content-Type", "text/plain;charset=UTF-8")]],
+)
+@pytest.mark.parametrize(
+    ("before", "typed", "after"),
+    [
+        ("user=x&password=", "hunter%212", "&n=1"),
+        ("password=", "hunter!2", ""),
+        ("user[name]=&user[password]=", "hunter!2=", "&n="),
+        ("имя=ж&password=", "my+correct+horse", ""),
+        ("password=", "my correct horse", "&n=ж"),
+        ("password=", "mint", "&n=1"),
+        ("password=", "hunter!2", "&n&"),
+    ],
+)
+def test_a_form_that_is_sent_as_plain_text_is_scrubbed(
+    headers: Headers, before: str, typed: str, after: str
+) -> None:
+    sent = f"{before}{typed}{after}".encode()
+    [one] = scrubbed(answer(sent=sent, sent_headers=headers))
+    assert one.request.body == f"{before}token-1{after}".encode()
+
+
+@pytest.mark.parametrize(
+    "kept", ["password=hunter!2\nn=1", "my password=hunter!2", "=hunter!2&a=b"]
+)
+def test_plain_text_that_is_not_a_form_is_kept(kept: str) -> None:
+    [one] = scrubbed(answer(sent=kept.encode(), sent_headers=[("content-type", "text/plain")]))
+    assert one.request.body == kept.encode()
 
 
 def test_multipart_fields_are_secret_by_their_names() -> None:

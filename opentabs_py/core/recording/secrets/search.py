@@ -94,7 +94,8 @@ class _Search:
         is_own = is_about_self(urlsplit(request.url).path)
         is_static = request.kind in _STATIC
         if not is_static:
-            self._search_body(request.body, request.mime, is_own=is_own)
+            mime = FORM if request.is_form else request.mime
+            self._search_body(request.body, mime, is_own=is_own)
         if response is not None:
             self._search_headers(response.headers)
             self._search_body(
