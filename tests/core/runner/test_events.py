@@ -39,14 +39,14 @@ def test_an_event_with_a_lone_surrogate_is_read_with_a_replacement() -> None:
     )  # fmt: skip
     phase = Phase(
         test="t", when="call", outcome="failed", seconds=0.5,
-        text="assert '\ud800'", sections=(("log", "caf\udce9 😀\n"),),
+        text="assert '\ud800'", sections=(("log", "men\udce9 😀\n"),),
     )  # fmt: skip
 
     seen = read_event(to_line(CallSeen(test="t", running=False, record=record)))
     shown = read_event(to_line(phase))
 
     assert seen == CallSeen(test="t", running=False, record=replace(record, result="\ufffd cut"))
-    texts = {"text": "assert '\ufffd'", "sections": (("log", "caf\ufffd 😀\n"),)}
+    texts = {"text": "assert '\ufffd'", "sections": (("log", "men\ufffd 😀\n"),)}
     assert shown == phase.model_copy(update=texts)
 
 
