@@ -1,5 +1,6 @@
 """Client-owned tabs: agents work in parallel, each in tabs that no other client uses."""
 
+import json
 import os
 import signal
 from collections.abc import AsyncGenerator, Generator
@@ -111,6 +112,7 @@ async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
         after = await state(tabs)
         [group] = after["groups"]
         assert group["title"] == "OpenTabs"
+        assert all("url" in tab for tab in after["tabs"]), json.dumps(after)
         own = [tab for tab in after["tabs"] if tab["url"] != page.url]
         assert {tab["url"] for tab in own} == {f"{site}/one", f"{site}/other"}
         assert [(tab["active"], tab["groupId"]) for tab in own] == [(False, group["id"])] * 2
@@ -256,7 +258,8 @@ async def test_ten_agents_work_side_by_side_and_none_in_anothers_tab(
     async def work(number: int) -> None:
         async with agent(tabs) as client:
             opened = await open_own(client, f"{site}/agent/{number}")
-            assert opened["plugins"] == [{"name": "chat", "readiness": "ready"}], opened
+            is_ready = opened["plugins"] == [{"name": "chat", "readiness": "ready"}]
+            assert is_ready, json.dumps([opened, await state(tabs)])
             for _ in range(CALLS):
                 seen[number].append(await where(client))
 
