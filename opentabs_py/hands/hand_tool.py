@@ -38,10 +38,9 @@ class HandTool(PythonTool):
 
     def in_place(self, call: ToolCall, place: Place) -> ToolCall:
         """Return a call that runs in this tab, and on this site there, or not at all."""
-        arguments = call.arguments
-        if place.tab_id is not None:
-            arguments = {**arguments, TAB_ID: place.tab_id}
-        return replace(call, arguments=arguments, place=place)
+        if place.tab_id is None:  # it was not known where
+            return call
+        return replace(call, arguments={**call.arguments, TAB_ID: place.tab_id}, place=place)
 
     async def wait_gone(self, place: Place) -> CallError:
         """Wait until the tab is closed or leaves the site; return the error for a call there."""
