@@ -19,7 +19,8 @@ CALL = ToolCall({"key": "Enter"}, Limits())
 def a_hand() -> HandTool:
     clock = AlarmClock()
     _, tools = create_hands((), Pages((), clock=clock), load_settings(hands=True), clock, None)
-    return next(each for each in tools if each.listing.name == "page_press")
+    hands = [each for each in tools if isinstance(each, HandTool)]
+    return next(each for each in hands if each.listing.name == "page_press")
 
 
 async def test_it_acts_in_the_tab_and_on_the_site_that_the_question_named() -> None:
