@@ -330,16 +330,23 @@ def test_a_test_without_its_recording_says_how_to_make_it(replayed: KitRun) -> N
 
 
 @pytest.mark.timeout(300)  # it runs pytest seven times
+def test_only_a_test_that_passes_writes_its_recording(tmp_path: Path) -> None:
+    plugin = write_notes_plugin(tmp_path / "notes")
+    (plugin / "tests").mkdir()
+    with serving(Site()) as url:
+        made = run_suite(plugin, "recording_failures", "--opentabs-record=all", SITE=url)
+    failed = ("test_fails", "test_fails_softly", "test_breaks_its_contract")
+    expected = {"test_passes": "passed", **dict.fromkeys(failed, "failed")}
+    assert made.outcomes == expected, made.output
+    assert [each.name for each in (plugin / "tests" / "made").glob("*.har")] == ["passes.har"]
+
+
 def test_tests_record_what_is_missing_and_replay_it_without_the_site(tmp_path: Path) -> None:
     plugin = write_notes_plugin(tmp_path / "notes")
     (plugin / "tests").mkdir()
     file = plugin / "tests" / "made" / "items.har"
     site = Site()
     with serving(site) as url:
-        failed = run_suite(plugin, "recording", "--opentabs-record=missing", SITE=url, FAIL="1")
-        assert failed["test_items"].outcome == "failed"
-        assert not file.exists()
-
         first = run_suite(plugin, "recording", "--opentabs-record=missing", SITE=url, IDS="1")
         assert first["test_items"].outcome == "passed", first.output
         count = len(read_recording(file).exchanges)

@@ -72,8 +72,6 @@ class InPageTool(ABC):
 
     def in_place(self, call: ToolCall, place: Place) -> ToolCall:
         """Return a call that runs in this tab, or not at all; see `PlacedTool`."""
-        if place.tab_id is None:
-            return call
         if find_place(self._pages.tabs.documents, self.plugin, place.tab_id).tab_id is None:
             raise failures.asked_tab_gone(self.listing.name)
         return replace(call, arguments={**call.arguments, TAB_ID: place.tab_id})

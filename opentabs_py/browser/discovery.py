@@ -46,9 +46,10 @@ class Attach:
         A named browser has its own, with its own secret: the extension that was left in another one
         must not connect in its place.
         """
-        if self.cdp is None and self.user_data_dir is None:
+        named = self.cdp or self.user_data_dir
+        if named is None:
             return "attached"
-        which = self.cdp or str(self.user_data_dir.resolve() if self.user_data_dir else "")
+        which = named if isinstance(named, str) else str(named.resolve())
         return f"attached-{sha256(which.encode()).hexdigest()[:16]}"
 
 

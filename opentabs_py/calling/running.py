@@ -7,6 +7,7 @@ from typing import Any, Protocol, Self
 
 import anyio
 
+from opentabs_py.calling.clock import MS
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -187,7 +188,7 @@ class _Observer(CallObserver):
         self._progress.extend(reports)
 
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
-        self._logs.extend(CallLog(each.level, each.message, each.time / 1000) for each in entries)
+        self._logs.extend(CallLog(each.level, each.message, each.time / MS) for each in entries)
 
 
 def _without_our_frames(error: Exception) -> Exception:

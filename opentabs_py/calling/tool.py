@@ -63,7 +63,7 @@ class PlacedTool(Protocol):
         ...
 
     def in_place(self, call: ToolCall, place: Place) -> ToolCall:
-        """Return a call that runs in this place, or not at all.
+        """Return a call that runs in this place, which has a tab, or not at all.
 
         Raises:
             ChainError: The tab is gone.

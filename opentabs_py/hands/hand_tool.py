@@ -38,8 +38,6 @@ class HandTool(PythonTool):
 
     def in_place(self, call: ToolCall, place: Place) -> ToolCall:
         """Return a call that runs in this tab, and on this site there, or not at all."""
-        if place.tab_id is None:  # it was not known where
-            return call
         return replace(call, arguments={**call.arguments, TAB_ID: place.tab_id}, place=place)
 
     async def wait_gone(self, place: Place) -> CallError:

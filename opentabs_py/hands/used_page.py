@@ -67,7 +67,7 @@ class UsedPage:
         self._secrets = secrets
         self._mask = secrets.mask
         self._heartbeat = heartbeat
-        self._check_site: Callable[[], None] = lambda: None
+        self._allowed: tuple[str, str] | None = None  # a site, and the tool that may act there
 
     @property
     def seen(self) -> Seen:
@@ -75,18 +75,19 @@ class UsedPage:
         return self.watched.seen_by(self._client)
 
     def stay_on(self, site: str | None, tool: str) -> None:
-        """Act only while the page is on the site for which the user has allowed it.
+        """Act only while the page is on the site for which the user has allowed the tool.
 
         Raises:
             ChainError: It is not.
         """
+        self._allowed = site or "", tool
+        self._check_site()
 
-        def check() -> None:
-            if host_of(self.page.url) != (site or ""):
+    def _check_site(self) -> None:
+        if self._allowed is not None:
+            site, tool = self._allowed
+            if host_of(self.page.url) != site:
                 raise failures.asked_tab_gone(tool)
-
-        self._check_site = check
-        check()
 
     async def about(self) -> dict[str, Any]:
         """Return the title and the URL of the page; no title if it does not answer."""

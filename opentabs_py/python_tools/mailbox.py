@@ -58,8 +58,8 @@ class Mailbox(Generic[T]):
         """Deliver a few items, and the rest after others have had the event loop."""
         self._deliver(AT_ONCE)
         with self._lock:
-            self._is_awaited = bool(self._items)
-        if self._is_awaited:
+            has_more = self._is_awaited = bool(self._items)
+        if has_more:
             self._loop.call_soon(self._deliver_some)
 
     def _deliver(self, most: int) -> None:

@@ -237,7 +237,7 @@ def _model(
 ) -> tuple[type[BaseModel], dict[str, Any]]:
     model = create_model(name, __base__=base, **fields)
     if len(model.model_fields) < len(fields):
-        raise NotImplementedError("a ClassVar is no field")
+        raise NotImplementedError("a ClassVar is not a field")
     return model, model.model_json_schema(schema_generator=_Schemas)
 
 

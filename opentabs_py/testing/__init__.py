@@ -56,7 +56,7 @@ __all__ = [
 
 # Every run of pytest imports this package, even where it is not used, so heavy modules are imported
 # on first use.
-_HOMES = {
+_PLACES = {
     "Call": "opentabs_py.testing.call",
     "CallExpectations": "opentabs_py.testing.expectations.expectations",
     "PluginExpectations": "opentabs_py.testing.expectations.expectations",
@@ -80,6 +80,6 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_PLACES[name]), name)

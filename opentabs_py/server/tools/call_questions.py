@@ -49,15 +49,16 @@ class CallQuestions:
         """Return a call that runs only where the user has allowed it.
 
         Args:
-            call: The call; it is returned as it is if they were not asked about a place.
+            call: The call; it is returned as it is if they were not asked, or not about a tab.
             permit: What allows it.
 
         Raises:
             ChainError: The tab is gone.
         """
-        if permit.place is None or not isinstance(self._tool, PlacedTool):
+        place = permit.place
+        if place is None or place.tab_id is None or not isinstance(self._tool, PlacedTool):
             return call
-        return self._tool.in_place(call, permit.place)
+        return self._tool.in_place(call, place)
 
     async def sign_in(self, call: ToolCall, error: ChainError) -> None:
         """Wait until the user has signed in to the site that a call needs.
