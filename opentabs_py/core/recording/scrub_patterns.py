@@ -48,9 +48,9 @@ def _branches(node: dict[str, Any]) -> str:
 def values_of(names: set[str]) -> "Sequence[re.Pattern[str]]":
     """Return what finds what has one of these names, and its value, or the list of its values.
 
-    That is a member, a pair of name and value in either order, a form's field or a part of one, or
-    a parameter. The patterns are apart, because one's match may contain another's. JSON may be
-    percent-encoded.
+    That is a member, a pair of name and value in either order, an element, a form's field or a part
+    of one, a parameter, or a line's header. The patterns are apart, because one's match may contain
+    another's. JSON may be percent-encoded.
     """
     name = f"(?P<name>{'|'.join(re.escape(each) for each in sorted(names, key=len, reverse=True))})"
     value = f"(?P<value>{_WORD})"
@@ -75,7 +75,9 @@ def values_of(names: set[str]) -> "Sequence[re.Pattern[str]]":
         rf"(?P<before>{valued}){value}(?={quote}{between}{named})",
         rf"(?P<before>{field}{attributes}(?:{content}|>\s*)){value}",
         rf"(?P<before>{content}){value}(?={attributes}\s{field})",
-        rf"(?P<before>(?<![\w.-])(?:data-)?{name}=(?:{quote})?){value}",
+        rf"(?P<before>(?<![\w.-])(?:data-)?{name}(?:=(?:{quote})?|{colon}{quote})){value}",
+        rf"(?P<before><(?:\w+:)?{name}\b{attributes}>\s*){value}",
+        rf"(?P<before>^{name}:){value}(?=\r?$)",
         rf'(?P<before>\bname="?{name}"?(?=[;\r])[^\r\n]*(?:\r\n[^\r\n]+)*\r\n\r\n){value}',
     )
-    return [re.compile(each, re.IGNORECASE) for each in patterns]
+    return [re.compile(each, re.IGNORECASE | re.MULTILINE) for each in patterns]

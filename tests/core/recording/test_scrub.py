@@ -62,6 +62,20 @@ def test_a_cookie_that_contains_json_is_searched() -> None:
     assert body(one) == {"by": "person1@example.com"}
 
 
+@pytest.mark.parametrize("value", ["eyJpdiI6IkFCQ0RFRkd+/abc==", "two words", "k3yOf-Someone9"])
+def test_a_cookie_is_the_same_where_a_page_sends_it_decoded(value: str) -> None:
+    cookie = [("cookie", f"XSRF-TOKEN={quote(value, safe='')}")]
+    headers = [*cookie, ("x-xsrf-token", value)]
+    [one] = scrubbed(answer(sent=f"_token={value}".encode(), sent_headers=headers))
+    assert one.request.headers == [("cookie", "XSRF-TOKEN=cookie-1"), ("x-xsrf-token", "cookie-1")]
+    assert one.request.body == b"_token=cookie-1"
+
+
+def test_a_cookie_that_is_percent_encoded_in_part_is_replaced() -> None:
+    [one] = scrubbed(answer(sent_headers=[("cookie", "sid=a%7Eb~c%20k3y/%2F")]))
+    assert one.request.headers == [("cookie", "sid=cookie-1")]
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "Token", ""])
 def test_authorization_is_replaced_after_its_scheme(scheme: str) -> None:
     given = f"{scheme} s3cr3tToken".strip()
@@ -206,7 +220,7 @@ def test_a_form_that_is_sent_as_plain_text_is_scrubbed(
 
 
 @pytest.mark.parametrize(
-    "kept", ["password=hunter!2\nn=1", "my password=hunter!2", "=hunter!2&a=b"]
+    "kept", ["n=1\npassword=hunter!2", "my password=hunter!2", "=hunter!2&a=b"]
 )
 def test_plain_text_that_is_not_a_form_is_kept(kept: str) -> None:
     [one] = scrubbed(answer(sent=kept.encode(), sent_headers=[("content-type", "text/plain")]))
@@ -265,6 +279,8 @@ def test_multipart_fields_are_secret_by_their_names() -> None:
         ("text/html", "<input value=", " id=password>"),
         ("text/html", '<textarea name="password" rows="2">\n', "</textarea>"),
         ("text/html", '<p data-api-key="', '">'),
+        ("application/xml", "<x:Password type='a'>\n", "</x:Password>"),
+        ("application/json", '{"query": "{login(password: \\"', '\\")}"}'),
     ],
 )
 def test_a_word_is_replaced_wherever_a_secret_name_holds_it(
@@ -440,6 +456,14 @@ def test_websockets_are_searched_and_scrubbed() -> None:
         Frame(1.0, True, '{"password": "token-1"}'),
         Frame(2.0, False, b"\x00token-1to\xff"),  # as long as before
     ]
+
+
+def test_a_word_in_a_header_of_stomp_is_replaced_there() -> None:
+    message = "CONNECT\npasscode:mint\nlogin:sage\n\nmint\0"
+    socket = RecordedSocket("wss://site.test/", frames=[Frame(0.0, True, message)])
+    after = scrub(Recording(URL, sockets=[socket]))
+    [frame] = after.sockets[0].frames
+    assert frame.data == "CONNECT\npasscode:token-1\nlogin:sage\n\nmint\0"
 
 
 def test_calls_are_searched_and_scrubbed() -> None:

@@ -35,6 +35,7 @@ _TOKEN: Final = re.compile(
     r"\b(?:gh[opsur]_\w{20,}|github_pat_\w{20,}|xox[abeoprs]-[\w-]{10,}|[spr]k[-_](?:live_|test_)?\w{16,}"
     r"|A[KS]IA[A-Z0-9]{16}|AIza[\w-]{30,}|ya29\.[\w-]{20,})"
 )
+_BEARER: Final = re.compile(r"\bbearer\s+(?P<token>[\w.~+/=-]{16,})", re.IGNORECASE)
 _PHONE: Final = re.compile(
     r"(?<![\w.+/-])(?:\+\d{1,3}(?:[ .\-/]?\(?\d{1,5}\)?){2,6}"
     r"|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}([ .-])\d{3}\1\d{4})(?![\w-])"
@@ -51,6 +52,9 @@ def find_tokens(text: str) -> Iterator[tuple[str, Kind]]:
             yield found[0], "JSON Web Token"
     for found in _TOKEN.finditer(text):
         yield found[0], "token"
+    for found in _BEARER.finditer(text):
+        if looks_random(found["token"]):
+            yield found["token"], "authorization"
 
 
 def find_addresses(text: str) -> Iterator[tuple[str, Kind]]:

@@ -1,4 +1,4 @@
-"""Find the secrets of a page's HTML."""
+"""Find the secrets of HTML and XML."""
 
 from urllib.parse import unquote
 
@@ -8,7 +8,7 @@ from opentabs_py.core.recording.secrets.values import ValueSearch
 
 
 def search_markup(text: str, secrets: FoundSecrets, values: ValueSearch) -> None:
-    """Collect the secrets of a page's fields, of its `meta` elements and of its scripts."""
+    """Collect the secrets of a page's fields, `meta` elements and scripts, or of XML's elements."""
     _Page(secrets, values).feed(text)
 
 
@@ -18,10 +18,12 @@ class _Page(MarkupReader):
         self._secrets = secrets
         self._values = values
         self._is_script = False
-        self._field: str | None = None  # the name of a field that is written in what follows
+        self._field: str | None = None  # the name of what is written in what follows
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._is_script, self._field = tag == "script", None
+        self._is_script = tag == "script"
+        element = tag.rpartition(":")[2]  # without its namespace
+        self._field = element if self._secrets.holds(element) == "secret" else None
         attributes = {name: value or "" for name, value in attrs}
         if tag == "meta":
             name = attributes.get("name") or attributes.get("property") or ""
@@ -29,7 +31,8 @@ class _Page(MarkupReader):
         elif tag in ("input", "button", "textarea"):
             name = attributes.get("name") or attributes.get("id") or ""
             self._values.search_member(name, attributes.get("value", ""))
-            self._field = name if tag == "textarea" else None
+            if tag == "textarea":
+                self._field = name
             if attributes.get("type") == "password":
                 password = attributes.get("value", "")
                 self._secrets.add(password, "token", name or "password", always=True)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from opentabs_py.core.encodings import encodings_of
 from opentabs_py.core.recording.exchange import (
     FORM,
     Exchange,
@@ -33,6 +34,8 @@ _PARAMETER: Final = re.compile(r'(\w+)\s*=\s*"([^"]+)"')
 _PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are not secrets
     {"realm", "uri", "qop", "algorithm", "oauth_signature_method", "oauth_version"}
 )
+# A message of STOMP: its command, its headers, and an empty line.
+_STOMP: Final = re.compile(r"[A-Z]{3,12}\r?\n(?P<headers>(?:[^\n:]+:[^\n]*\n)+)\r?\n")
 _LONG: Final = 8  # characters of a parameter that is secret whatever it looks like
 _MULTIPART: Final = re.compile(
     rb'\bname=(?P<quote>"?)(?P<name>[^"\r\n]{1,200}?)(?P=quote)(?=[;\r])'
@@ -108,6 +111,10 @@ class _Search:
             data = frame.data
             text = data if isinstance(data, str) else data.decode("utf-8", "replace")
             self._values.search_text(text)
+            if (stomp := _STOMP.match(text)) is not None:
+                for header in stomp["headers"].splitlines():
+                    name, _, value = header.partition(":")
+                    self._values.search_member(name, value)
 
     def search_call(self, call: RecordedCall) -> None:
         is_own = is_about_self(call.tool.replace("_", "/"))
@@ -156,8 +163,12 @@ class _Search:
         if self._secrets.holds(name) == "kept":
             return
         value = value.strip().strip('"')
-        self._secrets.add(value, "cookie", name)
-        self._values.search_value(unquote(value), is_own=True)
+        plain = unquote(value)
+        # A page sends it decoded too, in a form or header; JSON is replaced as a whole.
+        is_encoded = value in {encode(plain) for encode in encodings_of(plain)}
+        is_json = plain[:1] in ("{", "[")
+        self._secrets.add(plain if is_encoded and not is_json else value, "cookie", name)
+        self._values.search_value(plain, is_own=True)
 
     def _search_authorization(self, value: str) -> None:
         scheme, _, token = value.strip().partition(" ")
@@ -185,7 +196,7 @@ class _Search:
                 self._values.search_member(name, value, is_own=is_own)
         if not reads_as_text(body, mime):
             return
-        text = body.decode("utf-8", "replace")
+        text = body.decode("utf-8", "surrogateescape")  # as it is scrubbed
         if is_static:  # of a program's own texts, only those count that say that they are tokens
             self._values.search_tokens(text)
             return

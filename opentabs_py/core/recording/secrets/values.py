@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, cast
 from urllib.parse import unquote
@@ -18,12 +18,24 @@ from opentabs_py.core.recording.secrets.found import FoundSecrets
 from opentabs_py.core.recording.secrets.names import is_content, is_self, kind_of
 
 _DEEPEST: Final = 100  # objects and arrays within each other
-_IN_TEXT: Final = re.compile(
-    r"""["'](?P<name>[\w.-]{2,60})["']\s*:\s*"""
-    r"""(?P<value>"(?:[^"\\]|\\.){1,4000}"|-?\d{5,18}(?![\w.])|\[[^\[\]{}]{1,4000}\])"""
+_TOO_DEEP: Final = 500  # characters, at least, of what is too deep to be read
+# A member of JSON, of an object in JavaScript, or an argument in GraphQL.
+_MEMBER: Final = re.compile(
+    r"""(?<![\w.-])(?P<quote>["'])?(?P<name>(?>[\w.-]{2,60}))(?(quote)["'])\s*:\s*"""
+    r"""(?:'(?P<text>[^'\\\n]{1,4000})'|(?P<json>"(?:[^"\\]|\\.){1,4000}\""""
+    r"""|(?(quote)(?:-?\d{5,18}(?![\w.])|\[[^\[\]{}]{1,4000}\])|(?!))))"""
+)
+# A parameter of a URL. Its value has a digit: a program's `a?token=read():b` is not a URL.
+_PARAMETER: Final = re.compile(
+    r"(?:^|[?&#]|&amp;|\\u0026|;(?=jsessionid))(?P<name>[\w.%\[\]-]{2,60})="
+    r"(?=[^\s&#\"'(]{0,200}\d)(?P<value>(?>[\w.~%+/=|!*-]{4,4000}))(?!\()",
+    re.IGNORECASE,
 )
 _JSON: Final = re.compile(r"\s*(?:[{\[]|(?P<encoded>%7B|%5B))", re.IGNORECASE)
-_LITERAL: Final = re.compile(r"[=(]\s*[{\[](?=\s*[\"\[{])")
+# JSON that a program assigns or passes, or that is in a line, perhaps after a short prefix: that of
+# an event stream, of Socket.IO, or one that keeps a response from being run as a program.
+_LITERAL: Final = re.compile(r"(?:[=(]\s*|^[^\[{\n\"']{0,60})[{\[](?=\s*[\"\[{\d])", re.MULTILINE)
+_SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+(?=\S+$)", re.IGNORECASE)
 _DECODER: Final = json.JSONDecoder()
 
 
@@ -55,20 +67,16 @@ class ValueSearch:
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError):
-            for found in _IN_TEXT.finditer(text):
-                with suppress(ValueError):
-                    self.search_member(found["name"], json.loads(found["value"]))
-            self._search_literals(text)
-            for line in text.splitlines():  # of an event stream
-                if line.startswith("data:"):
-                    with suppress(ValueError, RecursionError):
-                        self.search_value(json.loads(line[5:]), is_own=is_own)
+            for name, value in _members(text):
+                self.search_member(name, value)
+            self._search_literals(text, is_own=is_own)
         else:
             self.search_value(parsed, is_own=is_own)
 
     def search_forms(self, text: str) -> None:
-        """Collect what is secret by its form, or by a pattern of the user's."""
+        """Collect what is secret by its form, by its name in a URL, or by the user's patterns."""
         self.search_tokens(text)
+        self._search_parameters(text)
         for found, kind in find_addresses(text):
             self._secrets.add(found, kind, "text")
         for pattern in self._patterns:
@@ -89,17 +97,27 @@ class ValueSearch:
             claims = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
             self.search_value(claims.decode(), is_own=True)
 
-    def _search_literals(self, program: str) -> None:
-        """Collect the secrets of the JSON values that a program assigns or passes."""
-        at = 0
-        while (found := _LITERAL.search(program, at)) is not None:
+    def _search_parameters(self, text: str) -> None:
+        """Collect the secrets of the URLs in a text, or of a form."""
+        for found in _PARAMETER.finditer(text):
+            name = unquote(found["name"])
+            if self._secrets.holds(name) == "secret":
+                self._secrets.add(unquote(found["value"]), kind_of(name), name)
+
+    def _search_literals(self, text: str, *, is_own: bool) -> None:
+        """Collect the secrets of the JSON values in a program, or in the lines of a text."""
+        text, at = _Unnumbered(text), 0
+        while (found := _LITERAL.search(text, at)) is not None:
             start = found.end() - 1
             try:
-                value, at = _DECODER.raw_decode(program, start)
-            except (ValueError, RecursionError):
-                at = found.end()
+                value, at = _DECODER.raw_decode(text, start)
+            except json.JSONDecodeError as error:
+                at = max(found.end(), error.pos)  # up to there, it may be long
+            except RecursionError:
+                at = found.end() + _TOO_DEEP
             else:
-                self.search_value(value)
+                is_program = found[0][:-1].rstrip().endswith(("=", "("))
+                self.search_value(value, is_own=is_own and not is_program)
 
     # --- JSON ---
 
@@ -117,8 +135,7 @@ class ValueSearch:
         if depth > _DEEPEST:
             return
         if isinstance(value, str):
-            self.search_forms(value)
-            self._search_nested(value, is_own=is_own, depth=depth)
+            self._search_string(value, is_own=is_own, depth=depth)
         elif isinstance(value, dict):
             self._search_object(cast("dict[str, Any]", value), holder, is_own=is_own, depth=depth)
         elif isinstance(value, list):
@@ -166,19 +183,44 @@ class ValueSearch:
         if isinstance(value, (bool, float)) or value is None:
             return
         text = str(value)
-        self.search_forms(text)
-        self._search_nested(text, is_own=is_own, depth=depth)
+        self._search_string(text, is_own=is_own, depth=depth)
         if holds == "secret":
-            self._secrets.add(text, kind_of(name), name)
+            self._secrets.add(_SCHEME.sub("", text), kind_of(name), name)
         elif holds == "phone number":
             if may_be_phone(text):
                 self._secrets.add(text, "phone number", name)
         elif holds == "person" and is_own and isinstance(value, str):
             self._secrets.add_name(value, name)
 
-    def _search_nested(self, text: str, *, is_own: bool, depth: int) -> None:
-        """Collect the secrets of JSON that a value contains as a string, or percent-encoded."""
+    def _search_string(self, text: str, *, is_own: bool, depth: int) -> None:
+        """Collect the secrets of a string in a JSON value; it may be JSON, also percent-encoded."""
+        self.search_forms(text)
+        for name, value in _members(text):
+            if self._secrets.holds(name) == "secret":
+                self.search_member(name, value, depth=depth + 1)
         if (begin := _JSON.match(text)) is not None:
             plain = unquote(text) if begin["encoded"] else text
             with suppress(ValueError, RecursionError):
                 self.search_value(json.loads(plain), is_own=is_own, depth=depth + 1)
+
+
+class _Unnumbered(str):
+    """A text that has no lines, for a decoder's errors, which count all that come before them."""
+
+    __slots__ = ()
+
+    def count(self, *_args: Any) -> int:
+        return 0
+
+    def rfind(self, *_args: Any) -> int:
+        return -1
+
+
+def _members(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of what looks like an object's members in a text."""
+    for found in _MEMBER.finditer(text):
+        if found["text"] is not None:
+            yield found["name"], found["text"]
+        else:
+            with suppress(ValueError):
+                yield found["name"], json.loads(found["json"])

@@ -200,6 +200,50 @@ TOKEN: tuple[Kind, str, bool] = ("token", "token", True)
         pytest.param(
             socket(f'\xff{{"token": "{SECRET}"}}'.encode("latin-1")), id="a WebSocket's bytes"
         ),
+        *(
+            pytest.param(answered({"a": text}), id=f"in a string: {text}")
+            for text in (
+                f"https://other.test/next?a=1&token={SECRET}",
+                f"https://other.test/next#token={SECRET}&a=1",
+                f'mutation {{ login(user: "ada", token: "{SECRET}") {{ id }} }}',
+                f"see {{token: '{SECRET}'}}",
+            )
+        ),
+        pytest.param(
+            asked(f"{URL}?to=https%3A%2F%2Fother.test%2F%3Ftoken%3D{SECRET}"), id="a URL in a query"
+        ),
+        pytest.param(
+            answered(f'<a href="/out?a=1&amp;token={SECRET}">'.encode(), mime="text/html"),
+            id="a link",
+        ),
+        pytest.param(
+            answered(f"<a><x:token>{SECRET}</x:token></a>".encode(), mime="application/xml"),
+            id="an element",
+        ),
+        pytest.param(
+            answered(f'{{"a": 1}}\n{{"token": [1, ["{SECRET}"]]}}\n'.encode(), mime="text/plain"),
+            id="a line",
+        ),
+        pytest.param(
+            answered(
+                f'f.push([1, "2:{{\\"token\\":\\"{SECRET}\\"}}"])'.encode(), mime="text/plain"
+            ),
+            id="a string in a program's JSON",
+        ),
+        *(
+            pytest.param(socket(text), id=f"a message: {text!r}")
+            for text in (
+                f"a=1&token={SECRET}",
+                f'a["{{\\"token\\":\\"{SECRET}\\"}}"]',
+                f'42/chat,["login",{{"token":["{SECRET}"]}}]',
+                f'for(;;);[1,"{{\\"token\\":\\"{SECRET}\\"}}"]',
+                f"CONNECT\nlogin:1\ntoken:{SECRET}\n\n\0",
+            )
+        ),
+        pytest.param(
+            Recording(URL, calls=[RecordedCall("a_tool", {"url": f"{URL}?token={SECRET}"})]),
+            id="an argument's URL",
+        ),
         pytest.param(
             Recording(URL, calls=[RecordedCall("a_tool", {"token": SECRET})]), id="an argument"
         ),
@@ -579,3 +623,43 @@ def test_a_program_of_the_site_has_only_secrets_that_say_what_they_are(kind: str
     assert found(answered(program, mime="text/javascript", kind=kind)) == {
         said: ("token", "text", True)
     }
+
+
+@pytest.mark.parametrize("text", ["Bearer {}", "Authorization: bearer {}", 'f("Bearer {}")'])
+def test_what_follows_bearer_is_a_secret_if_it_looks_like_one(text: str) -> None:
+    token = "Zx9Kq2Lm7Pw4Tn8Rv1"
+    expected = {token: ("authorization", "text", True)}
+    assert found(answered([text.format(token)])) == expected
+    assert found(answered([text.format("authentication-by-token")])) == {}
+
+
+def test_a_scheme_is_not_part_of_a_token() -> None:
+    expected = {SECRET: ("authorization", "Authorization", True)}
+    assert found(answered({"Authorization": f"Bearer {SECRET}"})) == expected
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "a?token=read():b",
+        "f(a)&token=b.c2.value2()",
+        'url + "&token=" + token1',
+        "url + `&token=${token1}`",
+        "a();token=b1.c",
+        "&page_token=k3yOfSomeone9",
+    ],
+)
+def test_what_a_program_calls_a_token_is_not_a_parameter(program: str) -> None:
+    assert found(answered(program.encode(), mime="text/plain")) == {}
+
+
+def test_a_password_that_is_not_utf_8_is_found_as_it_is_written() -> None:
+    page = '<input type="password" value="pässwörd-1">'.encode("latin-1")
+    [password] = found(answered(page, mime="text/html; charset=iso-8859-1"))
+    assert password.encode("utf-8", "surrogateescape") == "pässwörd-1".encode("latin-1")
+
+
+@pytest.mark.parametrize("unit", ["[\n", '[{"a":\n', "=[[", '["a"\n,'])
+def test_lines_that_only_begin_json_are_not_read_again_from_each(unit: str) -> None:
+    # It would take longer than a test may.
+    assert found(answered(unit.encode() * 1_000_000, mime="text/plain")) == {}
