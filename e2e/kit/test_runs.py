@@ -119,6 +119,82 @@ def test_fixtures_of_the_session_live_on_when_the_last_test_runs_again(suite: Pa
     assert (suite / "noted").read_text() == "begin own done own done end "
 
 
+NOTING = """
+from pathlib import Path
+import pytest
+
+def note(what):
+    with open('noted', 'a') as file: file.write(what + ' ')
+    return Path('noted').read_text().count(what)
+
+@pytest.fixture(scope='session')
+def session(): note('begin'); yield; note('end')
+"""
+
+
+def test_fixtures_of_the_session_live_on_when_the_last_test_s_own_fixture_fails_at_its_end(
+    suite: Path,
+) -> None:
+    (suite / "test_it.py").write_text(
+        f"{NOTING}"
+        "@pytest.fixture\n"
+        "def own(session): yield; assert note('done') == 2\n"
+        "def test_last(own): ...\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=3")
+
+    assert "1 flaky" in ran.output, ran.output
+    assert (suite / "noted").read_text() == "begin done done end "
+
+
+@pytest.mark.parametrize("scope", ["module", "session"])
+def test_a_wider_fixture_that_fails_is_tried_again(suite: Path, scope: str) -> None:
+    (suite / "test_it.py").write_text(
+        f"{NOTING}"
+        f"@pytest.fixture(scope={scope!r})\n"
+        "def shaky(session): assert note('try') == 2; yield; note('done')\n"
+        "def test_first(shaky): ...\n"
+        "def test_second(shaky): ...\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=1")
+
+    assert re.search(r"1 passed, 1 flaky in", ran.output), ran.output
+    assert (suite / "noted").read_text() == "begin try try done end "
+
+
+def test_a_test_is_not_run_again_for_the_end_of_a_wider_fixture(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        f"{NOTING}"
+        "@pytest.fixture(scope='module')\n"
+        "def wider(session): yield; assert note('failed') == 0\n"
+        "def test_flaky(wider): assert note('run') == 2\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=3")
+
+    assert re.search(r"1 error, 1 flaky in", ran.output), ran.output
+    assert "It failed in all" not in ran.output
+    assert (suite / "noted").read_text() == "begin run run failed end "
+
+
+def test_a_test_that_fails_and_is_then_skipped_has_failed(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        f"{NOTING}"
+        "def test_it():\n"
+        "    if note('run') == 2: pytest.skip('today')\n"
+        "    assert 1 == 2\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=3")
+
+    assert ran.code == 1
+    assert re.search(r"1 failed in", ran.output), ran.output
+    assert "assert 1 == 2" in ran.output
+    assert "The next attempt was skipped." in ran.output
+
+
 def test_each_test_is_repeated_with_a_number(suite: Path) -> None:
     (suite / "test_it.py").write_text(
         "import pytest\n"
@@ -151,6 +227,18 @@ def test_the_parts_of_a_suite_are_the_whole_and_each_says_what_it_left_out(
     assert "This was part 1 of 2: 3 of 6 tests." in first.output
     assert "Left to the other parts:\n  2 in test_b.py\n  1 in test_c.py\n" in first.output
     assert "Left to the other parts:\n  3 in test_a.py\n" in second.output
+
+
+@pytest.mark.parametrize("workers", [[], ["-n1"]])
+def test_a_part_without_tests_has_not_failed(suite: Path, workers: list[str]) -> None:
+    (suite / "test_it.py").write_text("def test_it(): ...\n")
+
+    empty = run(suite, "--opentabs-shard=2/2", *workers)
+    none = run(suite, "--opentabs-shard=2/2", "-k", "nothing", *workers)
+
+    assert empty.code == pytest.ExitCode.OK, empty.output
+    assert "This was part 2 of 2: 0 of 1 tests." in empty.output
+    assert none.code == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
 def test_a_part_that_does_not_exist_is_an_error_of_use(suite: Path) -> None:

@@ -11,6 +11,9 @@ from _pytest.runner import call_and_report  # pyright: ignore[reportUnknownVaria
 from opentabs_py.testing.reports.run_stash import REPORTING
 
 _ATTEMPTS: Final = "opentabs_failed_attempts"  # of a report: how each earlier attempt failed
+_OWN_FIRST: Final = pytest.StashKey[
+    bool
+]()  # whether a test's own fixtures are to end, or failed to
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -25,17 +28,19 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     while True:
         properties, captured = len(item.user_properties), len(sections)
         is_last = len(failed) >= retries
-        reports = _run_once(item, nextitem, is_last=is_last)
-        bad = [report for report in reports if report.failed]
-        if not bad or is_last:
+        reports, has_failed = _run_once(item, nextitem, is_last=is_last)
+        if failed:
+            _fail_if_skipped(reports, failed)
+        if not has_failed or is_last or item.session.shouldfail or item.session.shouldstop:
             break
         if reporting is not None:
             reporting.begin_again(reports)
-        failed.append("\n\n".join(report.longreprtext for report in bad))
+        failed.append("\n\n".join(each.longreprtext for each in reports if each.failed))
         del item.user_properties[properties:], sections[captured:]
+    has_passed = not has_failed and not any(each.failed for each in reports[:-1])
     for report in reports:
         if failed:
-            _note(report, failed, has_passed=not bad)
+            _note(report, failed, has_passed=has_passed)
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
     return True
@@ -43,11 +48,14 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 def _run_once(
     item: pytest.Item, nextitem: pytest.Item | None, *, is_last: bool
-) -> list[pytest.TestReport]:
+) -> tuple[list[pytest.TestReport], bool]:
     """Run a test as pytest does, but keep the fixtures that its next attempt needs, too.
 
     Otherwise those of the session would end after each attempt of the last test. Among them are the
     browser, and pytest-playwright's that empties the directory of all results.
+
+    Returns:
+        The reports, and whether the test has failed, other than in the teardown of what is wider.
     """
     function: Any = item
     if hasattr(item, "_request") and not function._request:  # noqa: SLF001 (as pytest)
@@ -55,15 +63,45 @@ def _run_once(
     reports = [call_and_report(item, "setup", log=False)]
     if reports[0].passed and not item.config.getoption("setuponly", default=False):
         reports.append(call_and_report(item, "call", log=False))
+    has_failed = reports[-1].failed
     following: pytest.Item | pytest.Collector | None = nextitem
-    if not is_last and reports[-1].failed:
+    if not is_last and has_failed:
         following = item.parent  # what has the fixtures of the test's module, and is not the test
     if item.session.shouldfail or item.session.shouldstop:
         following = None
+    item.stash[_OWN_FIRST] = not is_last
     reports.append(call_and_report(item, "teardown", log=False, nextitem=following))
+    has_failed = has_failed or (reports[-1].failed and item.stash[_OWN_FIRST])
+    if not is_last and has_failed:
+        _forget_failures(item)
     if hasattr(item, "_request"):
         function._request, function.funcargs = False, None  # noqa: SLF001
-    return reports
+    return reports, has_failed
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """End a test's own fixtures before pytest ends all; if one fails, those that are wider stay."""
+    if item.stash.get(_OWN_FIRST, False):
+        item.session._setupstate.teardown_exact(item.parent)  # type: ignore[arg-type]  # noqa: SLF001
+        item.stash[_OWN_FIRST] = False
+
+
+def _forget_failures(item: pytest.Item) -> None:
+    """Have the next attempt try fixtures again that failed; pytest would raise the same error."""
+    function: Any = item
+    if hasattr(item, "_fixtureinfo"):
+        for definitions in function._fixtureinfo.name2fixturedefs.values():  # noqa: SLF001
+            for definition in definitions:
+                if definition.cached_result is not None and definition.cached_result[2] is not None:
+                    definition.finish(function._request)  # noqa: SLF001
+
+
+def _fail_if_skipped(reports: Sequence[pytest.TestReport], failed: Sequence[str]) -> None:
+    """Report a test that is skipped after it has failed as failed: nothing has passed."""
+    for report in reports:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            report.outcome = "failed"
+            report.longrepr = f"{failed[-1]}\n\nThe next attempt was skipped."
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -124,6 +162,6 @@ def _note(report: pytest.TestReport, failed: Sequence[str], *, has_passed: bool)
         report.user_properties.append(("opentabs_attempts", str(len(failed) + 1)))
         if has_passed:
             report.user_properties.append(("opentabs_flaky", failed[0]))
-    if report.failed:
+    if report.failed and not has_passed:
         text = f"It failed in all {len(failed) + 1} attempts; this is the last."
         report.sections.append(("OpenTabs: attempts", text))
