@@ -45,6 +45,7 @@ from opentabs_py.session.session import OpenTabs
 from opentabs_py.session.worker import run_worker
 from opentabs_py.tracing.otel import span_exporter
 from tests.clients import hearing
+from tests.session.built import build
 
 
 @pytest.fixture(scope="module")
@@ -555,6 +556,11 @@ async def test_an_endpoint_in_the_background_says_how_many_workers_it_has(
             assert [each["name"] for each in status[0]["fleet"]["workers"]] == ["one"]
             called = await run("call", "work", '{"key": "background"}')
             assert (called.returncode, called.stdout) == (0, "background\n")
+            plugin = build(tmp_path / "chat")
+            for key in ("first", "second"):
+                beside = await run("call", "work", f'{{"key": "{key}"}}', "--plugin", str(plugin))
+                assert (beside.returncode, beside.stdout) == (0, f"{key}\n"), beside.stderr
+                assert "this server's plugins are on its workers" in beside.stderr
         finally:
             assert (await run("stop")).returncode == 0
 

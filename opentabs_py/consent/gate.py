@@ -109,7 +109,8 @@ class Gate:
         self._given = GivenRules(rules or {})
         self._rules = self._given.all
         self._remember = remember
-        self._granted: set[tuple[str, str]] = set()  # by a client's session and a tool's name
+        # A client's session, and a tool's owner and name; a later owner's may have the same name.
+        self._granted: set[tuple[SessionKey, str, str]] = set()
         self._changes: Listeners[[]] = Listeners("permissions")
 
     @property
@@ -172,7 +173,8 @@ class Gate:
         if decided.permission == "off":
             raise failures.turned_off(name, rule, decided)
         session_key = None if request.client is None else request.client.session_key
-        if session_key is not None and (session_key, name) in self._granted:
+        owner = request.tool.owner
+        if session_key is not None and (session_key, owner, name) in self._granted:
             return Permit("asked: session")
         answer, by, place = await self._ask(request, session_key)
         if answer == "no":
@@ -181,7 +183,7 @@ class Gate:
         if decided.permission == "off":  # the settings have changed since then
             raise failures.turned_off(name, rule, decided)
         if answer == "session" and session_key is not None:
-            self._granted.add((session_key, name))
+            self._granted.add((session_key, owner, name))
         if answer == "always":
             try:
                 await self.remember(rule, "auto")

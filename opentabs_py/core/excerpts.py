@@ -7,10 +7,12 @@ does not recognize is kept: this prevents accidents, but guarantees nothing.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, cast
 
 from pydantic_core import to_json, to_jsonable_python
 
+from opentabs_py.core.encodings import encodings_of
 from opentabs_py.core.text import shorten
 
 LONGEST: Final = 16_384  # characters
@@ -52,16 +54,23 @@ class Excerpts:
 
     def of_value(self, value: Any) -> str:
         """Return a value as JSON; it takes no longer for a large value than for a small one."""
-        copied = _Copy(self._known(), self._longest).of(value)
+        copied = self._copy().of(value)
         return shorten(to_json(copied, fallback=repr).decode(), self._longest)
 
     def of_text(self, text: str) -> str:
         """Return a string, such as an error's message."""
-        return shorten(_Copy(self._known(), self._longest).of_text(text), self._longest)
+        return shorten(self._copy().of_text(text), self._longest)
 
-    def _known(self) -> Sequence[str]:
-        known = {each for each in self._secrets() if len(each) >= SHORTEST_SECRET}
-        return sorted(known, key=len, reverse=True)  # one may be part of another
+    def _copy(self) -> "_Copy":
+        known = frozenset(each for each in self._secrets() if len(each) >= SHORTEST_SECRET)
+        return _Copy(_forms_of(known), self._longest)
+
+
+@lru_cache(maxsize=8)  # settings change rarely
+def _forms_of(secrets: frozenset[str]) -> Sequence[str]:
+    """Return how secrets appear in JSON, URLs and so on, the longest first."""
+    forms = {encode(each) for each in secrets for encode in encodings_of(each)}
+    return sorted(forms, key=len, reverse=True)  # one may be part of another
 
 
 def is_secret_name(name: str) -> bool:
@@ -79,6 +88,7 @@ class _Copy:
 
     def __init__(self, secrets: Sequence[str], longest: int) -> None:
         self._secrets = secrets
+        self._longest_secret = len(secrets[0]) if secrets else 0
         self._left = longest  # characters, about
 
     def of(self, value: Any, depth: int = 0) -> Any:
@@ -96,14 +106,13 @@ class _Copy:
         return self.of(to_jsonable_python(value, fallback=repr), depth + 1)
 
     def of_text(self, text: str) -> str:
-        longest = max(map(len, self._secrets), default=0)
-        end = max(self._left, 0) + longest
+        end = max(self._left, 0) + self._longest_secret
         kept = text[:end]
         for secret in self._secrets:
             kept = kept.replace(secret, MASK)
         kept = _IN_TEXT.sub(_mask_match, kept)
         if len(text) > end:  # at its end there may be the beginning of a secret
-            kept = kept[: max(0, len(kept) - longest)] + _MORE
+            kept = kept[: max(0, len(kept) - self._longest_secret)] + _MORE
         self._left -= len(kept)
         return kept.encode("utf-8", "replace").decode()  # a lone surrogate cannot be written
 

@@ -4,10 +4,12 @@ import io
 import logging
 import os
 import re
+import stat
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Final
@@ -15,6 +17,7 @@ from typing import Final
 from opentabs_py.calling.plugin_log import PLUGINS, SafeFormatter, plugin_logger
 from opentabs_py.config.paths import log_dir
 from opentabs_py.directories import create_private
+from opentabs_py.errors import ConfigError
 
 LARGEST: Final = 2 * 1024 * 1024  # bytes; then the log continues in a new file
 KEPT: Final = 3  # older files
@@ -37,7 +40,9 @@ class _File(RotatingFileHandler):
     def _open(self) -> io.TextIOWrapper:
         create_private(Path(self.baseFilename).parent)
         file = super()._open()
-        Path(self.baseFilename).chmod(0o600)
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # a device is not only ours
+            with suppress(PermissionError):  # somebody else's file, which we may write
+                Path(self.baseFilename).chmod(0o600)
         return file
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 (logging's name)
@@ -87,8 +92,17 @@ def log_file(name: str) -> Path:
 
 
 def log_to_file(file: Path) -> None:
-    """Write this process's log, and what it prints, to a file."""
-    handler = _File(file, maxBytes=LARGEST, backupCount=KEPT, encoding="utf-8", errors="replace")
+    """Write this process's log, and what it prints, to a file.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    try:
+        handler = _File(
+            file, maxBytes=LARGEST, backupCount=KEPT, encoding="utf-8", errors="replace"
+        )
+    except OSError as error:
+        raise ConfigError(f"Cannot write the log {file}: {error.strerror}") from error
     handler.setFormatter(SafeFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     for name in ("opentabs_py", PLUGINS):

@@ -75,9 +75,10 @@ async def _look(find: Callable[[], Sources]) -> AsyncGenerator[bool]:
                         break  # a directory that was recreated is no longer watched
                     if silences % LOOK_AGAIN == 1 and _Watched(find()).places != watched.places:
                         break
-        except (OSError, RuntimeError) as error:
-            # A directory disappeared since then, or the system has run out of watches.
-            logger.debug("Cannot watch the plugins: %r", error)
+        except* (OSError, RuntimeError, ValueError) as errors:
+            # A directory disappeared since then, a name is not UTF-8, or the system has run out of
+            # watches.
+            logger.debug("Cannot watch the plugins: %r", errors)
             await anyio.sleep(LOOK_SOON / 1000)
             yield False
 

@@ -227,6 +227,10 @@ class _CallApp:
         sources = Sources([*map(Path, request.plugins)], [*map(Path, request.plugin_folders)])
         wanted = sources.plugins()
         server = session.internals
+        if session.is_endpoint:
+            for directory in wanted:
+                stream.warn(f"skipped: {directory} (this server's plugins are on its workers)")
+            wanted = []
         skipped = await stack.enter_async_context(server.plugin_set.added(wanted, server.tasks))
         for reason in reasons(skipped):
             stream.warn(f"skipped: {reason}")

@@ -8,9 +8,9 @@ import pytest
 
 from opentabs_py import tool
 from opentabs_py.calling.call import CallOrigin
-from opentabs_py.consent.gate import REMIND_AFTER
+from opentabs_py.consent.gate import REMIND_AFTER, PermissionRequest, Permit
 from opentabs_py.core import failures
-from opentabs_py.core.consent import Permission
+from opentabs_py.core.consent import GatedTool, Permission
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.questions import ASK_FOR, NOWHERE, Answer, Place, Question
 from opentabs_py.errors import CallError, CallRefusedError, ChainError, ConfigError
@@ -59,6 +59,20 @@ async def test_a_yes_for_the_session_is_that_clients_and_ends_with_it() -> None:
     chain.gate.forget("session 1")
     client.says = ["no"]
     assert (await chain.refused(client=client)).detail.code == "CONSENT_REFUSED"
+
+
+async def test_a_yes_for_the_session_is_not_for_another_owners_tool_of_that_name() -> None:
+    gate, client = Chain().gate, Client(["session", "no"])
+
+    async def permit(owner: str) -> Permit:
+        tool = GatedTool(owner, "page_bank_transfer", read_only=False, standing="page")
+        request = PermissionRequest(tool, "Transfer", {}, client=client)
+        return await gate.permit(request, lambda: gate.decide(tool))
+
+    assert (await permit("https://bank.test")).by == "client: session"
+    assert (await permit("https://bank.test")).by == "asked: session"
+    with pytest.raises(CallRefusedError):
+        await permit("https://bank.test:8080")
 
 
 async def test_a_yes_for_the_session_is_not_offered_to_a_client_without_one() -> None:

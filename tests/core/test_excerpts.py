@@ -1,9 +1,12 @@
 """Excerpts of values are short, and do not contain their secrets."""
 
+import base64
 import json
 import string
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hypothesis import given
@@ -81,6 +84,19 @@ def test_the_value_of_a_pair_with_the_name_of_a_secret_is_masked(named: str) -> 
 def test_a_known_secret_is_masked_in_texts_and_names() -> None:
     value = {"url": f"https://x/{SECRET}/y", SECRET: [SECRET]}
     assert excerpt(value, SECRET) == {"url": f"https://x/{MASK}/y", MASK: [MASK]}
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda text: quote(text, safe=""),
+        lambda text: json.dumps(text)[1:-1],
+        lambda text: base64.b64encode(text.encode()).decode(),
+    ],
+)
+def test_a_known_secret_is_masked_in_urls_json_and_base64(encode: Callable[[str], str]) -> None:
+    secret = 'k+y/"q\\z=='
+    assert excerpt(f"({encode(secret)})", secret) == f"({MASK})"
 
 
 def test_of_two_known_secrets_the_longer_one_is_masked_whole() -> None:

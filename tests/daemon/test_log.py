@@ -1,4 +1,5 @@
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,8 @@ import pytest
 
 from opentabs_py.calling.plugin_log import SafeFormatter
 from opentabs_py.daemon import log
+from opentabs_py.daemon.log import log_to_file
+from opentabs_py.errors import ConfigError
 
 PROGRAM = """
 import logging, sys
@@ -40,6 +43,23 @@ def test_what_is_logged_or_printed_is_in_the_file(tmp_path: Path) -> None:
     ]
     if sys.platform != "win32":
         assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such modes.")
+def test_only_a_file_is_made_private(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe, 0o666)
+    pipe.chmod(0o666)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    subprocess.run([sys.executable, "-c", PROGRAM, str(pipe)], check=True)
+    assert b"printed" in os.read(reader, 10_000)
+    os.close(reader)
+    assert pipe.stat().st_mode & 0o777 == 0o666
+
+
+def test_a_log_that_cannot_be_opened_is_an_error_of_use(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=f"Cannot write the log {tmp_path}: Is a directory"):
+        log_to_file(tmp_path)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Watching plugins' files: every change is reported, and nothing else is watched."""
 
+import os
 import shutil
 import threading
 from collections.abc import AsyncGenerator
@@ -228,6 +229,22 @@ async def test_changes_outside_the_plugin_s_output_are_not_reported(tmp_path: Pa
         await reader.wait_for("1")
     assert set(reader.read) == {"/* adapter */", "1"}
     assert len(reader.read) <= 3  # a write may be noticed in two parts
+
+
+async def test_a_name_that_is_not_utf_8_does_not_end_the_watch(tmp_path: Path) -> None:
+    plugin = build(tmp_path / "chat")
+    async with watching(plugin) as reader:
+        for number in range(3):
+            os.close(os.open(os.fsencode(plugin) + b"/na\xefve-%d" % number, os.O_CREAT))
+            write(plugin, str(number))
+            await reader.wait_for(str(number))
+
+
+async def test_a_plugin_in_a_directory_whose_name_is_not_utf_8_is_watched(tmp_path: Path) -> None:
+    plugin = build(Path(os.fsdecode(os.fsencode(tmp_path) + b"/na\xefve")))
+    async with watching(plugin) as reader:
+        write(plugin, "1")
+        await reader.wait_for("1")
 
 
 async def test_a_build_that_removes_directories_does_not_end_the_watch(tmp_path: Path) -> None:

@@ -348,6 +348,7 @@ class WithBrowser:
     """A session that launches its browser; `did` records what it does with it."""
 
     launches_browser = True
+    is_endpoint = False
 
     def __init__(self, *, opens: Exception | None = None) -> None:
         self.did: list[str] = []

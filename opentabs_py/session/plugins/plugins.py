@@ -85,6 +85,7 @@ class PluginSet:
         self._read_settings = read_settings
         self._added: Counter[Path] = Counter()
         self._reloading = anyio.Lock()
+        self._is_serving = False
         self._handle_settings(settings)
         self.plugins: list[Plugin]
         self.skipped: list[SkippedPlugin]
@@ -131,7 +132,7 @@ class PluginSet:
             own_pages: Match patterns of our own pages, in which no plugin runs: it could answer in
                 the user's name.
         """
-        self._bridges, self._registry = bridges, registry
+        self._bridges, self._registry, self._is_serving = bridges, registry, True
         self._stager = Stager(staged, own_pages, to_debug=self._to_debug)
         new, self.standings = await anyio.to_thread.run_sync(self._stage, self.plugins)
         self.plugins = new.plugins
@@ -187,9 +188,14 @@ class PluginSet:
         return PluginView(plugin.manifest, JoinedTabs([each.tabs for each in self._bridges]))
 
     async def reload(self) -> PluginChanges:
-        """Load all plugins again and serve them; see `OpenTabs.reload_plugins`."""
+        """Load all plugins again and serve them; see `OpenTabs.reload_plugins`.
+
+        In a fleet, workers serve the plugins, and there is nothing to do.
+        """
         async with self._reloading:
             before = self.plugins, self.skipped
+            if not self._is_serving:
+                return compare_plugins(before, before)
             loaded, skipped = await anyio.to_thread.run_sync(self._load)
             # At once: what follows may wait long, and the user may have turned a tool off.
             self._registry.gate.set_rules(self._settings.permissions)

@@ -56,6 +56,13 @@ def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
+async def test_plugins_that_are_not_served_are_not_reloaded(tmp_path: Path) -> None:
+    reviews = Reviews(tmp_path / "reviews")
+    plugins = PluginSet([build(tmp_path / "chat")], load_settings(), reviews=reviews)
+    changes = await plugins.reload()
+    assert (changes.added, changes.removed, changes.changed) == ((), (), ())
+
+
 async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
