@@ -46,7 +46,9 @@ async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
         }""",
         [
             field.format("Framed", "hunter1"),
-            field.format("Own", "hunter2") + "<input aria-label=User value=ada>",
+            field.format("Own", "hunter2") + "<input aria-label=User value=ada>"
+            "<button aria-label='for Ada' aria-labelledby='labelled label' id=labelled>Go</button>"
+            "<input type=password id=label value=hunter5>",
             field.format("Shadowed", "hunter3"),
         ],
     )
@@ -55,6 +57,7 @@ async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
     for name in ("Framed", "Own", "Shadowed"):
         assert re.search(rf'textbox "{name}" \w+: \(a password, hidden\)', snapshot)
     assert re.search(r'textbox "User" \w+: ada', snapshot)
+    assert 'button "for Ada (a password, hidden)"' in snapshot
 
     own = ref(snapshot, 'textbox "Own"')
     typed = await rig.call("type", ref=own, text={"secret": "SITE_PASSWORD"})

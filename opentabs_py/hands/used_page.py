@@ -1,7 +1,7 @@
 """A page as one call uses it: find its elements, act, and report what has changed."""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Literal
 
@@ -30,6 +30,8 @@ TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
 PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
+AT_ONCE: Final = 16  # fields; with thousands, other tabs would have to wait
+SHORTEST_PASSWORD: Final = 4  # characters; a shorter one would be hidden everywhere by chance
 HIDDEN: Final = "(a password, hidden)"
 MOST_OPTIONS: Final = 20  # named in an error
 _FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
@@ -244,13 +246,14 @@ class UsedPage:
         editors, empty = await self.watched.editors.find(self.page)
         # Always of the whole page: Playwright forgets the references outside of what it looks at.
         nodes = insert(parse(await self._raw()), empty)
-        for node in (each for top in nodes for each in top.walk()):
+        every = [each for top in nodes for each in top.walk()]
+        for node in every:
             if node.ref in editors:
                 node.role = "textbox"
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self._mask, (node.name, node.text, node.url))
         found, seen = _by_ref(nodes), self.seen
-        await self._hide_passwords(found)
+        await self._hide_passwords(found, every)
         if ref is not None:
             if ref not in found:
                 raise self._stale(ref, found)
@@ -270,19 +273,22 @@ class UsedPage:
             self.check_dialog()  # unless the user has answered it
         return str(text)
 
-    async def _hide_passwords(self, nodes: Mapping[str, Node]) -> None:
-        """Replace what is in password fields, of which a page shows only dots.
+    async def _hide_passwords(self, found: Mapping[str, Node], every: Iterable[Node]) -> None:
+        """Replace what is in password fields, of which a page shows only dots, wherever it appears.
 
-        A field counts as one if it does not say in time that it is none, or is gone by then.
+        An element that such a field labels has it in its name. A field counts as one if it does not
+        say in time that it is none, or is gone by then.
         """
-        fields = [each for each in nodes.values() if each.role in _FIELDS and each.text]
+        fields = [each for each in found.values() if each.role in _FIELDS and each.text]
         hidden = {each.ref for each in fields if not self._secrets.is_mask(each.text)}
         others = self.page.locator(":not(input[type=password])")
+        limiter = anyio.CapacityLimiter(AT_ONCE)
 
         async def keep(ref: str) -> None:
-            with suppress(*FAILURES):
-                if await self.page.locator(f"aria-ref={ref}").and_(others).count():
-                    hidden.discard(ref)
+            async with limiter:
+                with suppress(*FAILURES):
+                    if await self.page.locator(f"aria-ref={ref}").and_(others).count():
+                        hidden.discard(ref)
 
         with anyio.move_on_after(PASSWORDS_WITHIN) as asking:
             async with anyio.create_task_group() as tasks:
@@ -290,8 +296,13 @@ class UsedPage:
                     tasks.start_soon(keep, ref)
         if asking.cancelled_caught:
             self.check_dialog()  # it may be the reason
+        passwords = {found[ref].text for ref in hidden}
         for ref in hidden:
-            nodes[ref].text = HIDDEN
+            found[ref].text = HIDDEN
+        for password in passwords:
+            if len(password) >= SHORTEST_PASSWORD:
+                for node in every:
+                    node.name = node.name.replace(password, HIDDEN)
 
     def failed(self, error: Exception) -> ToolError:
         """Return the error of an action; Playwright's text may have the value that was typed."""
