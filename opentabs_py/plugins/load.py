@@ -21,6 +21,7 @@ from opentabs_py.plugins.files import (
     check_readable,
     check_stamp,
     find_script,
+    find_stamp,
     find_stamps,
     read_within,
 )
@@ -44,8 +45,11 @@ def is_plugin(directory: Path) -> bool:
     """Return whether a directory contains a plugin, built or not."""
     try:
         package: object = json.loads(read_within(directory, PACKAGE, limit=LONGEST_JSON))
-    except (OSError, PluginError):
+    except FileNotFoundError:
         return False
+    except PluginError as error:
+        is_denied = isinstance(error.__cause__, PermissionError)  # loading it says so
+        return is_denied and find_stamp(directory, BUILT_TOOLS) is not None
     except (ValueError, RecursionError):  # it may be being edited: loading it says what is wrong
         return (directory / BUILT_TOOLS).is_file()
     return isinstance(package, dict) and "opentabs" in package

@@ -52,7 +52,10 @@ def test_a_folder_or_plugin_that_cannot_be_read_is_skipped_with_the_reason(tmp_p
         from opentabs_py.plugins.load import load_plugins
 
         folder, chat = Path({str(chat.parent)!r}), Path({str(chat)!r})
-        for place, mode in [(chat, 0), (chat, 0o444), (folder, 0o444), (folder, 0o111)]:
+        package = chat / "package.json"
+        for place, mode in [
+            (chat, 0), (chat, 0o444), (folder, 0o444), (folder, 0o111), (package, 0)
+        ]:
             place.chmod(mode)
             plugins, skipped = load_plugins(Sources(folders=[folder]).plugins())
             print([each.manifest.name for each in plugins], *(each.reason for each in skipped))
@@ -63,6 +66,7 @@ def test_a_folder_or_plugin_that_cannot_be_read_is_skipped_with_the_reason(tmp_p
     assert run.stdout.splitlines() == [
         *[f"['notes'] Cannot read {chat}: Permission denied."] * 2,
         *[f"[] Cannot read {chat.parent}: Permission denied."] * 2,
+        f"['notes'] Cannot read {chat / 'package.json'}: Permission denied.",
     ]
 
 
