@@ -162,7 +162,7 @@ async def test_a_browser_that_dies_comes_back_with_its_profile_and_the_other_sta
     profiles = {name: tmp_path / name for name in ("work", "home")}
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(
-        plugins=[plugin], browsers=profiles, settings=settings, reopen=[f"{site}/page"]
+        plugins=[plugin], browsers=profiles, settings=settings, relaunch_urls=[f"{site}/page"]
     ) as tabs:
         [beside] = tabs.browsers[other].context.pages
         page = await tabs.browsers[one].open(f"{site}/page")

@@ -190,7 +190,9 @@ async def test_serve_ends_with_its_browser_where_it_is_asked_to(
 
 async def test_calls_at_once_open_one_browser_and_a_closing_session_none(site: str) -> None:
     url = f"{site}/reopened"
-    async with OpenTabs(plugins=[PROBE], settings=load_settings(port=0), reopen=[url]) as tabs:
+    async with OpenTabs(
+        plugins=[PROBE], settings=load_settings(port=0), relaunch_urls=[url]
+    ) as tabs:
         first = tabs.context
         await first.close()
         async with anyio.create_task_group() as group:
@@ -221,7 +223,7 @@ async def test_several_browsers_share_a_driver_and_come_back_when_it_dies(
     profiles = {name: tmp_path / name for name in ("work", "home")}
     before = descendants(os.getpid())
     async with OpenTabs(
-        plugins=[PROBE], browsers=profiles, settings=load_settings(port=0), reopen=[]
+        plugins=[PROBE], browsers=profiles, settings=load_settings(port=0), relaunch_urls=[]
     ) as tabs:
         browsers = tabs.browsers.values()
         first = driver_in(descendants(os.getpid()) - before)
@@ -230,7 +232,7 @@ async def test_several_browsers_share_a_driver_and_come_back_when_it_dies(
             for browser in browsers:
                 await browser.wait_gone()
             for browser in browsers:
-                await browser.reopen()
+                await browser.relaunch()
         for browser in browsers:
             await browser.open(f"{site}/page")
         second = driver_in(descendants(os.getpid()) - before)
@@ -239,7 +241,7 @@ async def test_several_browsers_share_a_driver_and_come_back_when_it_dies(
 
         await tabs.browsers["work"].context.close()
         with anyio.fail_after(PATIENT):
-            await tabs.browsers["work"].reopen()
+            await tabs.browsers["work"].relaunch()
 
         assert driver_in(descendants(os.getpid()) - before) == second
         assert not tabs.browsers["home"].is_gone

@@ -90,7 +90,7 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
     review = page.get_by_role("region", name="Review")
     await expect(review).to_contain_text("It has not been reviewed")
     wanted = {"site": site, "key": SECRET, "days": 3, "loud": True, "view": "week"}
-    assert home.settings()["settings"] == {"notes": wanted}
+    assert home.settings()["plugin_settings"] == {"notes": wanted}
     assert user_file().read_text().startswith("# mine\n")
     assert SECRET not in await page.content()
 

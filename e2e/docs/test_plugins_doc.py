@@ -76,7 +76,7 @@ def test_every_command_prints_what_is_shown(told: list[tuple[Block, int, str]]) 
 def test_each_instance_of_a_setting_adds_its_page() -> None:
     [declared], [given] = marked("settings"), marked("instances")
     schema = json.loads(declared.text)
-    values = resolve_values("chat", schema, tomllib.loads(given.text)["settings"]["chat"])
+    values = resolve_values("chat", schema, tomllib.loads(given.text)["plugin_settings"]["chat"])
     assert url_setting_patterns(schema, values) == (
         "https://chat.work.example/*",
         "https://chat.home.example/*",
@@ -108,7 +108,7 @@ async def tools(told: list[tuple[Block, int, str]], workspace: Path) -> AsyncGen
     async with start_builder(find_toolchain(data_dir=data_dir())) as builder:
         built = await builder.build(chat)
     assert built.problems == ()
-    given = load_settings(port=0, settings={"chat": {"sort": "oldest"}})
+    given = load_settings(port=0, plugin_settings={"chat": {"sort": "oldest"}})
     async with OpenTabs(plugins=[chat], settings=given) as running:
         await running.open_start_page("chat")
         yield running

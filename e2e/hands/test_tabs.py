@@ -137,7 +137,7 @@ async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> 
 
 
 async def test_a_browser_that_was_closed_is_launched_again_by_the_next_call(rig: Rig) -> None:
-    async with OpenTabs(settings=hand_settings(), reopen=[rig.url]) as tabs:
+    async with OpenTabs(settings=hand_settings(), relaunch_urls=[rig.url]) as tabs:
         await tabs.context.close()
         await tabs.browser.wait_gone()
 

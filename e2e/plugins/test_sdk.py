@@ -84,7 +84,7 @@ async def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 async def running(plugin: Path) -> AsyncGenerator[OpenTabs]:
-    settings = load_settings(port=0, settings={"sdk-probe": {"colour": "green"}})
+    settings = load_settings(port=0, plugin_settings={"sdk-probe": {"colour": "green"}})
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
         assert tabs.skipped_plugins == []
         yield tabs

@@ -45,7 +45,7 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
     plugin = write(tmp_path)
     other = write_plugin(tmp_path / "other", tools=["config"], patterns=["http://localhost/*"])
     given = {"my-chat": {"site": f"{site}/some/path?q=1", "token": SECRET, "limit": Typed("5")}}
-    settings = load_settings(port=0, profile=None, headed=False, settings=given)
+    settings = load_settings(port=0, profile=None, headed=False, plugin_settings=given)
     async with OpenTabs(plugins=[plugin, other], settings=settings) as tabs:
         await tabs.open(f"{site.replace('127.0.0.1', 'localhost')}/page")
         with pytest.raises(CallError) as caught:
@@ -72,7 +72,7 @@ async def test_settings_reach_the_adapter_and_a_url_says_which_pages_it_is_for(
 
 async def test_a_setting_may_be_longer_than_one_message(tmp_path: Path, site: str) -> None:
     given = {"my-chat": {"site": site, "token": "x" * 1_200_000}}
-    settings = load_settings(port=0, profile=None, headed=False, settings=given)
+    settings = load_settings(port=0, profile=None, headed=False, plugin_settings=given)
     async with OpenTabs(plugins=[write(tmp_path)], settings=settings) as tabs:
         await tabs.open(f"{site}/page")
         value = await tabs.call("my_chat_config")
@@ -84,7 +84,7 @@ async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
 ) -> None:
     urls = {"work": site, "home": site.replace("127.0.0.1", "localhost")}
     given = {"my-chat": {"site": Typed(json.dumps(urls))}}
-    settings = load_settings(port=0, profile=None, headed=False, settings=given)
+    settings = load_settings(port=0, profile=None, headed=False, plugin_settings=given)
     async with OpenTabs(plugins=[write(tmp_path)], settings=settings) as tabs:
         await tabs.open(f"{urls['work']}/page")
         with pytest.raises(CallError, match=r"and its instance 'home'\. Open http://localhost/"):
@@ -104,7 +104,7 @@ async def test_a_call_goes_to_the_tab_of_the_instance_that_it_names(
 
 async def test_a_new_default_reaches_an_adapter_that_is_the_same(tmp_path: Path, site: str) -> None:
     plugin = write(tmp_path)
-    settings = load_settings(port=0, profile=None, settings={"my-chat": {"site": site}})
+    settings = load_settings(port=0, profile=None, plugin_settings={"my-chat": {"site": site}})
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:
         page = await tabs.open(f"{site}/page")
         assert (await tabs.call("my_chat_config"))["config"]["limit"] == 10
@@ -117,7 +117,9 @@ async def test_a_new_default_reaches_an_adapter_that_is_the_same(tmp_path: Path,
 
 
 async def test_settings_of_no_plugin_are_refused_before_anything_starts(tmp_path: Path) -> None:
-    settings = load_settings(port=0, settings={"my-chta": {"site": Typed("https://x.example")}})
+    settings = load_settings(
+        port=0, plugin_settings={"my-chta": {"site": Typed("https://x.example")}}
+    )
     with pytest.raises(ConfigError, match=r"'my-chta' \(did you mean 'my-chat'\?\)"):
         async with OpenTabs(plugins=[write(tmp_path)], settings=settings):
             pass
@@ -142,9 +144,9 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
     plugin = write(tmp_path)
     (tmp_path / "opentabs").mkdir()
     (tmp_path / "opentabs" / "config.toml").write_text(
-        '[settings.my-chat]\ntoken = "from the user"\nlimit = 1\nmode = "fast"\n'
+        '[plugin_settings.my-chat]\ntoken = "from the user"\nlimit = 1\nmode = "fast"\n'
     )
-    (tmp_path / "pyproject.toml").write_text("[tool.opentabs.settings.my-chat]\nlimit = 2\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.opentabs.plugin_settings.my-chat]\nlimit = 2\n")
 
     # In a thread, because this one serves the site.
     run = await anyio.to_thread.run_sync(
@@ -153,7 +155,7 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
             *("call", "my_chat_config", "--plugin", str(plugin), "--open", f"{site}/page"),
             *("--set", f"my-chat.site={site}", "--set", "my-chat.limit=4"),
             directory=tmp_path,
-            OPENTABS_SETTINGS='{"my-chat": {"limit": 3, "mode": "slow"}}',
+            OPENTABS_PLUGIN_SETTINGS='{"my-chat": {"limit": 3, "mode": "slow"}}',
         )
     )
 
@@ -174,7 +176,7 @@ async def test_a_call_takes_settings_from_all_sources_key_by_key(tmp_path: Path,
             [
                 "they have 4 problems",
                 'my-chat.mode is "quick", not one of "fast", "slow"; set it with --set my-chat.',
-                '--set my-chat.mode=fast, or as mode = "fast" under [settings.my-chat] in a',
+                '--set my-chat.mode=fast, or as mode = "fast" under [plugin_settings.my-chat] in a',
                 "my-chat.limt is set, but the plugin has no such setting; did you mean 'limit'?",
                 "my-chat.limit is ",
                 "my-chat.site is missing (Your instance)",
@@ -199,7 +201,7 @@ def test_settings_in_a_file_for_a_plugin_that_is_not_there_are_only_warned_of(
     tmp_path: Path,
 ) -> None:
     plugin = write_plugin(tmp_path / "chat")
-    (tmp_path / "pyproject.toml").write_text("[tool.opentabs.settings.chta]\nx = 2\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.opentabs.plugin_settings.chta]\nx = 2\n")
 
     run = opentabs("tools", "--plugin", str(plugin), directory=tmp_path)
 

@@ -167,7 +167,7 @@ async def test_a_setting_of_a_plugin_that_may_be_a_secret_is_masked(
         headed=False,
         audit=True,
         audit_values=True,
-        settings={"probe": {"key": "s3cr3t-key"}},
+        plugin_settings={"probe": {"key": "s3cr3t-key"}},
     )
     value = {"text": "with s3cr3t-key in it", "password": "hunter2"}
     async with OpenTabs(plugins=[plugin], settings=settings) as tabs:

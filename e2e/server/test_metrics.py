@@ -263,7 +263,7 @@ async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
     seams = Seams(wrap_socket=late.wrap, clock=clock)
     async with (
         export_metrics("127.0.0.1", 0) as attach,
-        OpenTabs(plugins=[PROBE], settings=settings, reopen=again, _seams=seams) as tabs,
+        OpenTabs(plugins=[PROBE], settings=settings, relaunch_urls=again, _seams=seams) as tabs,
     ):
         log = tmp_path / "log"
         log.write_text("\n".join(caplog.messages))
@@ -300,7 +300,7 @@ async def test_a_server_exports_the_hops_of_calls_in_pages_and_its_browser(
         await tabs.context.close()
         await server.until_ready(503, "no extension is connected")
         assert (await server.scrape()).value("opentabs_browsers_connected") == 0
-        await tabs.browser.reopen()
+        await tabs.browser.relaunch()
         await server.until_ready(200, "an extension is connected")
         scraped = await server.scrape()
         assert scraped.value("opentabs_browsers_connected") == 1

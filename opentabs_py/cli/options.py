@@ -197,7 +197,7 @@ class PluginOptions(OptionGroup):
         return {
             "plugins": tuple(self.plugin or ()) or None,
             "plugin_folders": tuple(self.plugins or ()) or None,
-            "settings": _read_plugin_settings(self.set_),
+            "plugin_settings": _read_plugin_settings(self.set_),
         }
 
     def load_tools(self) -> list[Any]:

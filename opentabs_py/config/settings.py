@@ -154,8 +154,8 @@ class Settings(BaseSettings):
         hands: Serve tools that read and operate any page of the browser; see docs/hands.md.
         secrets: The names of environment variables that these tools may type; in the environment,
             JSON.
-        settings: Values of plugins' settings, by plugin and key; in the environment, JSON. The
-            sources are merged key by key.
+        plugin_settings: Values of plugins' settings, by plugin and key; in the environment, JSON.
+            The sources are merged key by key.
     """
 
     model_config = SettingsConfigDict(
@@ -204,7 +204,7 @@ class Settings(BaseSettings):
     webmcp_polyfill: bool = False
     hands: bool = False
     secrets: tuple[str, ...] = ()
-    settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
+    plugin_settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
 
     def installed_check(self) -> Callable[[Path], bool]:
@@ -312,7 +312,7 @@ def demo_settings(*, headed: bool | None) -> Settings:
     return load_settings(headed=headed).for_own_use(
         plugins=(),
         plugin_folders=(),
-        settings={},
+        plugin_settings={},
         permissions={},
         profile=None,
         signed_in=None,
@@ -416,7 +416,7 @@ def _problem_text(problem: ErrorDetails) -> str:
     else:
         text = plain.format(**problem.get("ctx", {}))
     text = f"{path}: {text}"
-    is_secret = problem["loc"][0] in ("settings", "token")  # a plugin's settings may be
+    is_secret = problem["loc"][0] in ("plugin_settings", "token")  # a plugin's settings may be
     # A validator of ours says what is wrong, with the value if that helps.
     if plain == _UNKNOWN or problem["type"] == "value_error" or is_secret:
         return text

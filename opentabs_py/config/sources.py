@@ -20,7 +20,7 @@ from opentabs_py.errors import ConfigError
 TABLES: Final[Mapping[str, str]] = {
     "permissions": '{"default": "ask", "chat": "auto"}',
     "scrub": '{"texts": ["Ada Lovelace"]}',
-    "settings": '{"chat": {"site": "https://example.com"}}',
+    "plugin_settings": '{"chat": {"site": "https://example.com"}}',
 }
 
 

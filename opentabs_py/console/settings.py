@@ -28,7 +28,7 @@ from opentabs_py.plugins.load import load_plugin
 from opentabs_py.server.http.json_requests import BadRequestError, Body, answering, refuse
 
 LONGEST_BODY: Final = 1024 * 1024  # bytes
-_TABLE: Final = "settings"
+_TABLE: Final = "plugin_settings"
 
 
 class SettingsBody(Body):

@@ -56,4 +56,4 @@ class Sources:
 def load_configured(settings: "Settings") -> tuple[list[Plugin], list[SkippedPlugin]]:
     """Load the plugins that settings name; return the others with the reason."""
     sources = Sources(settings.plugins, settings.plugin_folders)
-    return load_plugins(sources.plugins(), settings.settings)
+    return load_plugins(sources.plugins(), settings.plugin_settings)

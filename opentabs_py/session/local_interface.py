@@ -240,7 +240,7 @@ class _CallApp:
         refuse_skipped(request.tool, server.registry, skipped)
         for url in request.open:
             stream.say(f"Opening {url}")
-            await session.browser.reopen()
+            await session.browser.relaunch()
             page = await session.open(url)
             stack.push_async_callback(close_page, page)
         found = server.registry.get(request.tool)
@@ -250,7 +250,7 @@ class _CallApp:
             is_closed = server.registry.status(owner) == "closed" and server.launches_browser
             if is_closed and (start_page := await session.start_page_url(owner)) is not None:
                 stream.say(f"Opening the start page of {owner}")
-                await session.browser.reopen()
+                await session.browser.relaunch()
                 await session.open(start_page)  # it stays open, for the next call
 
     async def _call(self, request: LocalCallRequest, stream: CallStream) -> dict[str, Any]:

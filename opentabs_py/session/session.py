@@ -77,8 +77,8 @@ class OpenTabs:
             their settings may change while the session runs.
         args: More command-line switches for Chromium.
         ignore_default_args: Playwright switches to leave out.
-        reopen: If a call needs the browser after it was closed or has died, relaunch it and open
-            these pages in it. Without it, such calls fail.
+        relaunch_urls: If a call needs the browser after it was closed or has died, relaunch it and
+            open these pages in it. None: such calls fail.
         trace: A file to write every call to; `opentabs trace show` reads it.
         while_launching: Called once the browsers have what they need to start. Until they have
             started, the session only waits, so this is the time to load what is needed later.
@@ -104,7 +104,7 @@ class OpenTabs:
         read_settings: Callable[[], Settings] | None = None,
         args: Sequence[str] = (),
         ignore_default_args: Sequence[str] = (),
-        reopen: Sequence[str] | None = None,
+        relaunch_urls: Sequence[str] | None = None,
         trace: Path | None = None,
         while_launching: Callable[[], None] = lambda: None,
         _seams: Seams | None = None,
@@ -113,7 +113,7 @@ class OpenTabs:
         check_list("plugins", plugins)
         check_list("args", args)
         check_list("ignore_default_args", ignore_default_args)
-        check_list("reopen", reopen)
+        check_list("relaunch_urls", relaunch_urls)
         if nats is not None and (plugins or browsers):
             raise ConfigError(
                 "An endpoint of a fleet has no plugins and no browsers; its workers have them. "
@@ -128,7 +128,7 @@ class OpenTabs:
             browser,
             browsers,
             launch=self._seams.launch,
-            reopen=reopen,
+            relaunch_urls=relaunch_urls,
             is_needed=self._tools_need_browser,
         )
         self._fleet = FleetOptions(nats) if isinstance(nats, str) else nats

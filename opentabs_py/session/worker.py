@@ -172,7 +172,7 @@ async def _keep_open(browser: SessionBrowser) -> None:
         await browser.wait_gone()
         logger.warning("The browser %s exited; relaunching it", browser.name)
         try:
-            await browser.reopen()
+            await browser.relaunch()
         except BrowserError as error:
             logger.warning("%s Trying again in %g s", error, delay)
             await anyio.sleep(delay)

@@ -152,17 +152,17 @@ def test_the_error_for_a_wrong_value_says_where_it_comes_from(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     project, own = tmp_path / "pyproject.toml", user_file()
-    project.write_text('[tool.opentabs]\nceiling = "x"\nidle = "x"\nsettings.chat = 1\n')
+    project.write_text('[tool.opentabs]\nceiling = "x"\nidle = "x"\nplugin_settings.chat = 1\n')
     own.parent.mkdir(parents=True, exist_ok=True)
-    own.write_text('port = "x"\nsettings.mail = 2\n')
+    own.write_text('port = "x"\nplugin_settings.mail = 2\n')
     monkeypatch.setenv("OPENTABS_CEILING", "x")
     with pytest.raises(ConfigError) as caught:
-        load_settings(idle="x", settings={})
+        load_settings(idle="x", plugin_settings={})
     _, _, text = str(caught.value).partition("not valid. ")
     found = dict(each.split(": ", 1) for each in text.split("; "))
     assert found["ceiling"].endswith(" (from OPENTABS_CEILING)")
-    assert found["settings.chat"].endswith(f" (from {project})")
-    assert found["settings.mail"].endswith(f" (from {own})")
+    assert found["plugin_settings.chat"].endswith(f" (from {project})")
+    assert found["plugin_settings.mail"].endswith(f" (from {own})")
     assert found["port"].endswith(f" (from {own})")
     assert found["idle"].endswith("not 'x'")  # it was passed
 
@@ -270,11 +270,13 @@ SECRET = "hunter2"
 def test_plugins_settings_of_all_sources_are_merged_key_by_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    write_user_file('[settings.chat]\na = 1\nb = 1\nc = 1\nd = 1\n[settings.my-mail]\na = "x"')
-    Path("pyproject.toml").write_text("[tool.opentabs.settings.chat]\nb = 2\nc = 2\nd = 2\n")
-    monkeypatch.setenv("OPENTABS_SETTINGS", '{"chat": {"c": 3, "d": 3}}')
+    write_user_file(
+        '[plugin_settings.chat]\na = 1\nb = 1\nc = 1\nd = 1\n[plugin_settings.my-mail]\na = "x"'
+    )
+    Path("pyproject.toml").write_text("[tool.opentabs.plugin_settings.chat]\nb = 2\nc = 2\nd = 2\n")
+    monkeypatch.setenv("OPENTABS_PLUGIN_SETTINGS", '{"chat": {"c": 3, "d": 3}}')
     typed = Typed("4")
-    settings = load_settings(settings={"chat": {"d": typed}}).settings
+    settings = load_settings(plugin_settings={"chat": {"d": typed}}).plugin_settings
     assert settings == {"chat": {"a": 1, "b": 2, "c": 3, "d": "4"}, "my-mail": {"a": "x"}}
     assert settings["chat"]["d"] is typed  # typed values stay distinct from written ones
 
@@ -282,22 +284,22 @@ def test_plugins_settings_of_all_sources_are_merged_key_by_key(
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (f'{{"chat": {{"token": "{SECRET}"', "OPENTABS_SETTINGS is not valid JSON"),
-        (f'{{"chat": "{SECRET}"}}', "settings.chat: write a table"),
+        (f'{{"chat": {{"token": "{SECRET}"', "OPENTABS_PLUGIN_SETTINGS is not valid JSON"),
+        (f'{{"chat": "{SECRET}"}}', "plugin_settings.chat: write a table"),
         (f'"{SECRET}"', "settings: write a table"),
     ],
 )
 def test_invalid_settings_of_plugins_are_reported_but_not_shown(
     monkeypatch: pytest.MonkeyPatch, value: str, told: str
 ) -> None:
-    monkeypatch.setenv("OPENTABS_SETTINGS", value)
+    monkeypatch.setenv("OPENTABS_PLUGIN_SETTINGS", value)
     with pytest.raises(ConfigError) as caught:
         load_settings()
     assert told in str(caught.value)
     assert SECRET not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["permissions", "scrub", "settings"])
+@pytest.mark.parametrize("name", ["permissions", "scrub", "plugin_settings"])
 @pytest.mark.parametrize("source", ["environment", "project", "user"])
 def test_what_is_not_a_table_is_refused_whatever_it_is_merged_with(
     monkeypatch: pytest.MonkeyPatch, name: str, source: str
@@ -320,7 +322,7 @@ def test_a_projects_settings_that_are_not_a_table_are_refused(text: str) -> None
         load_settings()
 
 
-@pytest.mark.parametrize("name", ["PERMISSIONS", "SCRUB", "SECRETS", "SETTINGS", "VOLATILE"])
+@pytest.mark.parametrize("name", ["PERMISSIONS", "SCRUB", "SECRETS", "PLUGIN_SETTINGS", "VOLATILE"])
 def test_a_variable_that_is_not_json_is_named_with_an_example_that_is_valid(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -333,7 +335,7 @@ def test_a_variable_that_is_not_json_is_named_with_an_example_that_is_valid(
 
 
 def test_the_settings_of_plugins_are_not_shown_with_the_others() -> None:
-    assert SECRET not in repr(load_settings(settings={"chat": {"token": SECRET}}))
+    assert SECRET not in repr(load_settings(plugin_settings={"chat": {"token": SECRET}}))
 
 
 def test_a_server_for_one_program_serves_it_every_tool_whatever_the_settings_say() -> None:
@@ -348,9 +350,9 @@ def test_a_server_for_one_program_serves_it_every_tool_whatever_the_settings_say
 
 
 def test_the_demo_ignores_settings_of_plugins_and_of_hands() -> None:
-    write_user_file('hands = true\nsecrets = ["PASSWORD"]\n[settings.chat]\na = 1')
+    write_user_file('hands = true\nsecrets = ["PASSWORD"]\n[plugin_settings.chat]\na = 1')
     settings = demo_settings(headed=None)
-    assert (settings.settings, settings.hands, settings.secrets) == ({}, False, ())
+    assert (settings.plugin_settings, settings.hands, settings.secrets) == ({}, False, ())
 
 
 @pytest.mark.parametrize("token", ["short", "a token with spaces in it", "é" * 16])

@@ -21,7 +21,7 @@ OPTIONS = MappingProxyType(
         "plugins": "--plugin",
         "plugin_folders": "--plugins",
         "permissions": "--permission",
-        "settings": "--set",
+        "plugin_settings": "--set",
     }
 )
 # What is used where the setting has no default of its own.
@@ -82,4 +82,4 @@ def test_its_example_of_a_file_is_valid(
     assert settings.idle == 60
     assert [each.name for each in settings.plugins] == ["chat"]
     assert settings.permissions == {"chat.send_message": "ask"}
-    assert settings.settings == {"chat": {"site": "https://chat.example"}}
+    assert settings.plugin_settings == {"chat": {"site": "https://chat.example"}}

@@ -36,7 +36,7 @@ def test_comments_and_other_settings_are_kept(tmp_path: Path) -> None:
     file.write_text(
         "port = 8400  # mine\n\n"
         '[permissions]\n# careful\ndefault = "ask"\n\n'
-        "[settings.chat]\nx = 1\n"
+        "[plugin_settings.chat]\nx = 1\n"
     )
     set_permission("chat.send", "auto", file=file)
     text = file.read_text()
@@ -45,7 +45,7 @@ def test_comments_and_other_settings_are_kept(tmp_path: Path) -> None:
     assert tomllib.loads(text) == {
         "port": 8400,
         "permissions": {"default": "ask", "chat.send": "auto"},
-        "settings": {"chat": {"x": 1}},
+        "plugin_settings": {"chat": {"x": 1}},
     }
 
 

@@ -91,7 +91,7 @@ async def test_a_plugin_that_lacks_a_setting_can_be_given_it(
     status, _ = await save(served, site="https://chat.example", key=SECRET, days=3)
     assert status == 200
     assert file.read().startswith("# mine\nidle = 5  # seconds\n")
-    written = tomllib.loads(file.read())["settings"]
+    written = tomllib.loads(file.read())["plugin_settings"]
     assert written == {"chat": {"site": "https://chat.example", "key": SECRET, "days": 3}}
     assert served.plugins.reloads == 1
 
@@ -99,7 +99,7 @@ async def test_a_plugin_that_lacks_a_setting_can_be_given_it(
 async def test_a_text_that_may_be_a_secret_is_never_sent_to_the_page(
     file: UserFile, served: ServedConsole, tmp_path: Path
 ) -> None:
-    file.write(f'[settings.chat]\nsite = "https://chat.example"\nkey = "{SECRET}"\n')
+    file.write(f'[plugin_settings.chat]\nsite = "https://chat.example"\nkey = "{SECRET}"\n')
     configs: list[dict[str, JsonValue] | None] = [None]
     configs.append({"site": "https://chat.example", "key": SECRET, "days": 7})
     for config in configs:
@@ -119,7 +119,7 @@ async def test_a_text_that_may_be_a_secret_is_never_sent_to_the_page(
 async def test_values_that_do_not_fit_are_refused_and_nothing_is_lost(
     file: UserFile, served: ServedConsole
 ) -> None:
-    before = '[settings.chat]\nsite = "https://chat.example"\nview = "day"\n'
+    before = '[plugin_settings.chat]\nsite = "https://chat.example"\nview = "day"\n'
     file.write(before)
     for wrong in ({"days": "many"}, {"view": "year"}, {"nope": 1}, {"site": None}):
         status, answer = await save(served, **wrong)
@@ -128,7 +128,7 @@ async def test_values_that_do_not_fit_are_refused_and_nothing_is_lost(
     assert served.plugins.reloads == 0
     status, _ = await save(served, view=None, loud=True)
     assert status == 200
-    written = tomllib.loads(file.read())["settings"]["chat"]
+    written = tomllib.loads(file.read())["plugin_settings"]["chat"]
     assert written == {"site": "https://chat.example", "loud": True}
 
 
@@ -144,7 +144,7 @@ async def test_a_file_that_cannot_be_read_is_left_alone(
 async def test_a_value_that_something_else_overrides_is_marked(
     file: UserFile, served: ServedConsole, tmp_path: Path
 ) -> None:
-    file.write('[settings.chat]\nsite = "https://chat.example"\n')
+    file.write('[plugin_settings.chat]\nsite = "https://chat.example"\n')
     served.plugins.skipped[:] = []
     plugin = load_plugin(tmp_path / "chat")
     served.plugins.plugins[:] = [replace(plugin, config={"site": "https://other.example"})]

@@ -370,8 +370,8 @@ class WithBrowser:
     ) -> AsyncGenerator[list[SkippedPlugin]]:
         yield []
 
-    async def reopen(self) -> None:
-        self.did.append("reopen")
+    async def relaunch(self) -> None:
+        self.did.append("relaunch")
 
     async def open(self, url: str) -> FakePage:
         if self._opens is not None:
@@ -401,7 +401,7 @@ async def test_the_pages_that_a_call_names_are_open_while_it_runs() -> None:
     [first, *_, last] = await session.call("chat_send", open=["https://chat.example/"])
     assert first == {"say": "Opening https://chat.example/"}
     assert last["outcome"]["structuredContent"] == {"sent": True}
-    assert session.did == ["reopen", "https://chat.example/", "close"]
+    assert session.did == ["relaunch", "https://chat.example/", "close"]
 
 
 async def test_a_page_that_cannot_be_opened_is_a_failure_of_the_chain_and_nothing_is_called() -> (
@@ -418,7 +418,7 @@ async def test_a_plugin_without_a_tab_gets_its_start_page_and_keeps_it() -> None
     for _ in range(2):
         [*_, last] = await session.call("chat_send")
         assert last["outcome"]["structuredContent"] == {"sent": True}
-    assert session.did == ["reopen", "the start page of chat"]
+    assert session.did == ["relaunch", "the start page of chat"]
 
 
 @pytest.mark.parametrize("why", ["the tool is off", "the server launches no browser"])

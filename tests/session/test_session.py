@@ -182,7 +182,9 @@ def test_the_places_that_a_program_names_are_absolute() -> None:
     assert session._source.profiles == {"work": here / "profile"}
 
 
-@pytest.mark.parametrize("name", ["tools", "plugins", "args", "ignore_default_args", "reopen"])
+@pytest.mark.parametrize(
+    "name", ["tools", "plugins", "args", "ignore_default_args", "relaunch_urls"]
+)
 def test_a_text_is_not_taken_for_a_list_of_characters(name: str) -> None:
     with pytest.raises(ConfigError, match=rf"{name} must be a list: \['chat'\]"):
         OpenTabs(**{name: "chat"})  # type: ignore[arg-type]

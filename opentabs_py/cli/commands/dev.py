@@ -93,7 +93,7 @@ def dev(
             tools=tools,
             settings=settings,
             read_settings=read_settings,
-            reopen=urls,
+            relaunch_urls=urls,
             while_launching=load_sdk_soon,
         )
         await serve_session(session, urls=urls, beside=beside)

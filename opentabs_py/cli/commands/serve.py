@@ -99,7 +99,7 @@ def serve(
                 browser=source,
                 browsers=profiles,
                 nats=nats,
-                reopen=None if browsers.exit_with_browser else urls,
+                relaunch_urls=None if browsers.exit_with_browser else urls,
                 trace=records.trace,
                 while_launching=load_sdk_soon,
             )
@@ -183,7 +183,7 @@ def _check_plugins(settings: "Settings") -> None:
     from opentabs_py.plugins.load import refuse_unknown_plugins
 
     loaded, skipped = load_configured(settings)
-    refuse_unknown_plugins(settings.settings, loaded, skipped)
+    refuse_unknown_plugins(settings.plugin_settings, loaded, skipped)
 
 
 def _check_pipes() -> None:

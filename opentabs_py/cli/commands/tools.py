@@ -106,7 +106,7 @@ def _configured(plugins: PluginOptions) -> tuple[list[_Row], bool]:
 
     settings = gather_settings(plugins)
     loaded, skipped = load_configured(settings)
-    refuse_unknown_plugins(settings.settings, loaded, skipped)
+    refuse_unknown_plugins(settings.plugin_settings, loaded, skipped)
     print_skipped(skipped)
     standings = _standings(loaded, settings)
     _warn_of_off(standings)

@@ -125,7 +125,7 @@ def worker(
                 on_ready=prepare,
                 plugins=(),
                 tools=tools,
-                reopen=urls,
+                relaunch_urls=urls,
             )
         return 0
 

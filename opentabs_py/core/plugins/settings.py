@@ -318,7 +318,7 @@ def _how_to_give(plugin: str, setting: Setting) -> str:
         typed, written = _EXAMPLES[setting.type]
     return (
         f"set it with --set {plugin}.{setting.key}={typed}, or as {setting.key} = {written} "
-        f"under [settings.{plugin}] in a settings file"
+        f"under [plugin_settings.{plugin}] in a settings file"
     )
 
 

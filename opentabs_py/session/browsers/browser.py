@@ -57,8 +57,8 @@ class SessionBrowser:
         name: Its name, for users and agents.
         launch: Its launch; None for one that is running already.
         attach: Load the extension into it; None if the user does that by hand.
-        reopen: If a call needs it after it was closed or has died, relaunch it and open these
-            pages in it. Without it, such calls fail.
+        relaunch_urls: If a call needs it after it was closed or has died, relaunch it and open
+            these pages in it. None: such calls fail.
 
     Attributes:
         bridge: The link to its extension; set before `start`.
@@ -76,7 +76,7 @@ class SessionBrowser:
         launch: BackgroundLaunch | None,
         *,
         attach: Attach | None = None,
-        reopen: Sequence[str] | None,
+        relaunch_urls: Sequence[str] | None,
     ) -> None:
         self.name = name
         self.launch = launch
@@ -84,7 +84,7 @@ class SessionBrowser:
         self.sign_in: State | None = None
         self.restarts = 0
         self.on_driven: Callable[[BrowserContext], None] | None = None
-        self._reopen = reopen
+        self._relaunch_urls = relaunch_urls
         self._context: BrowserContext | None = None
         self._first: Page | None = None  # the empty one of a launch, until something is opened
         self._gone = anyio.Event()
@@ -148,7 +148,7 @@ class SessionBrowser:
 
     def keep_closed(self) -> None:
         """Stop relaunching it."""
-        self._reopen = None
+        self._relaunch_urls = None
         self.bridge.relaunch_browser = None
 
     async def wait_gone(self) -> None:
@@ -166,10 +166,10 @@ class SessionBrowser:
         """Record that it was closed or died; for launchers that yielded no context."""
         self.bridge.handle_browser_gone()
         self._gone.set()
-        if self._reopen is not None:
-            self.bridge.relaunch_browser = self._reopen_for_call
+        if self._relaunch_urls is not None:
+            self.bridge.relaunch_browser = self._relaunch_for_call
 
-    async def reopen(self) -> None:
+    async def relaunch(self) -> None:
         """Relaunch it in the same way, if it was closed or has died.
 
         It is relaunched in a task of the session, for all who wait for it: a cancelled one does not
@@ -197,7 +197,7 @@ class SessionBrowser:
                 self.handle_gone()  # so that the next call tries again
                 raise
             self.restarts += 1
-            for url in self._reopen or ():
+            for url in self._relaunch_urls or ():
                 try:
                     await self.open(url)
                 except BrowserError as error:
@@ -209,7 +209,7 @@ class SessionBrowser:
             relaunch.ended.set()
 
     async def close(self) -> None:
-        """Close it, as its user might; `reopen` relaunches it."""
+        """Close it, as its user might; `relaunch` starts it again."""
         gone = self._gone
         with suppress(*FAILURES):  # it has just died
             await self.context.close()
@@ -242,11 +242,11 @@ class SessionBrowser:
             logger.warning("%s answered %d %s", url, answer.status, answer.status_text)
         return page
 
-    async def _reopen_for_call(self) -> None:
+    async def _relaunch_for_call(self) -> None:
         from opentabs_py.core import failures
 
         try:
-            await self.reopen()
+            await self.relaunch()
         except BrowserError as error:
             raise failures.no_browser(str(error)) from error
 

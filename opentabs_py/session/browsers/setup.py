@@ -123,7 +123,7 @@ class BrowserSetup:
 
     def join(self, name: str, index: int) -> SessionBrowser:
         """Return one more browser, into which the user has loaded the extension."""
-        browser = SessionBrowser(name, None, reopen=None)
+        browser = SessionBrowser(name, None, relaunch_urls=None)
         browser.bridge = self._link(self.extensions[0], name, index)
         return browser
 

@@ -28,7 +28,7 @@ class BrowserSource:
         browser: As for `OpenTabs`.
         browsers: As for `OpenTabs`.
         launch: Launches them, if not as usual.
-        reopen: As for `OpenTabs`.
+        relaunch_urls: As for `OpenTabs`.
         is_needed: Returns whether the session's tools need a browser. Usually the settings have to
             be loaded to know, so it is asked only if nothing else decides.
 
@@ -47,7 +47,7 @@ class BrowserSource:
         browsers: Mapping[str, str | Path] | int | None,
         *,
         launch: Launcher | None = None,
-        reopen: Sequence[str] | None,
+        relaunch_urls: Sequence[str] | None,
         is_needed: Callable[[], bool],
     ) -> None:
         if isinstance(browser, str) and browser not in ("launch", "none"):
@@ -59,7 +59,7 @@ class BrowserSource:
             raise ConfigError(f"browsers is {browsers}, but must be at least 1.")
         self._browser = browser
         self._launch = launch
-        self._reopen = reopen
+        self._relaunch_urls = relaunch_urls
         self._is_needed = is_needed
         self.driver = SharedDriver()
         self.are_interchangeable = isinstance(browsers, int)
@@ -96,7 +96,7 @@ class BrowserSource:
             stack: Closes the browsers.
         """
         if self._browser != "launch" or not self.is_used:
-            return [SessionBrowser(self._names[0], None, attach=self.attach, reopen=None)]
+            return [SessionBrowser(self._names[0], None, attach=self.attach, relaunch_urls=None)]
         launcher = self._launch or partial(launch_browser, shared=self.driver)
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
@@ -104,6 +104,6 @@ class BrowserSource:
         for launch in launches:
             stack.push_async_callback(launch.close)
         return [
-            SessionBrowser(name, launch, reopen=self._reopen)
+            SessionBrowser(name, launch, relaunch_urls=self._relaunch_urls)
             for name, launch in zip(self._names, launches, strict=True)
         ]

@@ -43,10 +43,10 @@ class BrowserView(Protocol):
         ...
 
     async def close(self) -> None:
-        """Close it, as its user might; `reopen` relaunches it."""
+        """Close it, as its user might; `relaunch` starts it again."""
         ...
 
-    async def reopen(self) -> None:
+    async def relaunch(self) -> None:
         """Relaunch it in the same way, if it was closed or has died.
 
         Raises:

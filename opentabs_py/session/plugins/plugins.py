@@ -309,7 +309,7 @@ class PluginSet:
         )
 
     def _handle_settings(self, settings: Settings) -> None:
-        self._given = settings.settings
+        self._given = settings.plugin_settings
         self._settings = settings
         self._configured = Sources(
             directories=(*self._directories, *settings.plugins),

@@ -203,7 +203,8 @@ def test_a_select_accepts_the_values_of_its_options() -> None:
         assert (taken, type(taken)) == (given, str)
     assert problem("select", "Once a week", options=options) == (
         'my-chat.it is "Once a week", not one of "daily", "weekly"; set it with '
-        '--set my-chat.it=daily, or as it = "daily" under [settings.my-chat] in a settings file'
+        '--set my-chat.it=daily, or as it = "daily" under [plugin_settings.my-chat] in a settings '
+        "file"
     )
 
 
@@ -259,7 +260,7 @@ def test_a_value_of_another_type_is_reported_with_what_is_allowed_and_how_to_set
     assert line.startswith("my-chat.it ")
     assert what in line
     assert "--set my-chat.it=" in line
-    assert "under [settings.my-chat] in a settings file" in line
+    assert "under [plugin_settings.my-chat] in a settings file" in line
 
 
 @pytest.mark.parametrize(
@@ -289,7 +290,8 @@ def test_what_is_required_must_be_given_and_must_not_be_empty() -> None:
     [line] = problems({"it": about}, {})
     assert line == (
         "my-chat.it is missing (Your token); it must be a string; set it with "
-        '--set my-chat.it=text, or as it = "text" under [settings.my-chat] in a settings file'
+        '--set my-chat.it=text, or as it = "text" under [plugin_settings.my-chat] in a settings '
+        "file"
     )
     assert problem("string", "", required=True).startswith("my-chat.it is empty, not a string;")
     [line] = problems({"it": {"type": "url", "required": True}}, {"it": None})

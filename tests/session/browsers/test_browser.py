@@ -44,14 +44,14 @@ class Launches:
 
 @asynccontextmanager
 async def closed_browser(
-    launcher: Launcher, *, reopen: Sequence[str] = ()
+    launcher: Launcher, *, relaunch_urls: Sequence[str] = ()
 ) -> AsyncGenerator[SessionBrowser]:
     """Yield a browser that was launched, and that its user has closed."""
     async with anyio.create_task_group() as tasks:
         launch = BackgroundLaunch(launcher, tasks)
         launch.set_plan(PLAN)
         await launch.result()
-        browser = SessionBrowser("default", launch, reopen=reopen)
+        browser = SessionBrowser("default", launch, relaunch_urls=relaunch_urls)
         browser.bridge = Bridge(secret="", origin="", version="0", clock=AlarmClock())
         async with anyio.create_task_group() as browser._tasks:
             browser.handle_gone()
@@ -67,7 +67,7 @@ async def test_a_browser_whose_relaunch_failed_is_launched_by_the_next_call(
     async with closed_browser(launches) as browser:
         for count in (2, 3):
             with pytest.raises(BrowserError, match="did not connect"):
-                await browser.reopen()
+                await browser.relaunch()
             assert (launches.count, launches.open, browser.is_gone) == (count, 0, True)
             assert browser.bridge.relaunch_browser is not None
 
@@ -83,7 +83,7 @@ async def test_a_browser_that_dies_while_it_is_relaunched_does_not_end_the_sessi
         monkeypatch.setattr(browser, "_adopt_context", die)
         for _ in range(2):
             with pytest.raises(BrowserError, match="has been closed"):
-                await browser.reopen()
+                await browser.relaunch()
             assert launches.open == 0
 
 
@@ -106,7 +106,7 @@ async def test_a_caller_that_is_cancelled_leaves_no_browser_half_relaunched(
 
     async with (
         anyio.create_task_group() as tasks,
-        closed_browser(launches, reopen=pages) as browser,
+        closed_browser(launches, relaunch_urls=pages) as browser,
     ):
         monkeypatch.setattr(browser, "open", open_page)
         cancelled = anyio.CancelScope()
@@ -114,10 +114,10 @@ async def test_a_caller_that_is_cancelled_leaves_no_browser_half_relaunched(
 
             async def give_up() -> None:
                 with cancelled:
-                    await browser.reopen()
+                    await browser.relaunch()
 
             callers.start_soon(give_up)
-            callers.start_soon(browser.reopen)
+            callers.start_soon(browser.relaunch)
             await until_all_wait()
             assert not browser.is_gone  # it waits for its extension
             cancelled.cancel()

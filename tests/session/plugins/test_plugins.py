@@ -125,7 +125,7 @@ async def test_a_plugin_comes_and_goes_with_its_line_in_a_settings_file(
     assert registry.tools == ()
 
     write_settings(
-        f"plugins = [{json.dumps(str(chat))}]\n[settings.chat]\nsite = 'https://x.example'\n"
+        f"plugins = [{json.dumps(str(chat))}]\n[plugin_settings.chat]\nsite = 'https://x.example'\n"
     )
     assert (await plugins.reload()).added == ("chat",)
     assert "https://x.example/*" in plugins.sites
