@@ -196,8 +196,11 @@ class FleetWorker:
             subject = f"{self._link.subjects.endpoint(endpoint)}.call.{call_id}"
             if packet.unknown:
                 return
-            if packet.number != 0 or call_id in self._ended:
+            if packet.number is None or call_id in self._ended:
                 self._link.publish(subject, Packet(unknown=True).encode())
+                return
+            if packet.number > 0:  # those before it were dropped
+                self._link.publish(subject, Packet(missing=True).encode())
                 return
             reply = f"{self._subject}.call.{endpoint}.{call_id}"
             channel = NatsChannel(

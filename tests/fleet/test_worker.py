@@ -463,11 +463,29 @@ async def test_only_the_first_packet_of_a_call_opens_it(caplog: pytest.LogCaptur
             await pair.settle()
             before = len(pair.wire.published)
             publish(Packet(number=1, piece=b"{}").encode())
+            publish(Packet(acknowledged=1).encode())
             await pair.settle()
-            answers = [Packet.decode(data) for _, data in pair.wire.published[before + 1 :]]
-            assert [each.unknown for each in answers] == [True]
+            answers = [Packet.decode(data) for _, data in pair.wire.published[before + 2 :]]
+            assert answers == [Packet(missing=True), Packet(unknown=True)]
     assert not pair.session.calls
     assert any("Dropped a packet of an endpoint" in each for each in caplog.messages)
+
+
+async def test_a_request_of_several_pieces_that_were_all_dropped_is_sent_again_and_runs_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.core.fleet.channel.REPEAT_AFTER", 0.001)
+    with anyio.fail_after(PATIENT):
+        async with a_pair() as pair, anyio.create_task_group() as tasks:
+            pair.wire.loses = f"{pair.subject}.call"  # the worker's connection is interrupted
+            requester = Requester()
+            tasks.start_soon(requester.run, pair, a_call({"text": "x" * PIECE}))
+            await pair.settle()
+            pair.wire.loses = "nothing"
+            await pair.session.called.wait()
+            pair.session.end("done")
+    assert requester.answer == Returned(value="done")
+    assert len(pair.session.calls) == 1
 
 
 async def test_what_was_lost_while_nats_was_down_is_sent_again_at_once(
