@@ -242,6 +242,25 @@ async def test_a_subject_that_nats_refuses_is_logged_with_what_lists_the_permiss
     assert "opentabs fleet permissions" in said
 
 
+async def test_a_connection_that_the_server_ends_with_an_error_is_established_again(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        relinked = anyio.Event()
+        link.relinked.subscribe(relinked.set)
+        await link.subscribe("there", lambda _: None)
+        await link.flush()
+        nats.say("-ERR 'User Authentication Expired'\n")
+        with anyio.fail_after(PATIENT):
+            await relinked.wait()
+        assert link.connected
+    assert nats.subscriptions == ["1", "1"]
+    assert "NATS ended the connection: user authentication expired" in caplog.messages
+
+
 async def test_a_server_that_cannot_be_reached_is_named_with_what_to_do() -> None:
     link = NatsLink(FleetOptions("nats://127.0.0.1:1"), version="1")
     with (
