@@ -61,6 +61,14 @@ def test_a_call_that_cannot_be_placed_does_not_stop_those_of_others() -> None:
     assert len(queue) == 1
 
 
+def test_a_call_that_cannot_be_placed_does_not_stop_the_later_ones_of_its_client() -> None:
+    queue = a_queue()
+    full, *others = [queue.add("a", Wanted(owner)) for owner in ("full", "chat", "full", "shop")]
+    places = queue.take(lambda wanted: Full() if wanted.owner == "full" else wanted.owner)
+    assert [place for _, place in places] == ["chat", "shop"]
+    assert [waiting for waiting, _ in queue.take(lambda _: "place")] == [full, others[1]]
+
+
 def test_what_is_full_for_one_client_is_not_tried_for_the_others() -> None:
     queue = a_queue()
     add(queue, "abc")
@@ -78,6 +86,8 @@ def test_a_client_runs_no_more_calls_at_once_than_it_may() -> None:
     queue = a_queue(calls_per_client=1)
     calls = add(queue, "aab")
     assert take(queue, 3) == ["a", "b"]
+    add(queue, "c")
+    assert take(queue, 3) == ["c"]
     queue.end(calls[0], 1.0)
     assert take(queue, 3) == ["a"]
 
@@ -96,6 +106,14 @@ def test_how_many_come_before_a_call() -> None:
     queue = a_queue()
     a1, a2, b1, b2, c1 = add(queue, "aabbc")
     assert [queue.ahead(each) for each in (a1, b1, c1, a2, b2)] == [0, 1, 2, 3, 4]
+
+
+def test_calls_that_need_something_else_do_not_come_before_a_call() -> None:
+    queue = a_queue()
+    for client in "ab":
+        queue.add(client, Wanted("full"))
+    calls = add(queue, "ab")
+    assert [queue.ahead(each) for each in calls] == [0, 1]
 
 
 @given(st.text("abc", min_size=1, max_size=12))
