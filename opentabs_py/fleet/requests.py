@@ -14,7 +14,7 @@ from opentabs_py.calling.call import Cancellation
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
-from opentabs_py.core.fleet.liveness import BEAT_EVERY, Liveness
+from opentabs_py.core.fleet.liveness import BEAT_EVERY, UNLINKED_FOR, Liveness
 from opentabs_py.core.fleet.messages import (
     Announcement,
     Busy,
@@ -34,7 +34,6 @@ from opentabs_py.fleet.link import NatsLink, Received
 
 logger = logging.getLogger(__name__)
 
-UNLINKED_FOR: Final = 30.0  # s without NATS, after which nothing is waited for any longer
 LAST: Final = (Tools, Returned, Failed, Done, Busy)
 
 

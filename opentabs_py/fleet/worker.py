@@ -21,7 +21,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
-from opentabs_py.core.fleet.liveness import Liveness
+from opentabs_py.core.fleet.liveness import UNLINKED_FOR, Liveness
 from opentabs_py.core.fleet.messages import (
     Busy,
     CallRequest,
@@ -327,12 +327,19 @@ class FleetWorker:
         self._announcer.announce()
 
     async def _look_for_gone_endpoints(self) -> None:
+        linked = anyio.current_time()
         while True:
             await anyio.sleep(LOOK_EVERY)
             now = anyio.current_time()
-            for endpoint, known in [*self._endpoints.items()]:
-                if self._link.connected and now >= known.liveness.gone_at():
-                    self._drop_endpoint(endpoint)
+            if self._link.connected:
+                linked = now
+                for endpoint, known in [*self._endpoints.items()]:
+                    if now >= known.liveness.gone_at():
+                        self._drop_endpoint(endpoint)
+            elif now >= linked + UNLINKED_FOR:
+                for call_id, call in [*self._calls.items()]:
+                    if call.is_answered:  # no endpoint waits for the answer
+                        self._forget(call_id)
 
     def _drop_endpoint(self, endpoint: str) -> None:
         del self._endpoints[endpoint]

@@ -398,6 +398,22 @@ async def test_while_nats_is_down_no_endpoint_counts_as_gone(
     assert requester.answer == Returned(value="done")
 
 
+async def test_what_no_endpoint_waits_for_keeps_no_worker_from_ending_while_nats_is_down(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.worker.LOOK_EVERY", 0.001)
+    monkeypatch.setattr("opentabs_py.fleet.worker.UNLINKED_FOR", 0)
+    async with requesting() as (pair, requester):
+        pair.wire.is_up = False
+        looks = pair.wire.looks
+        while pair.wire.looks < looks + 2:
+            await anyio.lowlevel.checkpoint()
+        assert pair.worker.running == 1  # which may still do what it was asked for
+        pair.session.end("done")
+        requester.scope.cancel()
+    assert not pair.session.cancelled.is_set()
+
+
 async def test_a_beat_is_answered() -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair:
