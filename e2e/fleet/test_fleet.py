@@ -359,6 +359,22 @@ async def test_a_second_worker_with_the_same_name_is_refused(shared: Fleet) -> N
         assert "A worker named one is already in the fleet" in " ".join(second.stderr.split())
 
 
+async def test_a_second_worker_with_the_same_name_is_refused_while_the_first_one_starts(
+    fleet: Fleet,
+) -> None:
+    refused: list[subprocess.CompletedProcess[str]] = []
+
+    async def start_another(_tabs: OpenTabs, _worker: FleetWorker) -> None:
+        refused.append(await run("worker", *fleet.options, "--name", "one"))
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(worker_in_this_process(fleet, start_another))
+    [second] = refused
+    assert second.returncode == 3
+    assert "A worker named one is already in the fleet" in " ".join(second.stderr.split())
+
+
 async def test_a_worker_of_another_version_is_refused_with_both_versions(
     shared: Fleet, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,9 +1,8 @@
-"""A worker's name and numbers, which no other worker of the fleet has."""
+"""A worker's claim to its name and numbers, which no other worker of the fleet has."""
 
 import random
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 
@@ -13,63 +12,99 @@ from opentabs_py.errors import FleetError, ProtocolError
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink, Received
 
+if TYPE_CHECKING:
+    from nats.aio.subscription import Subscription
+
 CLAIMED_AFTER: Final = 0.4  # s in which no other worker objects
 # With more, the numbers of tabs could not be represented exactly in JavaScript.
 LARGEST_NUMBER: Final = 900_000
 
 
-async def claim(
-    link: NatsLink, name: str, *, labels: Mapping[str, str], max_calls: int, browsers: int
-) -> Identity:
-    """Find a number for a worker's browsers, and make sure that its name is its own.
+class Claim:
+    """Finds numbers for a worker's browsers, and objects to others that claim the same.
+
+    A worker may take a while to start. Until it announces itself, this answers for it.
 
     Args:
         link: The connection.
-        name: Its name.
-        labels: Its labels.
-        max_calls: How many calls may run in it at once.
+        identity: Who the worker is, without its number.
         browsers: How many browsers it has.
-
-    Raises:
-        FleetError: Another worker has the name.
     """
-    others: dict[str, Announcement] = {}
-    identity = Identity(name, link.version, 0, labels, max_calls)
 
-    def handle(message: Received) -> None:
-        try:
-            other = read_announcement(message.data, opentabs=link.version)
-        except ProtocolError:
-            return  # of another version, whose tabs no endpoint mixes with ours
-        if other.instance != identity.instance:
-            others[other.instance] = other
+    def __init__(self, link: NatsLink, identity: Identity, *, browsers: int) -> None:
+        self._link = link
+        self._identity = identity
+        self._browsers = browsers
+        self._others: dict[str, Announcement] = {}
+        self._subscriptions: list[Subscription] = []
 
-    subscription = await link.subscribe(link.subjects.workers, handle)
-    who = await link.subscribe(link.subjects.who, lambda _: announce())
+    async def make(self) -> Identity:
+        """Claim the name and numbers, and return the identity with its number.
 
-    def announce() -> None:
-        link.publish(link.subjects.workers, encode(starting(identity)))
-
-    def starting(identity: Identity) -> Announcement:
-        return identity.announce("starting", [str(index) for index in range(browsers)])
-
-    try:
+        Raises:
+            FleetError: Another worker has the name.
+        """
+        link = self._link
+        self._subscriptions = [
+            await link.subscribe(link.subjects.workers, self._handle),
+            await link.subscribe(link.subjects.who, lambda _: self._announce()),
+        ]
         link.publish(link.subjects.who)
         await anyio.sleep(CLAIMED_AFTER)
         while True:
-            number = random.randrange(1, LARGEST_NUMBER - browsers)  # noqa: S311 (no secret)
-            identity = replace(identity, number=number)
-            if conflict(starting(identity), [*others.values()]) is None:
-                announce()
+            number = random.randrange(1, LARGEST_NUMBER - self._browsers)  # noqa: S311 (no secret)
+            self._identity = replace(self._identity, number=number)
+            if self._conflict() is None:
+                self._announce()
                 await anyio.sleep(CLAIMED_AFTER)
-            other = conflict(starting(identity), [*others.values()])
+            other = self._conflict()
             if other is None:
-                return identity
-            if other.name == name:
-                raise FleetError(
-                    f"A worker named {name} is already in the fleet, on {other.host} "
-                    f"(pid {other.pid}). Choose another --name."
-                )
-    finally:
-        await link.unsubscribe(subscription)
-        await link.unsubscribe(who)
+                return self._identity
+            if other.name == self._identity.name:
+                await self._unsubscribe()
+                raise self._taken(other)
+
+    async def end(self) -> None:
+        """Object to no others any more: from now on, the worker does so itself.
+
+        Raises:
+            FleetError: Another worker, which was not heard before, has the name or a number.
+        """
+        await self._unsubscribe()
+        other = self._conflict()
+        if other is not None:
+            raise self._taken(other)
+
+    async def _unsubscribe(self) -> None:
+        for subscription in self._subscriptions:
+            await self._link.unsubscribe(subscription)
+
+    def _handle(self, message: Received) -> None:
+        try:
+            other = read_announcement(message.data, opentabs=self._link.version)
+        except ProtocolError:
+            return  # of another version, whose tabs no endpoint mixes with ours
+        if other.instance != self._identity.instance:
+            self._others[other.instance] = other
+
+    def _announce(self) -> None:
+        self._link.publish(self._link.subjects.workers, encode(self._announcement))
+
+    def _conflict(self) -> Announcement | None:
+        return conflict(self._announcement, self._others.values())
+
+    def _taken(self, other: Announcement) -> FleetError:
+        if other.name == self._identity.name:
+            return FleetError(
+                f"A worker named {other.name} is already in the fleet, on {other.host} "
+                f"(pid {other.pid}). Choose another --name."
+            )
+        return FleetError(
+            f"The worker {other.name} on {other.host} (pid {other.pid}) has chosen the same number "
+            "for a browser. Start this worker again."
+        )
+
+    @property
+    def _announcement(self) -> Announcement:
+        browsers = [str(index) for index in range(self._browsers)]
+        return self._identity.announce("starting", browsers)

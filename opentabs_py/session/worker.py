@@ -19,7 +19,8 @@ from opentabs_py.core.limits import longest_body
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import ready_by_plugin
 from opentabs_py.errors import BrowserError
-from opentabs_py.fleet.claim import claim
+from opentabs_py.fleet.claim import Claim
+from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.session import SessionCaller
 from opentabs_py.fleet.worker import FleetWorker
@@ -73,9 +74,9 @@ async def run_worker(
         ConfigError: A setting is not valid.
     """
     async with nats_link(options, version=__version__) as link:
-        identity = await claim(
-            link, name, labels=options.labels, max_calls=max_calls, browsers=browsers
-        )
+        unnumbered = Identity(name, link.version, labels=options.labels, max_calls=max_calls)
+        claim = Claim(link, unnumbered, browsers=browsers)
+        identity = await claim.make()
         # Endpoints know the tools of plugins, but not of pages, which come and go.
         own = settings.model_copy(update={"webmcp": (), "hands": False})
         async with OpenTabs(
@@ -91,6 +92,7 @@ async def run_worker(
                 longest_message=longest_body(settings.message_limit),
             )
             await on_ready(session, worker)
+            await claim.end()
             async with anyio.create_task_group() as tasks:
                 server = session.internals
                 if server.launches_browser:
