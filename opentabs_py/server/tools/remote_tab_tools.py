@@ -86,7 +86,9 @@ class RemoteTabsOpen(TabsOpen):
             return found[0]
         if not workers:
             raise no_worker(TABS_OPEN)
-        own = self._fleet.own_tabs.workers(client)
+        usable = {each.instance: each for each in workers}
+        with_own = (each.instance for each in self._fleet.own_tabs.workers(client))
+        own = [usable[instance] for instance in with_own if instance in usable]
         fitting = [each for each in own or workers if self._fleet.catalog.serving(each, url)]
         return self._fleet.least_busy(fitting or own or workers)
 

@@ -18,20 +18,35 @@ pytestmark = pytest.mark.anyio
 
 
 class FakeFleet:
-    """One worker, whose browser opens tabs; `works` are the plugins that are reported to work."""
+    """Workers whose browsers open tabs; `works` are the plugins that are reported to work.
 
-    def __init__(self, *, serving: Sequence[str], works: Sequence[str]) -> None:
-        self._worker = worker("a")
-        self.directory = SimpleNamespace(usable=[self._worker])
+    Args:
+        serving: The plugins that the workers have.
+        works: Those that work in a new tab.
+        usable: The workers that take calls.
+        with_own_tabs: The workers in which the client has tabs, as they were then.
+    """
+
+    def __init__(
+        self,
+        *,
+        serving: Sequence[str] = ("chat",),
+        works: Sequence[str] = (),
+        usable: Sequence[Announcement] = (worker("a"),),
+        with_own_tabs: Sequence[Announcement] = (),
+    ) -> None:
+        self.directory = SimpleNamespace(usable=usable)
         self.catalog = SimpleNamespace(serving=lambda _worker, _url: serving)
-        self.own_tabs = SimpleNamespace(workers=lambda _client: ())
+        self.own_tabs = SimpleNamespace(workers=lambda _client: with_own_tabs)
         self.owned: list[AbstractSet[str]] = []
+        self.called: list[Announcement] = []
         self._works = works
 
     def least_busy(self, workers: Sequence[Announcement]) -> Announcement:
         return workers[0]
 
-    async def call_in(self, _worker: Announcement, _tool: str, _call: ToolCall) -> Any:
+    async def call_in(self, worker: Announcement, _tool: str, _call: ToolCall) -> Any:
+        self.called.append(worker)
         plugins = [{"name": name, "readiness": "ready"} for name in self._works]
         return {"tabId": 9, "plugins": plugins}
 
@@ -39,6 +54,11 @@ class FakeFleet:
         self, _client: str | None, _tab: int, _worker: Announcement, plugins: AbstractSet[str]
     ) -> None:
         self.owned.append(plugins)
+
+
+async def open_tab(fleet: FakeFleet) -> None:
+    tool = RemoteTabsOpen(cast("Fleet", fleet))
+    await tool.prepare(ToolCall({"url": "https://chat.example/"}, Limits()))()
 
 
 @pytest.mark.parametrize(
@@ -50,6 +70,19 @@ async def test_a_tab_is_for_the_plugins_of_its_page(
     serving: Sequence[str], works: Sequence[str]
 ) -> None:
     fleet = FakeFleet(serving=serving, works=works)
-    tool = RemoteTabsOpen(cast("Fleet", fleet))
-    await tool.prepare(ToolCall({"url": "https://chat.example/"}, Limits()))()
+    await open_tab(fleet)
     assert fleet.owned == [{"chat"}]
+
+
+async def test_a_client_s_next_tab_opens_where_its_last_one_is_as_that_worker_is_now() -> None:
+    others, before, now = worker("a"), worker("b"), worker("b", running={"e" * 16: 2})
+    fleet = FakeFleet(usable=[others, now], with_own_tabs=[before])
+    await open_tab(fleet)
+    assert fleet.called == [now]
+
+
+async def test_no_tab_opens_in_a_worker_that_takes_no_more_calls() -> None:
+    draining, other = worker("a"), worker("b")
+    fleet = FakeFleet(usable=[other], with_own_tabs=[draining])
+    await open_tab(fleet)
+    assert fleet.called == [other]
