@@ -70,23 +70,30 @@ class ObservedFleet:
         """Ask a worker to end what runs in it, and to stop.
 
         Raises:
-            FleetError: There is no such worker, or it does not answer.
+            FleetError: There is no such worker, or it does not answer, or does not listen.
         """
         found = next((each for each in self.directory.all if each.name == name), None)
         if found is None:
             names = ", ".join(sorted(each.name for each in self.directory.all))
             raise FleetError(f"No worker is named {name!r}. Workers: {names or 'none'}.")
+        answers: list[Received] = []
         answered = anyio.Event()
+
+        def handle(message: Received) -> None:
+            answers.append(message)
+            answered.set()
+
         reply = f"{self._link.subjects.endpoint(secrets.token_hex(8))}.drain"
         subject = f"{self._link.subjects.worker(name, found.instance)}.drain"
-        subscription = await self._link.subscribe(reply, lambda _: answered.set())
+        subscription = await self._link.subscribe(reply, handle)
         try:
             self._link.publish(subject, reply=reply)
             with anyio.move_on_after(DRAINS_WITHIN):
                 await answered.wait()
-                return found
         finally:
             await self._link.unsubscribe(subscription)
+        if answers and not answers[0].absent:
+            return found
         raise FleetError(f"The worker {name} does not answer. Its pid on {found.host}: {found.pid}")
 
     def _handle(self, message: Received) -> None:

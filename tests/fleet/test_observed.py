@@ -23,12 +23,17 @@ ANNOUNCERS = 20
 
 
 class FakeLink:
-    """A connection on which only this process publishes."""
+    """A connection on which only this process publishes.
+
+    Args:
+        drains: Whether the workers listen: if not, NATS says so.
+    """
 
     version = "1"
     subjects = Subjects("test")
 
-    def __init__(self) -> None:
+    def __init__(self, *, drains: bool = True) -> None:
+        self._drains = drains
         self.handlers: dict[str, Callable[[Received], None]] = {}
 
     async def subscribe(self, subject: str, handle: Callable[[Received], None]) -> str:
@@ -41,8 +46,8 @@ class FakeLink:
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> None:
         if subject in self.handlers:
             self.handlers[subject](Received(subject, data, absent=False, reply=reply))
-        if subject.endswith(".drain"):
-            self.publish(reply)
+        elif subject.endswith(".drain"):
+            self.handlers[reply](Received(reply, b"", absent=not self._drains, reply=""))
 
 
 async def announce(link: FakeLink, number: int, *, restarts: bool) -> None:
@@ -85,4 +90,13 @@ async def test_the_answer_of_a_draining_worker_is_awaited_only_until_it_arrives(
     fleet = ObservedFleet(cast("NatsLink", link))
     fleet.directory.handle(encode(worker("a")), 0)
     assert (await fleet.drain("a")).name == "a"
+    assert not link.handlers
+
+
+async def test_a_worker_that_does_not_listen_is_not_drained() -> None:
+    link = FakeLink(drains=False)
+    fleet = ObservedFleet(cast("NatsLink", link))
+    fleet.directory.handle(encode(worker("a")), 0)
+    with pytest.raises(FleetError, match=r"^The worker a does not answer\. Its pid on h: 1$"):
+        await fleet.drain("a")
     assert not link.handlers
