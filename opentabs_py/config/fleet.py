@@ -1,5 +1,6 @@
 """Settings of a fleet: its name, and how to connect to NATS."""
 
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from opentabs_py.errors import ConfigError
 
 _WEB_SOCKETS: Final = ("ws", "wss")
 _SCHEMES: Final = ("nats", "tls", *_WEB_SOCKETS)
+_BETWEEN_URLS: Final = re.compile(r",(?=\s*\w+://)")  # a password may have commas, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,7 @@ class FleetOptions:
         Raises:
             ConfigError: One is not valid, or there is no such file.
         """
-        schemes = [_scheme(url) for url in self.nats.split(",")]
+        schemes = [_scheme(url) for url in self.urls]
         if len({scheme in _WEB_SOCKETS for scheme in schemes}) > 1:
             raise ConfigError(
                 f"Cannot use {self.addresses} together: only some of them are WebSockets."
@@ -57,12 +59,12 @@ class FleetOptions:
                 raise ConfigError(f"There is no file {file}.")
 
     @property
-    def address_count(self) -> int:
-        """How many addresses there are.
+    def urls(self) -> list[str]:
+        """The addresses, with passwords.
 
         For this package's own use.
         """
-        return self.nats.count(",") + 1
+        return _BETWEEN_URLS.split(self.nats)
 
     @property
     def login(self) -> dict[str, str]:
@@ -72,7 +74,7 @@ class FleetOptions:
 
         For this package's own use.
         """
-        parts = [urlsplit(url) for url in self.nats.split(",")]
+        parts = [urlsplit(url) for url in self.urls]
         found = {(each.username, each.password) for each in parts if each.username is not None}
         if len(found) != 1:
             return {}
@@ -87,7 +89,7 @@ class FleetOptions:
 
         For this package's own use.
         """
-        return ", ".join(map(_without_password, self.nats.split(",")))
+        return ", ".join(map(_without_password, self.urls))
 
 
 def read_labels(given: list[str]) -> dict[str, str]:
@@ -113,14 +115,16 @@ def _scheme(url: str) -> str:
     """
     with suppress(ValueError):  # its port is not valid, or its brackets do not match
         parts = urlsplit(url)
-        if parts.scheme in _SCHEMES and parts.hostname and parts.port != 0:
+        has_host = parts.hostname and "," not in parts.hostname
+        if parts.scheme in _SCHEMES and has_host and parts.port != 0:
             return parts.scheme
     raise ConfigError(
         f"{_without_password(url)!r} is not the address of a NATS server. Write nats://HOST or "
-        "tls://HOST, with or without a port."
+        "tls://HOST, with or without a port; of several, each with its scheme."
     )
 
 
 def _without_password(url: str) -> str:
     before, at, host = url.rpartition("@")
-    return f"{before.partition('//')[0]}//{host}" if at else url
+    scheme, slashes, _ = before.partition("//")
+    return f"{scheme if slashes else ''}{slashes}{host}" if at else url

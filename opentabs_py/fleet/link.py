@@ -208,7 +208,7 @@ class NatsLink:
         try:
             with anyio.fail_after(CONNECT_WITHIN) as self._connecting:
                 await self._client.connect(
-                    options.nats.split(","),
+                    options.urls,
                     name="opentabs",
                     max_reconnect_attempts=-1,
                     reconnect_time_wait=cast("int", RECONNECT_EVERY),  # any number will do
@@ -255,7 +255,7 @@ class NatsLink:
             self._last_error = _text(error)
             self._is_refused = not isinstance(error, OSError)
         self._failures += 1
-        if self._connecting is not None and self._failures > TRIES * self.options.address_count:
+        if self._connecting is not None and self._failures > TRIES * len(self.options.urls):
             self._connecting.deadline = -inf  # it would keep trying
         logger.debug("NATS: %s", self._last_error)
         if "permissions violation" in self._last_error.lower():

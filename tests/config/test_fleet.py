@@ -14,6 +14,7 @@ from opentabs_py.errors import ConfigError
         ("nats://host", "nats://host"),
         ("tls://host:4222", "tls://host:4222"),
         ("nats://me:secret@host,nats://other", "nats://host, nats://other"),
+        ("nats://me:a,b@host,nats://other", "nats://host, nats://other"),
     ],
 )
 def test_an_address_is_shown_without_its_password(nats: str, shown: str) -> None:
@@ -28,6 +29,9 @@ def test_an_address_is_shown_without_its_password(nats: str, shown: str) -> None
         "http://host",
         "nats://",
         "nats://a,b",
+        "nats://a,",
+        ",nats://a",
+        "nats://a:4222,b",
         "nats://a:99999",
         "nats://a:b",
         "nats://[::1",
@@ -38,9 +42,12 @@ def test_an_invalid_address_is_refused(nats: str) -> None:
         FleetOptions(nats)
 
 
-def test_the_error_for_an_address_does_not_show_its_password() -> None:
+@pytest.mark.parametrize(
+    "nats", ["http://me:secret@host", "me:secret@host", "nats://me:secret,secret@host:port"]
+)
+def test_the_error_for_an_address_does_not_show_its_password(nats: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        FleetOptions("http://me:secret@host")
+        FleetOptions(nats)
     assert "secret" not in str(refused.value)
 
 
@@ -63,6 +70,7 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
         ("nats://me:p@host,nats://you:q@other", {}),
         ("nats://token@host", {"token": "token"}),
         ("nats://me:@host", {"user": "me", "password": ""}),
+        ("nats://me:a,b@host,nats://other", {"user": "me", "password": "a,b"}),
     ],
 )
 def test_one_login_in_the_addresses_is_that_of_the_fleet(nats: str, login: dict[str, str]) -> None:
