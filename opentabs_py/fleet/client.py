@@ -1,6 +1,7 @@
 """A client of NATS that keeps to TLS, and that only its owner closes."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 from nats.aio.client import Client
@@ -29,6 +30,22 @@ class NatsClient(Client):
             info["tls_required"] = True
         await super()._process_info(info, initial_connection)
 
+    def _connect_command(self) -> bytes:
+        """Return the first message of each connection, with the credentials.
+
+        Raises:
+            NatsError: Their file cannot be used. The base class would never try again.
+        """
+        file = self._user_credentials
+        if not isinstance(file, str):
+            return super()._connect_command()
+        if b"BEGIN NATS USER JWT" not in Path(file).read_bytes():  # which would be read without end
+            raise NatsError(f"there are no credentials in {file}")
+        try:
+            return super()._connect_command()
+        except Exception as error:  # of several libraries
+            raise NatsError(f"the credentials in {file} are not valid") from error
+
     async def _process_err(self, err_msg: str) -> None:
         """Handle an error that the server reports on a connection."""
         if PERMISSIONS_ERR in err_msg or STALE_CONNECTION in err_msg:
@@ -36,6 +53,13 @@ class NatsClient(Client):
         else:
             logger.warning("NATS ended the connection: %s", err_msg.strip("'"))
             await self._process_op_err(NatsError(err_msg))
+
+    async def _connect_to_server(self, s: Any) -> None:
+        """Connect to a server, and close the last connection, which may have failed later."""
+        transport: Any = self._transport  # which has no types
+        if transport is not None:
+            transport.close()
+        await super()._connect_to_server(s)
 
     async def close(self) -> None:
         """Disconnect, also if a connection that failed was being closed when that was cancelled."""

@@ -195,7 +195,7 @@ class NatsLink:
 
         Raises:
             FleetError: NATS cannot be reached, refuses the connection, or accepts only messages
-                that are too short.
+                that are too short; or the file with credentials cannot be used.
             ConfigError: A file with certificates cannot be used.
         """
         options = self.options
@@ -288,7 +288,7 @@ async def nats_link(options: FleetOptions, *, version: str) -> AsyncGenerator[Na
 
     Raises:
         FleetError: NATS cannot be reached, refuses the connection, or accepts only messages that
-            are too short.
+            are too short; or the file with credentials cannot be used.
         ConfigError: A file with certificates cannot be used.
     """
     link = NatsLink(options, version=version)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -69,7 +70,7 @@ class FakeNats:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._clients.append(writer)
         info: dict[str, Any] = {"server_id": "fake", "max_payload": self.accepts, "headers": True}
-        info["connect_urls"] = self.others
+        info |= {"connect_urls": self.others, "auth_required": True, "nonce": "to sign"}
         writer.write(f"INFO {json.dumps(info)}\r\n".encode())
         async for line in reader:
             if line.startswith(b"PING"):
@@ -259,6 +260,50 @@ async def test_a_connection_that_the_server_ends_with_an_error_is_established_ag
         assert link.connected
     assert nats.subscriptions == ["1", "1"]
     assert "NATS ended the connection: user authentication expired" in caplog.messages
+
+
+JWT = b"-----BEGIN NATS USER JWT-----\neyJ\n------END NATS USER JWT------\n"
+SEED = b"-----BEGIN USER NKEY SEED-----\n%b\n------END USER NKEY SEED------\n"
+CREDENTIALS = JWT + SEED % b"SUAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEQ"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", CREDENTIALS.removeprefix(JWT), JWT, JWT + SEED % b"nonsense", JWT + SEED.split(b"%b")[0]],
+    ids=["empty", "without a token", "without a seed", "with another seed", "cut in the seed"],
+)
+async def test_a_file_without_credentials_is_named_in_the_error(
+    content: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "my.creds"
+    file.write_bytes(content)
+    async with fake_nats(accepts=LONGEST_PACKET) as nats:
+        link = NatsLink(FleetOptions(nats.url, creds=file), version="1")
+        with anyio.fail_after(PATIENT), pytest.raises(FleetError, match=r"my\.creds"):
+            await link.open()
+        assert nats.connects == []
+
+
+async def test_credentials_that_are_renewed_are_read_again_when_they_are_complete(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG, "opentabs_py.fleet")
+    file = tmp_path / "my.creds"
+    file.write_bytes(CREDENTIALS)
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url, creds=file), version="1") as link,
+    ):
+        relinked = anyio.Event()
+        link.relinked.subscribe(relinked.set)
+        file.write_bytes(b"")
+        nats.disconnect()
+        with anyio.fail_after(PATIENT):
+            while not any("no credentials" in each for each in caplog.messages):
+                await anyio.lowlevel.checkpoint()
+            file.write_bytes(CREDENTIALS.replace(b"eyJ", b"new"))
+            await relinked.wait()
+    assert [each["jwt"] for each in nats.connects] == ["eyJ", "new"]
 
 
 async def test_a_server_that_cannot_be_reached_is_named_with_what_to_do() -> None:
