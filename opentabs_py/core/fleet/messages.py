@@ -9,7 +9,7 @@ unknown members.
 from hashlib import sha256
 from typing import Annotated, Any, Final, Literal, TypeVar, cast
 
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from opentabs_py.core.error_kinds import ErrorKind
@@ -22,13 +22,15 @@ from opentabs_py.errors import ProtocolError
 T = TypeVar("T")
 
 FLEET_VERSION: Final = 2
+FOREVER: Final = 1e9  # s; JSON has no infinity
 
 InstanceId = Annotated[str, StringConstraints(pattern=f"^{INSTANCE_ID}$")]
 # It is part of subjects; see `config.names`.
 WorkerName = Annotated[str, StringConstraints(pattern=f"^{HYPHENATED}$", max_length=40)]
 Count = Annotated[int, Field(ge=0, le=2**31)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
+Seconds = Annotated[
+    float, Field(ge=0, allow_inf_nan=True), AfterValidator(lambda seconds: min(seconds, FOREVER))
+]
 
 State = Literal["starting", "serving", "draining", "leaving"]
 

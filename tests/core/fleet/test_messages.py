@@ -1,13 +1,16 @@
 """Messages of workers and endpoints: what was written is read, and nothing else is accepted."""
 
 import json
+from math import inf, nan
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
+    FOREVER,
     CallRequest,
     Cancel,
     EndpointAnnouncement,
@@ -38,6 +41,22 @@ def test_a_value_arrives_as_it_was(value: Any) -> None:
 def test_arguments_arrive_as_they_were() -> None:
     ask = CallRequest(tool="t", arguments={"a": None, "b": {"c": None}}, idle=1, ceiling=2)
     assert read_for_worker(encode(ask)) == ask
+
+
+@pytest.mark.parametrize(("seconds", "read"), [(0.0, 0.0), (0.5, 0.5), (inf, FOREVER)])
+def test_any_limit_of_a_call_or_a_tool_can_be_sent(seconds: float, read: float) -> None:
+    ask = CallRequest(tool="t", arguments={}, idle=seconds, ceiling=seconds)
+    tool = ToolJson(
+        name="t", title="", description="", input_schema={}, idle=seconds, ceiling=seconds
+    )
+    assert read_for_worker(encode(ask)) == ask
+    assert (ask.idle, ask.ceiling, tool.idle, tool.ceiling) == (read, read, read, read)
+
+
+@pytest.mark.parametrize("seconds", [-1.0, nan, -inf])
+def test_what_is_no_limit_is_refused(seconds: float) -> None:
+    with pytest.raises(ValidationError):
+        CallRequest(tool="t", arguments={}, idle=seconds, ceiling=1)
 
 
 def test_an_announcement_arrives_as_it_was() -> None:
