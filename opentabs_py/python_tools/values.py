@@ -55,6 +55,18 @@ class Serializer:
             raise failures.result_too_large(self.tool, self._size, self.limit)
         return text
 
+    def plain(self, value: Any) -> Any:
+        """Return a part as a JSON value.
+
+        Raises:
+            ToolFailedError: It is not JSON-serializable, or the result gets too large.
+        """
+        text = self.serialize(value)
+        try:
+            return from_json(text)
+        except ValueError as error:  # it is nested deeper than it can be read
+            raise failures.result_not_serializable(self.tool, str(error)) from error
+
 
 def to_output(tool: str, value: Any, *, limit: int) -> Any:
     """Return a tool's return value as JSON, or as an `Output` if it contains MCP content.
@@ -80,7 +92,7 @@ def to_output(tool: str, value: Any, *, limit: int) -> Any:
         items = cast(Sequence[Any], value)
         if any(isinstance(each, _BLOCKS) for each in items):
             return Output(tuple(to_block(each, serializer)[0] for each in items))
-    return from_json(serializer.serialize(value))
+    return serializer.plain(value)
 
 
 def _as_error(tool: str, result: types.CallToolResult) -> ToolError:
@@ -99,10 +111,10 @@ def to_block(value: Any, serializer: Serializer) -> tuple[types.ContentBlock, An
     Raises:
         ToolFailedError: It is not JSON-serializable, or the result gets too large.
     """
-    text = serializer.serialize(value)
     if isinstance(value, _BLOCKS):
+        serializer.serialize(value)
         return value, None
-    plain = from_json(text)
+    plain = serializer.plain(value)
     return to_text(plain), plain
 
 

@@ -113,3 +113,14 @@ def test_beside_a_named_stream_only_an_object_is_structured(value: Any, structur
 def test_what_is_not_serializable_says_what_it_is() -> None:
     with pytest.raises(ToolFailedError, match="Unable to serialize unknown type: <class 'object'>"):
         to_output("t", {"a": object()}, limit=100)
+
+
+@pytest.mark.parametrize("depth", [210, 251, 300])
+@pytest.mark.parametrize("beside", [[], [TEXT]], ids=["alone", "beside content"])
+def test_what_is_nested_too_deep_is_not_serializable(depth: int, beside: list[Any]) -> None:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    with pytest.raises(ToolFailedError) as caught:
+        to_output("t", [*beside, value], limit=10_000)
+    assert caught.value.detail.code == "RESULT_NOT_SERIALIZABLE"
