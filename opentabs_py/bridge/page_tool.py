@@ -57,7 +57,7 @@ class PageTool(InPageTool):
     def _arguments(self) -> ArgumentReader:
         """Created by the first call: of a page's tools, most are never called."""
         schema = with_small_patterns({"type": "object", **self.tool.registered.input_schema})
-        return ArgumentReader(self.tool.name, schema, limit=self._message_limit)
+        return ArgumentReader(self.tool.name, schema, limit=self._message_limit, in_page=True)
 
     @property
     def shown_as(self) -> tuple[str, str]:

@@ -38,7 +38,9 @@ class PluginTool(InPageTool):
         self.plugin = plugin.name
         self._plugin = plugin
         self._name = tool.name
-        self._arguments = ArgumentReader(self.listing.name, tool.input_schema, limit=message_limit)
+        self._arguments = ArgumentReader(
+            self.listing.name, tool.input_schema, limit=message_limit, in_page=True
+        )
 
     @property
     def shown_as(self) -> tuple[str, str]:

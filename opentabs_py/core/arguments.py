@@ -1,5 +1,6 @@
 """Check the arguments of a call against its tool's input schema."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -7,12 +8,18 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
+from opentabs_py.core.json_numbers import inexact_integer
 from opentabs_py.core.schemas.checker import Checker, JsonObject, Violation
 from opentabs_py.core.text import did_you_mean, nearest, path_text, shorten
 from opentabs_py.errors import CallRefusedError
 
 MAX_VIOLATIONS: Final = 5  # reported per call; an agent fixes them one at a time anyway
 MAX_NAMES: Final = 20  # argument names listed in the error for an unknown argument
+
+_LONG_NUMBER: Final = re.compile(rb"\d{16}")  # integers with fewer digits are exact in JavaScript
+_INEXACT: Final = (
+    "a page's JavaScript would round this integer; pass it as a string, if the tool accepts one"
+)
 
 # Each of these may declare arguments in addition to `properties`, or allow any.
 _OPEN: Final = (
@@ -38,11 +45,13 @@ class ArgumentReader:
         tool: The tool's name, used in errors.
         schema: The tool's input schema.
         limit: Maximum size of the arguments, in characters of JSON.
+        in_page: Whether it runs in a page, whose numbers are JavaScript's.
     """
 
-    def __init__(self, tool: str, schema: JsonObject, *, limit: int) -> None:
+    def __init__(self, tool: str, schema: JsonObject, *, limit: int, in_page: bool = False) -> None:
         self._tool = tool
         self._limit = limit
+        self._in_page = in_page
         self._checker = Checker(schema)
         self._names = _members(schema)
         self._required = _texts(schema.get("required"))
@@ -59,7 +68,7 @@ class ArgumentReader:
             CallRefusedError: They are too large, or the tool does not accept them.
         """
         # First, because validation cannot handle arbitrary depth.
-        check_size(self._tool, arguments, limit=self._limit)
+        text = check_size(self._tool, arguments, limit=self._limit)
         given = dict(arguments)
         if None in given.values():
             given = {
@@ -68,9 +77,11 @@ class ArgumentReader:
                 if value is not None or not self._may_leave_out(name)
             }
         violations: list[Violation] = []
+        if self._in_page and _LONG_NUMBER.search(text) and (path := inexact_integer(given)):
+            violations = [(path_text(path), _INEXACT)]
         if self._is_closed and not self._names >= given.keys():
             unknown = [name for name in given if name not in self._names]
-            violations = [(shorten(name), self._hint(name)) for name in unknown[:MAX_VIOLATIONS]]
+            violations += [(shorten(name), self._hint(name)) for name in unknown[:MAX_VIOLATIONS]]
             given = {name: given[name] for name in given if name in self._names}
         try:
             violations += self._checker.violations(given, most=MAX_VIOLATIONS)
@@ -118,8 +129,8 @@ def check_names(tool: str, arguments: object) -> None:
             raise failures.invalid_arguments(tool, [("", wrong)])
 
 
-def check_size(tool: str, arguments: Mapping[str, Any], *, limit: int) -> None:
-    """Refuse arguments that are too large.
+def check_size(tool: str, arguments: Mapping[str, Any], *, limit: int) -> bytes:
+    """Return arguments as JSON, unless they are too large.
 
     Args:
         tool: The tool's name, used in errors.
@@ -136,6 +147,7 @@ def check_size(tool: str, arguments: Mapping[str, Any], *, limit: int) -> None:
     # Never fewer bytes than characters, and counting characters takes longer.
     if len(text) > limit and (size := len(text.decode())) > limit:
         raise failures.input_too_large(tool, size, limit)
+    return text
 
 
 def is_closed(schema: JsonObject) -> bool:

@@ -1,8 +1,11 @@
 """The numbers that Python and JavaScript both read alike from JSON."""
 
-from typing import Final, Never
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, Final, Never, cast
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1  # the largest integer JavaScript represents exactly
+_EXPONENT: Final = 1e21  # from here on, JavaScript writes a number with an exponent
 
 
 def refuse_constant(name: str) -> Never:
@@ -12,3 +15,44 @@ def refuse_constant(name: str) -> Never:
         ValueError: Always.
     """
     raise ValueError(f"{name} is not a JSON number")
+
+
+def inexact_integer(value: Any) -> Sequence[int | str]:
+    """Return the path of an integer in a JSON value that JavaScript rounds; empty if none is."""
+    pending: list[tuple[tuple[int | str, ...], Any]] = [((), value)]
+    while pending:
+        path, each = pending.pop()
+        if isinstance(each, int) and not is_exact(each):
+            return path
+        if isinstance(each, dict):
+            members = cast("dict[str, Any]", each).items()
+            pending += [((*path, name), inner) for name, inner in members]
+        elif isinstance(each, list | tuple):
+            items = cast("Sequence[Any]", each)
+            pending += [((*path, index), inner) for index, inner in enumerate(items)]
+    return ()
+
+
+def is_exact(integer: int) -> bool:
+    """Return whether JavaScript that has read an integer writes the same one."""
+    try:
+        return as_javascript(integer) == integer
+    except OverflowError:
+        return False
+
+
+def is_safe(number: float) -> bool:
+    """Return whether a number is an integer that JavaScript tells from all others."""
+    return abs(number) <= MAX_SAFE_INTEGER and number == int(number)
+
+
+def as_javascript(integer: int) -> int | float:
+    """Return the number that JavaScript writes after it has read an integer.
+
+    Raises:
+        OverflowError: It is read as infinity, which JSON does not have.
+    """
+    if is_safe(integer):
+        return integer
+    number = float(integer)
+    return int(Decimal(repr(number))) if abs(number) < _EXPONENT else number

@@ -103,6 +103,11 @@ async def test_arguments_are_checked_first() -> None:
         tool.check({"a": "x", "tabId": 9}, None)
 
 
+async def test_an_integer_that_the_page_would_round_is_refused() -> None:
+    with pytest.raises(CallRefusedError, match="at a: a page's JavaScript would round"):
+        a_tool(pages_of(a_bridge(1))).check({"a": 2**53 + 1}, None)
+
+
 async def test_a_pattern_is_checked_unless_it_is_large_or_only_javascript_supports_it() -> None:
     properties = {
         "a": {"type": "integer"},

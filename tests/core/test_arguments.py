@@ -158,3 +158,33 @@ def test_arguments_that_are_not_json_are_refused(value: object) -> None:
     said = refusal({"text": value})
     assert "at the top: not serializable as JSON: " in said
     assert type(value).__name__ in said.partition("JSON: ")[2]
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        (2**53 + 1, "id"),
+        (2**60, "id"),  # a page writes 1152921504606847000
+        (-(2**53) - 1, "id"),
+        (10**400, "id"),
+        ({"ids": [1, {"x": 2**64 - 1}]}, "id.ids[1].x"),
+    ],
+)
+def test_an_integer_that_a_page_would_round_is_refused(value: object, where: str) -> None:
+    reader = ArgumentReader("chat_list", {"type": "object"}, limit=1000, in_page=True)
+    with pytest.raises(CallRefusedError, match="round this integer; pass it as a string") as caught:
+        reader.read({"id": value})
+    assert f"at {where}: " in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "value", [2**53, 1152921504606847000, -(10**21), 1 / 3, "1234567890123456789", [True]]
+)
+def test_values_that_a_page_reads_exactly_are_not_refused(value: object) -> None:
+    reader = ArgumentReader("chat_list", {"type": "object"}, limit=1000, in_page=True)
+    assert reader.read({"id": value}) == {"id": value}
+
+
+def test_a_python_tool_gets_integers_of_any_size() -> None:
+    given = {"text": "hi", "x": 2**64 - 1}
+    assert read(given, additionalProperties=True) == given
