@@ -87,7 +87,7 @@ class Sample:
     def has_other_body(self) -> bool:
         """Whether the request sends something that is neither JSON nor a URL-encoded form."""
         is_known = self.envelope is not None or self.payload is not None or bool(self.other)
-        return bool(self.request.body) and not is_known
+        return self.request.has_lost_body or (bool(self.request.body) and not is_known)
 
     @property
     def is_read(self) -> bool:

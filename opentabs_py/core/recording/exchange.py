@@ -51,7 +51,8 @@ class Request:
     @property
     def has_lost_body(self) -> bool:
         """Whether its body is missing: Chromium does not report bodies that contain files."""
-        return not self.body and header(self.headers, "content-length") not in (None, "0")
+        has_length = header(self.headers, "content-length") not in (None, "0")
+        return not self.body and (has_length or self.mime.startswith("multipart/"))
 
 
 @dataclass(frozen=True, slots=True)
