@@ -167,6 +167,7 @@ async () => {
   await get("/api/animals/5");
   await get("/api/animals/77");
   await get("/api/search?q=lion");
+  await get(`${location.origin}//api/tanks`);
   await send("POST", "/api/animals", { name: "zebra", legs: 4, tags: ["striped"] });
   await send("PATCH", "/api/animals/3", { name: "yak" });
   await send("DELETE", "/api/animals/5");
@@ -246,6 +247,9 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
     async def search(request: Request) -> Response:
         return JSONResponse({"found": [], "query": request.query_params["q"]})
 
+    async def tanks(_request: Request) -> Response:
+        return JSONResponse({"tanks": [{"liters": 900}]})
+
     async def feed(request: Request) -> Response:
         return JSONResponse({"fed": request.path_params["id"], **await request.json()})
 
@@ -279,6 +283,7 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
             Route("/api/feeds", guarded(feeds)),
             Route("/api/cages", guarded(cages)),
             Route("/api/search", guarded(search)),
+            Route("//api/tanks", guarded(tanks)),
             Route("/collect", collect, methods=["POST"]),
             Route("/rpc", guarded(rpc), methods=["POST"]),
             Route("/graphql", guarded(graphql)),

@@ -152,7 +152,8 @@ EXPECTED = {
     "library": ["list_books", "get_book_detail", "add_review"],
     "zoo": [
         *("get_me", "list_animals", "list_keepers", "list_visits", "list_cages", "list_feeds"),
-        *("get_animal", "get_animal", "get_animal", "search", "create_animal", "update_animal"),
+        *("get_animal", "get_animal", "get_animal", "search", "list_tanks"),
+        *("create_animal", "update_animal"),
         *("delete_animal", "feed_animal", "pet_animal", "zoo_list_gates", "zoo_close", "get_gate"),
     ],
     "helpdesk": [

@@ -165,7 +165,7 @@ def _reader(given: Header) -> str:
         case "script":
             return f"inScript({key})"
         case "response":
-            return f"memberOf(await fetchJSON({literal(given.url)}), {literal([*given.path])})"
+            return f"memberOf(await fetchJSON(urlOf({literal(given.url)})), {literal([*given.path])})"
         case _:
             text = f"{_READERS[given.where]}({key})"
             if given.path:
@@ -200,7 +200,8 @@ export async function request⟦<T>⟧(
   { query = {}, body, form, signalLINK_NAMEUNREAD_NAME }⟦: Options⟧ = {},
 )⟦: Promise<T>⟧ {
   const search = buildQueryString(query);
-  const url = search ? `${path}${path.includes("?") ? "&" : "?"}${search}` : path;
+  const address = urlOf(path);
+  const url = search ? `${address}${address.includes("?") ? "&" : "?"}${search}` : address;
   const headers = AWAIT headersOfPages();
   const init⟦: RequestInit & { signal: AbortSignal | undefined }⟧ = { method, headers, signal };
   if (form !== undefined) {
@@ -210,6 +211,11 @@ export async function request⟦<T>⟧(
     init.body = JSON.stringify(body);
   }
 COOKIESWITH_LINKUNREAD_CASE  return (await fetchJSON(url, init))⟦ as T⟧;
+}
+
+/** The URL of a path of the site, which may begin with two slashes; another URL as it is. */
+function urlOf(path⟦: string⟧)⟦: string⟧ {
+  return path.startsWith("/") ? `${location.origin}${path}` : path;
 }
 
 /** The headers that the site's own pages send. */
@@ -277,7 +283,7 @@ function memberOf(value⟦: any⟧, path⟦: string[]⟧)⟦: unknown⟧ {
 _LINK: Final = """
 /** The URL of the next page; without one, that of the first. */
 export function link(next⟦: unknown⟧, first⟦: string⟧)⟦: string⟧ {
-  return next === undefined ? first : new URL(String(next), new URL(first, location.href)).href;
+  return next === undefined ? first : new URL(String(next), urlOf(first)).href;
 }
 """
 _GRAPHQL: Final = """

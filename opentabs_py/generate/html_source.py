@@ -178,7 +178,7 @@ export async function sendForm(
   signal⟦: Signal⟧,
 )⟦: Promise<Document>⟧ {
   const page = await openPage(path, { signal });
-  const base = new URL(path, location.href);
+  const base = urlOf(path);
   const forms = [...page.forms].filter((each) => pathOf(each, base) === action);
   const form = forms.find((each) => isMeant(each, values)) ?? forms[0];
   if (form === undefined) {
@@ -193,7 +193,7 @@ export async function sendForm(
 }
 
 /** The path that a form is sent to; none if its address is not valid. */
-function pathOf(form⟦: HTMLFormElement⟧, base⟦: URL⟧)⟦: string | null⟧ {
+function pathOf(form⟦: HTMLFormElement⟧, base⟦: string⟧)⟦: string | null⟧ {
   const address = form.getAttribute("action") ?? "";
   return URL.canParse(address, base) ? new URL(address, base).pathname : null;
 }
@@ -264,6 +264,11 @@ export function nextPage(page⟦: Document⟧)⟦: string | null⟧ {
   return link?.href ?? null;
 }
 
+/** The URL of a path of the site, which may begin with two slashes; another URL as it is. */
+function urlOf(path⟦: string⟧)⟦: string⟧ {
+  return path.startsWith("/") ? `${location.origin}${path}` : path;
+}
+
 function textOf(element⟦: Element⟧)⟦: string⟧ {
   return (element.textContent ?? "").replace(/\\s+/g, " ").trim();
 }
@@ -279,7 +284,7 @@ function load(
     signal?.throwIfAborted();
     const request = new XMLHttpRequest();
     request.responseType = "document";
-    request.open(method, new URL(path, location.href));
+    request.open(method, urlOf(path));
     const stop = () => {
       request.abort();
       reject(signal?.reason);

@@ -57,7 +57,7 @@ COOKIE = {"name": "xsrf", "value": VALUE, "httpOnly": False}
             [ask("GET /api/session", {"a": {"token": VALUE}})],
             {},
             "response",
-            'memberOf(await fetchJSON("/api/session"), ["a", "token"])',
+            'memberOf(await fetchJSON(urlOf("/api/session")), ["a", "token"])',
         ),
     ],
 )
