@@ -165,7 +165,9 @@ def _reader(given: Header) -> str:
         case "script":
             return f"inScript({key})"
         case "response":
-            return f"memberOf(await fetchJSON(urlOf({literal(given.url)})), {literal([*given.path])})"
+            return (
+                f"memberOf(await fetchJSON(urlOf({literal(given.url)})), {literal([*given.path])})"
+            )
         case _:
             text = f"{_READERS[given.where]}({key})"
             if given.path:

@@ -15,6 +15,8 @@ _ROWS: Final = frozenset({"tr", "li", "article", "div", "section", "a"})
 _AROUND: Final = frozenset({"nav", "header", "footer", "aside", "form", "select", "head"})
 _MOST_FIELDS: Final = 20
 _MOST_GROUPS: Final = 40  # that are looked at; each costs a search of the page
+# Of CSS, without escapes
+_IDENTIFIER: Final = re.compile(r"(?:--|-?[^\W\d])[\w-]*")
 
 Row = Mapping[str, str | None]
 
@@ -198,28 +200,26 @@ def _read(entry: Element, given: Field) -> str | None:
 
 def _mark(element: Element) -> str:
     """Return the selector of an element by its tag and class."""
-    known = next((each for each in element.classes if not is_generated(each)), "")
-    return f"{element.tag}.{known}" if known else element.tag
+    return f"{element.tag}.{known}" if (known := _class_of(element)) else element.tag
 
 
 def _named(element: Element) -> str:
     """Return the selector of an element that has a name of some kind; empty if it has none."""
     name = element.attributes.get("id", "")
-    if name and not is_generated(name) and re.fullmatch(r"[\w-]+", name):
+    if not is_generated(name) and _IDENTIFIER.fullmatch(name):
         return f"#{name}"
     for attribute in ("itemprop", "data-field", "data-testid"):
         value = element.attributes.get(attribute, "")
         if value and re.fullmatch(r"[\w-]+", value):
             return f'[{attribute}="{value}"]'
-    known = next(
-        (
-            each
-            for each in element.classes
-            if not is_generated(each) and re.fullmatch(r"[\w-]+", each)
-        ),
-        "",
-    )
-    return f"{element.tag}.{known}" if known else ""
+    known = _class_of(element)
+    return f"{element.tag}.{known}" if known and _IDENTIFIER.fullmatch(element.tag) else ""
+
+
+def _class_of(element: Element) -> str:
+    """Return the class that names an element; empty if it has none that a selector can have."""
+    names = (each for each in element.classes if not is_generated(each))
+    return next((each for each in names if _IDENTIFIER.fullmatch(each)), "")
 
 
 def _matches(element: Element, selector: str) -> bool:

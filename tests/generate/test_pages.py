@@ -87,6 +87,15 @@ def test_the_list_of_a_page_with_many_short_ones_is_found(monkeypatch: pytest.Mo
     assert searches < 100
 
 
+@pytest.mark.parametrize("name", ["hover:bg-gray", "w-1/2", "-", "-1", "2col"])
+def test_a_selector_has_only_names_that_css_allows(name: str) -> None:
+    cell = f'<b class="{name} who" id="{name}">Ann</b><o:p class=when>now</o:p><i class=day>1</i>'
+    tool = the_tool(ask("GET /list", "<ul>" + f'<li class="{name} entry">{cell}' * 2 + "</ul>"))
+    assert tool.listing is not None
+    assert tool.listing.selector == "li.entry"
+    assert [each.selector for each in tool.listing.fields] == ["b.who", "i.day"]
+
+
 @pytest.mark.parametrize("mark", ["div", "b"])
 def test_a_page_may_be_nested_to_any_depth(mark: str) -> None:
     page = parse(f"<{mark}>" * 5000 + "<dl><dt>Depth<dd>too deep</dl>" + f"</{mark}>" * 5000)
