@@ -180,11 +180,14 @@ def _by_cursor(operation: Operation, items: Path, ends: Mapping[str, Path]) -> P
                 cursors.setdefault(str(value), path)
     for sample in operation.answered:
         for in_payload, name, value in _members(sample):
-            if str(value) in cursors and not isinstance(value, bool):
-                path = cursors[str(value)]
-                places = [_member(each, name, in_payload=in_payload) for each in operation.answered]
-                first = next((p for p in places if not (p and str(p[0]) in cursors)), ())
-                return Pagination("cursor", items, "", name, in_payload, first, path, **ends)
+            source = cursors.get(str(value))
+            if source is None or str(at(sample.value[0], source)) == str(value):
+                continue  # the second is an echo, such as of a session's token
+            places = [_member(each, name, in_payload=in_payload) for each in operation.answered]
+            if all([*map(str, place)] == [str(value)] for place in places):
+                continue  # it leads nowhere
+            first = next((p for p in places if not (p and str(p[0]) in cursors)), ())
+            return Pagination("cursor", items, "", name, in_payload, first, source, **ends)
     return None
 
 

@@ -125,6 +125,23 @@ def test_a_list_that_comes_whole_is_not_read_on() -> None:
     assert the_tool(ask("GET /api/items", {"items": rows(1), "size": 1})).pagination is None
 
 
+@pytest.mark.parametrize("tokens", [("t1", "t1"), (None, "t1"), ("t1", "t2")])
+def test_a_token_that_each_request_sends_is_not_a_cursor(tokens: tuple[str | None, ...]) -> None:
+    tool = the_tool(
+        ask("GET /api/items?color=red&token=t1", {"items": rows(1), "token": tokens[0]}),
+        ask("GET /api/items?color=blue&token=t1", {"items": rows(2), "token": tokens[1]}),
+    )
+    assert tool.pagination is None
+
+
+def test_a_token_that_changes_and_is_echoed_is_not_a_cursor() -> None:
+    tool = the_tool(
+        ask("GET /api/items?token=t1", {"items": rows(1), "token": "t1"}),
+        ask("GET /api/items?token=t2", {"items": rows(2), "token": "t2"}),
+    )
+    assert tool.pagination is None
+
+
 def test_a_request_that_writes_is_not_repeated_for_more() -> None:
     tool = the_tool(ask("POST /api/items?page=1", {"items": rows(1)}, body={"n": 1}))
     assert tool.pagination is None
