@@ -1,5 +1,6 @@
 """The numbers that Python and JavaScript both read alike from JSON."""
 
+import json
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final, Never, cast
@@ -56,3 +57,18 @@ def as_javascript(integer: int) -> int | float:
         return integer
     number = float(integer)
     return int(Decimal(repr(number))) if abs(number) < _EXPONENT else number
+
+
+def read_as_javascript(text: bytes) -> Any:
+    """Return a JSON value with the numbers that JavaScript reads.
+
+    Raises:
+        ValueError: It is not JSON.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return json.loads(
+            text, parse_int=lambda each: as_javascript(int(each)), parse_constant=refuse_constant
+        )
+    except OverflowError as error:
+        raise ValueError(str(error)) from None

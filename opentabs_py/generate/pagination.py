@@ -30,6 +30,7 @@ _PAGES: Final = re.compile(
 _TOTAL: Final = re.compile(
     r"(total|count)(_?(count|items|results|hits|elements|records))?", re.IGNORECASE
 )
+_NUMBER: Final = re.compile(r"[0-9]{1,15}")  # JavaScript rounds longer ones
 _LINK_HEADER: Final = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
 
 
@@ -196,10 +197,12 @@ def _by_number(operation: Operation, items: Path, ends: Mapping[str, Path]) -> P
     for kind, pattern in kinds:
         for sample in operation.answered:
             for in_payload, name, value in _members(sample):
-                if not pattern.fullmatch(name) or not str(value).isdecimal():
+                if not pattern.fullmatch(name) or not _NUMBER.fullmatch(str(value)):
                     continue
                 places = [_member(each, name, in_payload=in_payload) for each in operation.answered]
-                known = [int(place[0]) for place in places if place and str(place[0]).isdecimal()]
+                known = [
+                    int(place[0]) for place in places if place and _NUMBER.fullmatch(str(place[0]))
+                ]
                 is_sent_first = all(places) or min(known) <= (1 if kind == "page" else 0)
                 first = (min(known),) if is_sent_first else ()
                 return Pagination(kind, items, "", name, in_payload, first, **ends)

@@ -7,6 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from opentabs_py.core.json_numbers import (
+    inexact_integer,
+    read_as_javascript,
+    refuse_constant,
+)
 from opentabs_py.core.recording.exchange import (
     DOCUMENT,
     FORM,
@@ -21,6 +26,7 @@ from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import is_rpc, rpc_method
 from opentabs_py.core.shapes.routes import is_same_site
 from opentabs_py.core.sites.origins import origin_of
+from opentabs_py.core.text import path_text
 
 Style = Literal["rest", "graphql", "rpc", "page"]
 
@@ -165,7 +171,7 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
 
 
 def _body(request: Request) -> tuple[Any, ...]:
-    """Return what a request sends, in a tuple; empty if it sends nothing that can be read."""
+    """Return what a request sends, in a tuple; empty if it is nothing that a tool could send."""
     if not request.body:
         return ()
     text = request.body.decode("utf-8", "replace")
@@ -179,9 +185,21 @@ def _body(request: Request) -> tuple[Any, ...]:
                 fields[name] = [*([known] if isinstance(known, str) else known), value]
         return (fields,)
     try:
-        return (json.loads(text),)
+        return (_sent(text),)
     except (ValueError, RecursionError):
         return ()
+
+
+def _sent(text: str) -> Any:
+    """Return the value of JSON in a request.
+
+    Raises:
+        ValueError: It is not JSON, or not with numbers that a page could send.
+    """
+    value = json.loads(text, parse_constant=refuse_constant)
+    if path := inexact_integer(value):
+        raise ValueError(f"JavaScript would round {path_text(path)}")
+    return value
 
 
 def _response(exchange: Exchange) -> tuple[Any, ...]:
@@ -189,7 +207,7 @@ def _response(exchange: Exchange) -> tuple[Any, ...]:
     if response is None or not response.body or not is_json(response.mime):
         return ()
     try:
-        return (json.loads(response.body),)
+        return (read_as_javascript(response.body),)
     except (ValueError, RecursionError):
         return ()
 
@@ -202,7 +220,7 @@ def _graphql(
     if members is None and ("variables" in query or "extensions" in query):
         for name, values in query.items():
             try:
-                asked[name] = json.loads(values[0]) if values[0][:1] in ("{", "[") else values[0]
+                asked[name] = _sent(values[0]) if values[0][:1] in ("{", "[") else values[0]
             except (ValueError, RecursionError):
                 asked[name] = values[0]
     if not isinstance(asked.get("variables") or {}, dict) or not graphql_operation(asked):

@@ -91,7 +91,7 @@ def _kind(kind: Kind, shape: Shape, name: str, indent: int, depth: int) -> str:
                 return f"z.string().meta({{ format: {literal(shape.format)} }})"
             return "z.string()"
         case "number":
-            return "z.int()" if not shape.fractions and _is_whole(name) else "z.number()"
+            return "z.int()" if not shape.unsafe and _is_whole(name) else "z.number()"
         case "boolean":
             return "z.boolean()"
         case "array":

@@ -7,6 +7,7 @@ import pytest
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate.calls import calls_of
 from opentabs_py.generate.source import variable
+from opentabs_py.generate.zod import schema
 from tests.generate.recorded import OK, ask, secret, site_of, tools_of
 
 ITEM = {"id": 7, "title": "Tea"}
@@ -126,6 +127,7 @@ def test_a_request_that_was_not_recorded_cannot_be_chosen() -> None:
     ("mime", "body", "length"),
     [
         ("text/plain", b"hello", "5"),
+        ("application/json", b'{"id": 1234567890123456789}', "27"),  # JavaScript rounds it
         ("multipart/form-data; boundary=x", b"--x\r\n\r\nTea\r\n--x--\r\n", "18"),
         ("application/octet-stream", b"\xff\x00", "2"),
         ("application/octet-stream", b"", "2"),  # browsers do not report files
@@ -215,3 +217,21 @@ def test_extensions_that_are_not_an_object_make_no_persisted_query(extensions: o
     body = {"operationName": "Rooms", "extensions": extensions}
     [tool] = tools_of(ask("POST /graphql", {"rooms": []}, body=body)).values()
     assert tool.operation.style == "rest"
+
+
+def test_an_id_that_javascript_rounds_is_expected_as_a_page_reads_it() -> None:
+    tools = tools_of(ask("GET /api/posts", {"posts": [{"id": 1234567890123456789}], "n": 1}))
+    [call] = calls_of(tools["list_posts"])
+    assert call.value == {"posts": [{"id": 1234567890123456800}], "n": 1}
+    assert "id: z.number()" in schema(tools["list_posts"].result)
+
+
+def test_an_id_that_javascript_rounds_is_passed_as_a_string() -> None:
+    tools = tools_of(
+        ask("GET /api/posts", [{"id": 1234567890123456789}]),
+        ask("GET /api/posts/1234567890123456789", {"n": 1}),
+        ask("GET /api/comments?from=1234567890123456789", {"comments": [{"n": 1}]}),
+    )
+    [called] = calls_of(tools["get_post"])
+    assert called.arguments == {"postId": "1234567890123456789"}
+    assert tools["list_comments"].pagination is None

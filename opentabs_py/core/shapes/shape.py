@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeVar, cast
 
+from opentabs_py.core.json_numbers import is_safe
 from opentabs_py.core.shapes.texts import Format, format_of, is_id, is_word
 
 Kind = Literal["null", "boolean", "number", "string", "array", "object"]
@@ -35,7 +36,7 @@ class Shape:
 
     Attributes:
         kinds: How many samples are of each kind.
-        fractions: How many of the numbers are not whole.
+        unsafe: How many of the numbers are not integers that JavaScript tells from all others.
         members: The shapes of the members of objects. A member is required if it has been there as
             often as there were objects.
         entries: The shape of the members whose names are ids, if any.
@@ -47,7 +48,7 @@ class Shape:
     """
 
     kinds: Mapping[Kind, int] = field(default_factory=dict[Kind, int])
-    fractions: int = 0
+    unsafe: int = 0
     members: Mapping[str, "Shape"] = field(default_factory=dict[str, "Shape"])
     entries: "Shape | None" = None
     items: "Shape | None" = None
@@ -111,7 +112,7 @@ def merge(*shapes: Shape) -> Shape:
     names = dict.fromkeys(name for shape in known for name in shape.members)
     return Shape(
         kinds=_added(shape.kinds for shape in known),
-        fractions=sum(shape.fractions for shape in known),
+        unsafe=sum(shape.unsafe for shape in known),
         members={
             name: merge(*(shape.members[name] for shape in known if name in shape.members))
             for name in names
@@ -147,7 +148,7 @@ def _shape(samples: Sequence[Any], depth: int) -> Shape:
     empty = 0
     formats: Counter[Format] = Counter()
     scalars: list[Mapping[Scalar, int] | None] = []
-    fractions = 0
+    unsafe = 0
     for sample in samples:
         match kind_of(sample):
             case "object":
@@ -163,10 +164,10 @@ def _shape(samples: Sequence[Any], depth: int) -> Shape:
                     formats[found] += 1
                 too_long = kind == "string" and len(sample) > LONGEST_VALUE
                 scalars.append(None if too_long else {sample: 1})
-                fractions += isinstance(sample, float) and not sample.is_integer()
+                unsafe += kind == "number" and not is_safe(sample)
     return Shape(
         kinds=kinds,
-        fractions=fractions,
+        unsafe=unsafe,
         members={name: _shape(values, depth - 1) for name, values in members.items()},
         entries=_shape(entries, depth - 1) if entries else None,
         items=_shape(items, depth - 1) if items else None,

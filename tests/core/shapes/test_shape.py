@@ -56,8 +56,9 @@ def test_a_format_is_that_of_all_texts() -> None:
     assert shape_of(1).format is None
 
 
-def test_fractions_are_counted() -> None:
-    assert shape_of(1, 2.0, 2.5, 3.5, 3).fractions == 2
+def test_fractions_and_integers_that_javascript_rounds_are_counted() -> None:
+    assert shape_of(1, 2.0, 2.5, 3.5, 3).unsafe == 2
+    assert shape_of(2**53 - 1, 2**53, -(2**60), 1e300).unsafe == 3
 
 
 def test_an_integer_may_be_larger_than_any_float() -> None:
