@@ -131,12 +131,12 @@ def _page_of(tool: HtmlTool) -> str:
         for each in tool.inputs.arguments
         if each.place == "path"
     }
-    segments = [unquote(each) for each in page.path.split("/")]
-    if not ids.keys() & segments:
+    segments = [(unquote(each), each) for each in page.path.split("/")]
+    if not any(each in ids for each, _ in segments):
         return literal(f"{page.path}?{page.query}" if page.query else page.path)
     path = "/".join(
-        f"${{encodeURIComponent({ids[each]})}}" if each in ids else escaped(each)
-        for each in segments
+        f"${{encodeURIComponent({ids[each]})}}" if each in ids else escaped(raw)
+        for each, raw in segments
     )
     query = escaped(page.query, safe="%/?@:!$&'()*+,;=~{}|[]") if page.query else ""
     return f"`{path}?{query}`" if query else f"`{path}`"

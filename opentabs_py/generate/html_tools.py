@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from opentabs_py.core.recording.replay import redirect
 from opentabs_py.core.shapes.shape import shape_of
@@ -210,7 +211,7 @@ def _sending_tool(
     samples = [each for each in operation.works if each.payload is not None and _key(each) in pages]
     if not samples:
         return None
-    path = "/" + "/".join(samples[0].path)
+    path = urlsplit(samples[0].request.url).path
     alike = [each for each in forms if (each.action, each.method) == (path, "POST")]
     form = next((each for each in alike if each.is_of(samples[0].payload or {})), None)
     form = form or next(iter(alike), None)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.json_paths import Path
@@ -226,9 +226,10 @@ def _input(tool: PlannedTool, *, has_pages: bool) -> Sequence[str]:
 def path_source(tool: PlannedTool) -> str:
     """Return the expression for the URL that a tool sends its request to."""
     by_index = {each.key: variable(each) for each in tool.inputs.arguments if each.place == "path"}
+    recorded = urlsplit(tool.operation.samples[0].request.url).path.split("/")[1:]
     parts = [
-        f"${{encodeURIComponent({by_index[index]})}}" if segment is None else escaped(segment)
-        for index, segment in enumerate(tool.operation.path)
+        f"${{encodeURIComponent({by_index[index]})}}" if index in by_index else escaped(segment)
+        for index, segment in enumerate(recorded)
     ]
     path, origin = "/".join(parts), tool.operation.origin
     return f"`{_in_template(origin)}/{path}`" if by_index else literal(f"{origin}/{path}")
@@ -258,8 +259,8 @@ def _object(members: Sequence[str]) -> str:
     return f"{{ {', '.join(members)} }}" if members else "{}"
 
 
-def escaped(text: str, *, safe: str = "@:!$&'()*+,;=~") -> str:
-    """Return a part of a URL as it may be in a template literal.
+def escaped(text: str, *, safe: str = "%@:!$&'()*+,;=~") -> str:
+    """Return a part of a recorded URL as it may be in a template literal.
 
     Args:
         text: The part.

@@ -71,12 +71,31 @@ def test_a_value_of_the_site_is_not_taken_for_a_mark_of_our_own(text: str, langu
     assert json.loads(literal(text)) == text
 
 
-def test_an_address_is_written_as_it_was_sent() -> None:
-    site = site_of(ask("GET /api/a%20b%60c/items/7", {"n": 1}))
-    [text] = [
-        text for file, text in write_plugin(site, "x", "ts").files.items() if "tools/" in file
-    ]
-    assert "`/api/a%20b%60c/items/${encodeURIComponent(itemId)}`" in text
+@pytest.mark.parametrize(
+    ("path", "written"),
+    [
+        ("/api/a%20b%60c", "/api/a%20b%60c"),
+        ("/api/users%3Asearch/me%40a.example", "/api/users%3Asearch/me%40a.example"),
+        ("/api/users:search/me@a.example", "/api/users:search/me@a.example"),
+        ("/api/100%", "/api/100%"),
+        ("/api/a`${b}\\", "/api/a%60$%7Bb%7D%5C"),
+    ],
+)
+def test_an_address_is_written_as_it_was_sent(path: str, written: str) -> None:
+    [fixed] = site_of(ask(f"GET {path}", {"n": 1})).tools
+    assert path_source(fixed) == f'"{written}"'
+    [tool] = site_of(ask(f"GET {path}/items/7", {"n": 1})).tools
+    assert path_source(tool) == f"`{written}/items/${{encodeURIComponent(itemId)}}`"
+
+
+def test_a_form_is_found_by_its_path_as_it_was_sent() -> None:
+    form = '<form action="/a%40b" method=post><input name=text></form>'
+    sent = ask("POST /a%40b", "<h1>Sent</h1>", form={"text": "Tea"})
+    site = site_of(ask("GET /c%40d", form), sent)
+    [tool] = site.tools
+    text = write_plugin(site, "x", "ts").files[f"src/tools/{tool.name}.ts"]
+    assert 'const form = "/c%40d";' in text
+    assert 'const action = "/a%40b";' in text
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, cast
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
 
 from opentabs_py.core.recording.exchange import Request, is_json
 from opentabs_py.core.recording.rpc import is_rpc
 from opentabs_py.core.sites.origins import origin_of
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import shorten, well_formed
 
 VOLATILE: Final = frozenset(
     """
@@ -22,6 +22,7 @@ VOLATILE: Final = frozenset(
     timestamp traceid ts
     """.split()  # noqa: SIM905 (a list has one line per word)
 )
+_READABLE: Final = "@:!$&'()*+,;=~"  # in a path, besides letters, digits and _.-
 _LONGEST: Final = 200  # characters of a value in a difference
 _PERSISTED: Final = "extensions"
 
@@ -68,7 +69,7 @@ class Comparable:
     Attributes:
         method: In capital letters.
         origin: `https://example.com`.
-        path: The path of the address.
+        path: The path of the address, with as little percent-encoding as possible.
         operation: The name of its GraphQL operations, if it has any.
         query: The members of the query by name, and of a name by number.
         body: The members of the body by their path.
@@ -107,7 +108,7 @@ def comparable(request: Request, volatile: Iterable[str] = ()) -> Comparable:
     return Comparable(
         request.method,
         origin_of(request.url),
-        parts.path or "/",
+        _decoded(parts.path) or "/",
         operation,
         _numbered(parse_qsl(parts.query, keep_blank_values=True), ignored),
         body,
@@ -144,6 +145,12 @@ def distance(recorded: Comparable, sent: Comparable) -> float:
             weight *= _path_distance(recorded.path, sent.path)
         total += weight
     return total
+
+
+def _decoded(path: str) -> str:
+    """Return a path in the one of its encodings that encodes the fewest characters."""
+    segments = map(unquote_to_bytes, well_formed(path).split("/"))
+    return "/".join(quote(each, safe=_READABLE) for each in segments)
 
 
 def _path_distance(one: str, other: str) -> float:

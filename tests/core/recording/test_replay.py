@@ -58,6 +58,8 @@ def replaying(recording: Recording) -> Replay:
     ("one", "other"),
     [
         (get("/a?b=1&c=2"), get("/a?c=2&b=1")),
+        (get("/a%3Ab/c%40d%20%FF"), get("/a:b/c@d%20%ff")),
+        (get("/a\ud83d"), get("/a%EF%BF%BD")),
         (get("/a?_=1&b=1"), get("/a?b=1&_=2")),
         (get("/a?cache-bust=1"), get("/a?cache-bust=2")),
         (get(""), get("/")),
