@@ -24,7 +24,15 @@ _RULE = 4  # columns that Rich needs around the text of a rule
 
 
 class _SafeConsole(Console):
-    """Console that escapes control characters in text, but keeps its own styles."""
+    """Console that escapes control characters in text, but keeps its own styles.
+
+    Args:
+        stderr: Write to stderr, not to stdout.
+        width: In columns; by default, that of the terminal.
+    """
+
+    def __init__(self, *, stderr: bool = False, width: int | None = None) -> None:
+        super().__init__(stderr=stderr, width=width, highlight=False, emoji=False)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
@@ -37,13 +45,13 @@ class _SafeConsole(Console):
                 yield Segment(visible(segment.text), segment.style)
 
 
-err = _SafeConsole(stderr=True, highlight=False)
-out = _SafeConsole(highlight=False)
+err = _SafeConsole(stderr=True)
+out = _SafeConsole()
 
 
 def print_wide(renderable: RenderableType, width: int) -> None:
     """Print something to stdout in a width of its own."""
-    _SafeConsole(highlight=False, width=width).print(renderable)
+    _SafeConsole(width=width).print(renderable)
 
 
 def print_error(error: OpenTabsError) -> None:
@@ -58,7 +66,7 @@ def warn(text: str) -> None:
 
 def print_rule(markup: str) -> None:
     """Print a title within a line across the terminal; without the line if it does not fit."""
-    if Text.from_markup(markup).cell_len + _RULE > err.width:
+    if Text.from_markup(markup, emoji=False).cell_len + _RULE > err.width:
         err.print(markup)  # which wraps; a rule would be cut
     else:
         err.rule(markup)
@@ -100,7 +108,7 @@ class ProgressBar:
 
     def say(self, message: str) -> None:
         """Show what is going on."""
-        self._progress.update(self._task, description=escape(one_line(message)))
+        self._progress.update(self._task, description=one_line(message))
 
     def stop(self) -> None:
         """Remove the bar, so that the result can follow."""
@@ -137,7 +145,7 @@ def progress_bar(title: str, *, quiet: bool = False) -> Generator[ProgressBar | 
 
     progress = Progress(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=28),
         TextColumn("{task.fields[count]}"),
         TimeElapsedColumn(),
@@ -155,7 +163,7 @@ def spinner(title: str) -> Generator[None]:
     if not err.is_terminal:
         yield
         return
-    with err.status(escape(title)):
+    with err.status(Text(title)):
         yield
 
 

@@ -54,9 +54,13 @@ def evil(tmp_path: Path) -> Path:
 
 def in_terminal(*args: str) -> tuple[int, str]:
     """Run a command with a terminal for stdout and stderr; return its exit code and its output."""
+    return in_terminal_python("-m", "opentabs_py", *args)
+
+
+def in_terminal_python(*args: str) -> tuple[int, str]:
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "opentabs_py", *args],
+        [sys.executable, *args],
         stdin=subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
@@ -125,6 +129,30 @@ def test_what_a_program_reads_is_the_exact_result(evil: Path) -> None:
     run = subprocess.run(command, capture_output=True, check=True)
     assert json.loads(run.stdout) == {"said": EVIL}
     assert "\u202e" in run.stdout.decode()
+
+
+def test_names_between_colons_are_shown_as_they_are() -> None:
+    script = """
+from rich.table import Table
+from opentabs_py.cli.terminal import *
+table = Table()
+table.add_row(":id:")
+warn(":id:")
+print_rule(":id:")
+print_wide(table, 80)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (run.stdout + run.stderr).count(":id:") == 3
+
+
+def test_a_bar_shows_names_between_colons_as_they_are() -> None:
+    script = """
+from opentabs_py.cli.terminal import *
+with progress_bar("Calling :id:") as bar:
+    bar.say("[red]reading :id:")
+"""
+    _, text = in_terminal_python("-c", script)
+    assert "[red]reading :id:" in text
 
 
 @pytest.mark.parametrize("columns", ["40", "120"])

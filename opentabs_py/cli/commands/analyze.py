@@ -75,6 +75,7 @@ def analyze(
 async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
     """Return what passes while a page loads, without its secrets."""
     from playwright.async_api import TimeoutError as PlaywrightTimeoutError
+    from rich.text import Text
 
     from opentabs_py.cli.terminal import err
     from opentabs_py.core.recording.scrub import scrub
@@ -84,7 +85,7 @@ async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
     with err.status("Starting a browser") as status:
         async with OpenTabs(settings=settings) as tabs:
             recorder = await SessionRecorder.start(tabs, url)
-            status.update(f"Opening {escape(url)}")
+            status.update(Text(f"Opening {url}"))
             page = await tabs.open(url)
             status.update("Watching its requests")
             try:

@@ -176,7 +176,7 @@ async def _verify(
     from opentabs_py.session.session import OpenTabs
     from opentabs_py.session.verifying import run_again
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=err, transient=True) as bar:
         total = sum(len(each.calls) for each in recordings.values())
         task = bar.add_task("Starting a browser", total=total)
