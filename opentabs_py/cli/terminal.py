@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
-from opentabs_py.core.text import one_line, visible
+from opentabs_py.core.text import one_line, visible, well_formed
 from opentabs_py.errors import OpenTabsError
 
 if TYPE_CHECKING:
@@ -185,5 +185,5 @@ def write_json(document: object) -> None:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write((visible(text) if sys.stdout.isatty() else text) + "\n")
+    sys.stdout.write((visible(text) if sys.stdout.isatty() else well_formed(text)) + "\n")
     sys.stdout.flush()

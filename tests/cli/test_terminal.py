@@ -131,6 +131,16 @@ def test_what_a_program_reads_is_the_exact_result(evil: Path) -> None:
     assert "\u202e" in run.stdout.decode()
 
 
+def test_half_a_character_is_written_as_a_replacement_for_programs() -> None:
+    script = """
+from opentabs_py.cli.terminal import write_json, write_result
+write_json({"said": "Hello " + chr(0xD83D)})
+write_result(chr(0xD83D))
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, check=True)
+    assert run.stdout.decode().splitlines() == ['{"said": "Hello \ufffd"}', "\ufffd"]
+
+
 def test_names_between_colons_are_shown_as_they_are() -> None:
     script = """
 from rich.table import Table

@@ -14,7 +14,7 @@ from opentabs_py.core.drift.report import (
     RequestVerdict,
     Severity,
 )
-from opentabs_py.core.text import shorten, visible
+from opentabs_py.core.text import shorten, visible, well_formed
 
 SEVERITY_WORDS: Final[dict[Severity, str]] = {
     "schema": "breaks the output schema",
@@ -46,7 +46,7 @@ def to_junit(report: DriftReport) -> str:
     suites = ET.Element("testsuites", name="opentabs verify")
     for each in report.recordings:
         suites.append(_suite(each))
-    return ET.tostring(suites, encoding="unicode", xml_declaration=True)
+    return well_formed(ET.tostring(suites, encoding="unicode", xml_declaration=True))
 
 
 def call_text(call: CallVerdict) -> str:

@@ -93,6 +93,11 @@ def test_junit_has_drift_as_failures_and_inconclusive_calls_as_skipped() -> None
     assert "\x1b" not in (suite[1][0].text or "")
 
 
+def test_junit_is_written_for_a_file_whose_name_is_not_utf_8() -> None:
+    text = to_junit(DriftReport([RecordingVerdict("menu\udce9.har", "https://a/", [call("same")])]))
+    assert ET.fromstring(text.encode())[0].get("name") == "menu\ufffd.har"
+
+
 def test_a_call_is_one_line() -> None:
     assert call_text(call("same")) == 't {"a": 1}'
     assert call_text(CallVerdict("t", {}, "same")) == "t"
