@@ -3,6 +3,7 @@
 import io
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Generator
@@ -19,7 +20,7 @@ from opentabs_py.calling.plugin_log import PLUGINS
 def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
     """Run a command that starts nothing, and return what it would have printed as a program."""
     out, err = io.StringIO(), io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, chdir(cwd), _log_levels_kept():
+    with pytest.MonkeyPatch.context() as patch, chdir(cwd), _log_levels_kept(), _signals_kept():
         patch.setattr("sys.argv", ["opentabs", *arguments])
         patch.setattr("sys.path", [*sys.path])
         patch.setenv("PWD", os.fspath(cwd))
@@ -46,3 +47,12 @@ def _log_levels_kept() -> Generator[None]:
     yield
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
+
+
+@contextmanager
+def _signals_kept() -> Generator[None]:
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    handlers = [*zip(numbers, map(signal.getsignal, numbers), strict=True)]
+    yield
+    for number, handler in handlers:
+        signal.signal(number, handler)

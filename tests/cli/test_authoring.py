@@ -103,6 +103,33 @@ def test_new_on_a_full_disk_leaves_nothing_so_that_it_can_be_run_again(tmp_path:
     assert not (tmp_path / "shop").exists()
 
 
+INTERRUPTED = """
+import os, signal
+from pathlib import Path
+from opentabs_py.cli import main
+write = Path.write_text
+
+def interrupted(path, *args):
+    write(path, *args)
+    os.kill(os.getpid(), signal.SIGINT)
+
+Path.write_text = interrupted
+main()
+"""
+
+
+@pytest.mark.parametrize("from_", [[], ["--from", "shop.har"]])
+def test_new_that_is_interrupted_leaves_nothing_so_that_it_can_be_run_again(
+    tmp_path: Path, from_: list[str]
+) -> None:
+    recording = Recording(HOME, [ask("GET /api/items", [{"id": 1}])])
+    write_recording(recording, tmp_path / "shop.har", version="1")
+    command = [sys.executable, "-c", INTERRUPTED, "new", "shop", *from_]
+    run = subprocess.run(command, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, check=False)
+    assert run.returncode == 130, run.stderr
+    assert not (tmp_path / "shop").exists()
+
+
 @pytest.mark.parametrize("name", ["My", "mcp"])
 def test_new_refuses_a_name_with_the_code_for_usage(tmp_path: Path, name: str) -> None:
     made = opentabs_here("new", name, cwd=tmp_path)

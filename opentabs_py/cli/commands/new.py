@@ -136,11 +136,13 @@ def _create(
     dropped: Collection[str] = (),
 ) -> None:
     from opentabs_py.cli.building import show_toolchain
+    from opentabs_py.cli.signals import exit_at_signals
     from opentabs_py.cli.terminal import err
     from opentabs_py.errors import BuildError
     from opentabs_py.plugins.package_links import link_packages
     from opentabs_py.plugins.scaffold import scaffold
 
+    exit_at_signals()  # so that half a plugin is removed
     created = scaffold(name, directory, language=language, files=files or {}, dropped=dropped)
     err.print(f"[bold green]✓[/] {escape(str(directory))}/", soft_wrap=True)
     for file in created:
