@@ -1,7 +1,7 @@
 """Watch a plugin's source and its tests."""
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -16,6 +16,7 @@ from opentabs_py.core.plugins.file_names import BUILT_ADAPTER, BUILT_TOOLS, DIST
 
 _QUIET = 20  # ms without a change before changes are reported
 _AT_MOST = 100  # ms before changes are reported even while more follow
+_LOOK_AGAIN = 500  # ms between looks whether the directory is still the same
 _NO_SOURCE = frozenset({DIST, "node_modules", "__pycache__", "test-results"})
 # The files in a plugin's directory that tests depend on; reports that pytest writes are not.
 _SOURCE_DIRS = frozenset({"src", "tests", "playground"})
@@ -51,7 +52,8 @@ class SourceChanges:
 async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
     """Watch a plugin's source and its tests from now on.
 
-    A build that is deleted counts as a change of `dist`.
+    A build that is deleted counts as a change of `dist`. If the directory is removed, all that is
+    there when it comes back has changed.
     """
     root = Path(await anyio.Path(directory).resolve())
     changes = SourceChanges()
@@ -61,27 +63,57 @@ async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
         file = Path(path)
         if file in built:
             return change is Change.deleted and not file.exists()
+        if file == root:  # it is also reported when its times or its mode change
+            return change is Change.deleted
         parts = file.relative_to(root).parts
-        # The directory itself is reported when its times or its mode change.
         hidden = any(part in _NO_SOURCE or part.startswith(".") for part in parts)
-        return bool(parts) and not hidden and _is_kept(change, path)
+        return not hidden and _is_kept(change, path)
 
-    async def watch() -> None:
-        async for files in awatch(
+    def report(files: Iterable[Path]) -> None:
+        if paths := [DIST if file in built else str(file.relative_to(root)) for file in files]:
+            changes.add(paths)
+
+    def all_files() -> set[Path]:
+        return {path for path in root.glob("*") if matters(Change.added, str(path))}
+
+    async def watch_until_removed(*, is_new: bool) -> None:
+        identity = _identity(root)
+        notifications = awatch(
             root,
             watch_filter=matters,
             debounce=_AT_MOST,
             step=_QUIET,
+            rust_timeout=_LOOK_AGAIN,
+            yield_on_timeout=True,
             ignore_permission_denied=True,
-        ):
-            paths = {Path(path) for _, path in files}
-            changes.add(DIST if p in built else str(p.relative_to(root)) for p in paths)
+        )
+        async with aclosing(notifications):
+            async for changed in notifications:
+                files = {Path(path) for _, path in changed}
+                report(files - {root} | (all_files() if is_new else set()))
+                is_new = False
+                if root in files or _identity(root) != identity:
+                    return
+
+    async def watch() -> None:
+        is_new = False
+        while True:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                await watch_until_removed(is_new=is_new)
+            is_new = True
+            await anyio.sleep(_LOOK_AGAIN / 1000)
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
         await checkpoint()  # let the watch start before waiting for the first change
         yield changes
         tasks.cancel_scope.cancel()
+
+
+def _identity(directory: Path) -> tuple[int, int]:
+    """Return what tells a directory from one that replaces it."""
+    stat = directory.stat()
+    return stat.st_dev, stat.st_ino
 
 
 async def next_source(changes: SourceChanges, *, or_build: bool = False) -> list[str]:

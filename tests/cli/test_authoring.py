@@ -229,6 +229,12 @@ def test_watch_builds_again_at_each_change_until_it_is_interrupted(
     assert process.wait(PATIENT) == 0
 
 
+def test_a_directory_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
+    run = opentabs_here("build", "--watch", "nothing", cwd=tmp_path)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert "nothing is not a directory" in run.stderr
+
+
 def test_watch_continues_after_a_build_that_failed(
     watching: tuple[Path, "subprocess.Popen[str]"],
 ) -> None:

@@ -65,6 +65,29 @@ async def test_a_build_that_is_written_again_is_not_a_change(tmp_path: Path) -> 
             assert await changes.next() == ["index.ts"]
 
 
+@pytest.mark.parametrize("how", ["deleted", "moved", "moved with its parent"])
+async def test_a_directory_that_is_removed_and_created_again_is_still_watched(
+    tmp_path: Path, how: str
+) -> None:
+    plugin = tmp_path / "parent" / "plugin"
+    (plugin / "src").mkdir(parents=True)
+    with anyio.fail_after(PATIENT):
+        async with watch_source(plugin) as changes:
+            if how == "deleted":
+                shutil.rmtree(plugin)
+            elif how == "moved":
+                plugin.rename(tmp_path / "elsewhere")
+            else:
+                plugin.parent.rename(tmp_path / "elsewhere")
+            (plugin / "src").mkdir(parents=True)
+            (plugin / "package.json").write_text("created")
+            while "package.json" not in await changes.next():
+                pass
+            (plugin / "src" / "index.ts").write_text("written")
+            while str(Path("src", "index.ts")) not in await changes.next():
+                pass
+
+
 async def test_changes_that_arrive_while_nobody_asks_are_reported_together() -> None:
     changes = SourceChanges()
     changes.add(["b"])
