@@ -255,8 +255,14 @@ function packages(sdk, { bundleZod }) {
           if (pluginData === FOUND) {
             return null;
           }
-          // The plugin's own Zod, or else ours.
-          const { kind, importer, namespace } = from;
+          const { importer, namespace } = from;
+          const isRequired = from.kind === "require-call";
+          if (isRequired && !bundleZod) {
+            return { path, namespace: "required", pluginData: resolveDir }; // cannot be external
+          }
+          // The plugin's own Zod, or else ours; where it is required, too, what an import finds, so
+          // that there is one of it.
+          const kind = isRequired ? "import-statement" : from.kind;
           const again = { kind, importer, namespace, pluginData: FOUND };
           const own = await build.resolve(path, { ...again, resolveDir });
           const found =
@@ -268,6 +274,10 @@ function packages(sdk, { bundleZod }) {
             : { path: pathToFileURL(found.path).href, external: true };
         },
       );
+      build.onLoad({ filter: /.*/, namespace: "required" }, ({ path, pluginData }) => ({
+        contents: `export * from ${JSON.stringify(path)};`,
+        resolveDir: pluginData,
+      }));
       build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
         if (path.includes(`${sep}node_modules${sep}`) || path.startsWith(SDK + sep)) {
           return null;

@@ -148,6 +148,43 @@ async def test_a_plugin_in_javascript_is_built(builder: Builder, tmp_path: Path)
     assert built.tools == ("send_message",)
 
 
+COMMON_JS = """
+const { defineTool, OpenTabsPlugin } = require('@opentabs-dev/plugin-sdk');
+const { z } = require('zod');
+const send = defineTool({
+  name: 'send_message',
+  description: 'Send a message',
+  input: z.object({ text: z.string().describe('What to send') }),
+  output: z.object({ ok: z.boolean() }),
+  handle: async () => ({ ok: true }),
+});
+class Chat extends OpenTabsPlugin {
+  name = 'chat';
+  displayName = 'Chat';
+  description = 'Chats';
+  urlPatterns = ['http://127.0.0.1/*'];
+  tools = [send];
+  async isReady() { return true; }
+}
+module.exports = new Chat();
+"""
+
+
+async def test_a_plugin_in_common_js_is_built_with_one_zod(
+    builder: Builder, tmp_path: Path
+) -> None:
+    directory = source(tmp_path, **{"src/index.js": COMMON_JS})
+    (directory / "src/index.ts").unlink()
+
+    await build(builder, directory)
+
+    [tool] = tools(tmp_path)
+    text = tool["input_schema"]["properties"]["text"]
+    assert text == {"type": "string", "description": "What to send"}
+    sources = json.loads(dist(tmp_path)["adapter.iife.js.map"])["sources"]
+    assert [each for each in sources if each.endswith(".cjs")] == []  # a second Zod
+
+
 @pytest.mark.parametrize(
     "ending", ["export default Chat;", "const plugin = new Chat(); export { plugin as default };"]
 )
