@@ -290,7 +290,7 @@ function packages(sdk, { bundleZod }) {
 
 /**
  * `import { z }` bundles all of Zod, including its languages: 580 KB. `import * as z` is equivalent
- * for its users, and bundles only what is used: 120 KB.
+ * for its users, and bundles only what is used: 120 KB. Every line keeps its number.
  * @param {string} source
  */
 function asNamespace(source) {
@@ -299,7 +299,7 @@ function asNamespace(source) {
     (found, indent, quote, path, at) =>
       source.slice(0, at).includes("`")
         ? found
-        : `${indent}import * as z from ${quote}${path}${quote}`,
+        : `${indent}import ${found.replace(/[^\n]/g, "")}* as z from ${quote}${path}${quote}`,
   );
 }
 

@@ -148,6 +148,15 @@ async def test_a_plugin_in_javascript_is_built(builder: Builder, tmp_path: Path)
     assert built.tools == ("send_message",)
 
 
+async def test_an_import_of_zod_over_several_lines_moves_no_other_line(
+    builder: Builder, tmp_path: Path
+) -> None:
+    text = "import {\n  z,\n} from 'zod';\nimport {\n  z\n} from 'zod/v4';\nconst = z;"
+    built = await builder.build(source(tmp_path, **{"src/tools.ts": text}))
+    [problem] = built.problems
+    assert (problem.file, problem.line) == ("src/tools.ts", 7)
+
+
 COMMON_JS = """
 const { defineTool, OpenTabsPlugin } = require('@opentabs-dev/plugin-sdk');
 const { z } = require('zod');
