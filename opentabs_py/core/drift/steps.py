@@ -3,19 +3,10 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-from opentabs_py.core.recording.exchange import (
-    DOCUMENT,
-    Exchange,
-    RecordedCall,
-    Recording,
-    header,
-)
+from opentabs_py.core.recording.exchange import Exchange, RecordedCall, Recording
 from opentabs_py.core.shapes.routes import is_same_site
-
-_FRAMES: Final = frozenset({"iframe", "frame", "embed", "object"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +73,9 @@ def _page(recording: Recording, call: RecordedCall) -> str:
 def _is_page(exchange: Exchange, home: str) -> bool:
     request, response = exchange.request, exchange.response
     return (
-        request.kind == DOCUMENT
+        request.is_page
         and request.method == "GET"
         and response is not None
         and 200 <= response.status < 300
-        and header(request.headers, "sec-fetch-dest") not in _FRAMES
         and is_same_site(request.url, home)
     )

@@ -9,6 +9,8 @@ Headers = Sequence[tuple[str, str]]
 """Names and values, in the order they were sent; a name may come several times."""
 
 DOCUMENT: Final = "document"
+FRAMES: Final = frozenset({"iframe", "frame", "embed", "object"})
+"""What `sec-fetch-dest` says of a document that is not a page."""
 EVENT_STREAM: Final = "text/event-stream"
 FORM: Final = "application/x-www-form-urlencoded"
 _PLAIN: Final = ("", "text/plain")  # what `fetch` calls a string
@@ -40,6 +42,11 @@ class Request:
     def mime(self) -> str:
         """The media type of the body, without parameters."""
         return mime_of(self.headers)
+
+    @property
+    def is_page(self) -> bool:
+        """Whether it opens a page, not a frame in one."""
+        return self.kind == DOCUMENT and header(self.headers, "sec-fetch-dest") not in FRAMES
 
     @property
     def is_form(self) -> bool:

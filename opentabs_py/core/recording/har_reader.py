@@ -14,6 +14,7 @@ from typing_extensions import NotRequired, TypedDict  # noqa: UP035 (both from o
 from opentabs_py.core.recording.exchange import (
     DOCUMENT,
     FORM,
+    FRAMES,
     Event,
     Exchange,
     Frame,
@@ -24,8 +25,23 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Response,
     Scrubbed,
+    header,
+    is_html,
+    mime_of,
 )
 from opentabs_py.core.recording.har import FORMAT, TEXT_OPCODE, WEBSOCKET
+
+# Playwright's `resource_type` by what `sec-fetch-dest` says, where the two differ
+_KINDS: Final = {"empty": "fetch", "style": "stylesheet", "audio": "media", "video": "media"}
+_KINDS_OF_TYPES: Final = {
+    "text/css": "stylesheet",
+    "text/javascript": "script",
+    "application/javascript": "script",
+    "image/": "image",
+    "font/": "font",
+    "audio/": "media",
+    "video/": "media",
+}
 
 
 class HarError(ValueError):
@@ -177,12 +193,11 @@ def from_har(har: object, read: Callable[[str], bytes]) -> Recording:
     if own is not None and own["format"] > FORMAT:
         raise HarError(f"its format {own['format']} is of a later version; update opentabs")
     sockets = [each for each in log["entries"] if _is_socket(each)]
-    exchanges = [each for each in log["entries"] if not _is_socket(each)]
-    documents = [e["request"]["url"] for e in exchanges if e.get("_resourceType") == DOCUMENT]
-    first_url = (documents or [e["request"]["url"] for e in exchanges] or [""])[0]
+    asked = [each for each in log["entries"] if not _is_socket(each)]
+    exchanges = [_exchange(each, read) for each in asked]
     return Recording(
-        url=first_url if own is None else own["url"],
-        exchanges=[_exchange(each, read) for each in exchanges],
+        url=_first_url(asked, exchanges) if own is None else own["url"],
+        exchanges=exchanges,
         sockets=[_socket(each) for each in sockets],
         calls=[] if own is None else [_recorded_call(each) for each in own["calls"]],
         storage_state=None if own is None else own.get("storageState"),
@@ -195,6 +210,36 @@ def _is_socket(entry: _Entry) -> bool:
     return entry.get("_resourceType") == WEBSOCKET or "_webSocketMessages" in entry
 
 
+def _first_url(entries: Sequence[_Entry], exchanges: Sequence[Exchange]) -> str:
+    """Return the URL of the first page, or else of another request to the site."""
+
+    def rank(found: tuple[str, Request]) -> int:
+        url, request = found
+        if not url.startswith(("http://", "https://")):
+            return 3  # such as of an extension
+        return 0 if request.is_page else 1 + (request.kind == DOCUMENT)
+
+    urls = [each["request"]["url"] for each in entries]
+    requests = [each.request for each in exchanges]
+    return min(zip(urls, requests, strict=True), key=rank, default=("", None))[0]
+
+
+def _kind(entry: _Entry) -> str:
+    """Return Playwright's `resource_type` of a request; other programs do not write it."""
+    if (kind := entry.get("_resourceType")) is not None:
+        return kind
+    wanted = header(_pairs(entry["request"].get("headers", [])), "sec-fetch-dest")
+    if wanted is not None:
+        return DOCUMENT if wanted in FRAMES else _KINDS.get(wanted, wanted)
+    received = entry["response"]
+    mime = mime_of(_pairs(received.get("headers", [])))
+    if is_html(mime):
+        return DOCUMENT
+    return next(
+        (kind for start, kind in _KINDS_OF_TYPES.items() if mime.startswith(start)), "fetch"
+    )
+
+
 def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
     sent, received = entry["request"], entry["response"]
     request = Request(
@@ -202,7 +247,7 @@ def _exchange(entry: _Entry, read: Callable[[str], bytes]) -> Exchange:
         sent["url"].partition("#")[0],
         _pairs(sent.get("headers", [])),
         _posted(sent.get("postData", {}), read),
-        entry.get("_resourceType", "fetch"),
+        _kind(entry),
     )
     error = received.get("_error")
     is_answered = received["status"] > 0

@@ -140,3 +140,46 @@ def test_a_websocket_without_messages_is_recorded() -> None:
     recording = from_har(har({**entry(), "_resourceType": "websocket"}), lambda _: b"")
     assert [each.frames for each in recording.sockets] == [[]]
     assert recording.exchanges == []
+
+
+def asked(url: str, mime: str = "", to: str = "", **more: Any) -> dict[str, Any]:
+    """A request as other programs record it, for what `sec-fetch-dest` says."""
+    sent: dict[str, Any] = {"method": "GET", "url": url, "headers": []}
+    if to:
+        sent["headers"] = [{"name": "Sec-Fetch-Dest", "value": to}]
+    headers = [{"name": "Content-Type", "value": mime}] if mime else []
+    return {**entry(headers=headers), "request": sent, **more}
+
+
+@pytest.mark.parametrize(
+    ("mime", "to", "kind"),
+    [
+        ("application/json", "document", "document"),
+        ("text/html", "iframe", "document"),
+        ("text/html", "empty", "fetch"),
+        ("text/css", "style", "stylesheet"),
+        ("text/javascript", "script", "script"),
+        ("text/html; charset=utf-8", "", "document"),
+        ("text/css", "", "stylesheet"),
+        ("image/png", "", "image"),
+        ("application/json", "", "fetch"),
+        ("", "", "fetch"),
+    ],
+)
+def test_the_kind_of_a_request_that_a_har_does_not_name_is_that_of_its_destination_or_response(
+    mime: str, to: str, kind: str
+) -> None:
+    [exchange] = from_har(har(asked(URL, mime, to)), lambda _: b"").exchanges
+    assert exchange.request.kind == kind
+
+
+def test_a_recording_begins_with_a_page_not_with_a_frame_or_an_extension() -> None:
+    others = [
+        asked("chrome-extension://a/x.html", "text/html"),
+        asked("https://widget.test/", "text/html", "iframe"),
+        asked("https://site.test/api"),
+    ]
+    page = asked(URL, "text/html", "document")
+    urls = [from_har(har(*each), lambda _: b"").url for each in ([*others, page], others)]
+    assert urls == [URL, "https://site.test/api"]
+    assert from_har(har(*others[:2]), lambda _: b"").url == "https://widget.test/"
