@@ -373,7 +373,10 @@ class Helpdesk:
             '<label for="p">Priority</label><select id="p" name="priority">'
             '<option value="1">Low</option><option value="2" selected>Normal</option></select>'
             '<textarea name="body"></textarea><label><input type="checkbox" name="urgent" '
-            'value="yes"> Urgent</label><button name="save" value="1">Create</button></form>',
+            'value="yes"> Urgent</label><select name="parts" multiple><option>ink<option>drum'
+            '</select><input type="checkbox" name="tell" value="team" checked>'
+            '<input type="checkbox" name="tell" value="boss">'
+            '<button name="save" value="1">Create</button></form>',
         )
 
     async def create(self, request: Request) -> Response:

@@ -61,6 +61,8 @@ async def use(page, opentabs):
     await page.fill("[name=subject]", "No paper")
     await page.select_option("select", "1")
     await page.check("[name=urgent]")
+    await page.select_option("[name=parts]", ["ink", "drum"])
+    await page.check("[value=boss]")
     await click("Create")
 """
 

@@ -24,6 +24,7 @@ class FormField:
         is_required: Whether it must be filled in.
         choices: The values of its options.
         value: Its value before it is filled in.
+        is_multiple: Whether several of its options can be chosen.
     """
 
     name: str
@@ -32,6 +33,7 @@ class FormField:
     is_required: bool = False
     choices: Sequence[str] = ()
     value: str = ""
+    is_multiple: bool = False
 
     @property
     def is_token(self) -> bool:
@@ -111,13 +113,15 @@ def _fields(form: Element, page: Element) -> Iterator[FormField]:
             label = " ".join(
                 "".join(each for each in around.children if isinstance(each, str)).split()
             )
+        choices = _choices(element, form, kind, name)
         yield FormField(
             name,
             kind,
             (label or element.attributes.get("placeholder", "")).rstrip(":* "),
             "required" in element.attributes,
-            _choices(element, form, kind, name),
+            choices,
             element.attributes.get("value", ""),
+            "multiple" in element.attributes or (kind == "checkbox" and len(choices) > 1),
         )
 
 
@@ -125,7 +129,7 @@ def _choices(element: Element, form: Element, kind: str, name: str) -> Sequence[
     if kind == "select":
         options = [each for each in element.walk() if each.tag == "option"]
         return [value for each in options if (value := each.attributes.get("value", each.text))]
-    if kind == "radio":
+    if kind in ("radio", "checkbox"):
         return [
             each.attributes.get("value", "on")
             for each in form.walk()

@@ -187,7 +187,9 @@ export async function sendForm(
   const sent = new URLSearchParams();
   for (const [name, value] of new FormData(form)) sent.append(name, String(value));
   for (const [name, value] of Object.entries(values)) {
-    if (value !== undefined) sent.set(name, String(value));
+    if (value === undefined) continue;
+    sent.delete(name);
+    for (const each of [value].flat()) sent.append(name, String(each));
   }
   return load("POST", action, sent, signal);
 }

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from opentabs_py.core.recording.replay import redirect
-from opentabs_py.core.shapes.shape import shape_of
+from opentabs_py.core.shapes.shape import Shape, shape_of
 from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.forms import Form, FormField, forms_of
@@ -249,15 +249,18 @@ def _field_input(given: FormField, samples: Sequence[Sample], taken: Collection[
               if each.payload is not None and given.name in each.payload]  # fmt: skip
     may_be_number = given.kind in ("number", "range", "hidden")
     is_number = may_be_number and all(is_integer(each) for each in values)
-    choices = given.choices or ([given.value or "on"] if given.kind == "checkbox" else ())
+    if given.choices:
+        shape = _shape_of_choice(given)
+    else:
+        shape = shape_of(*(map(int, values) if is_number else values)) if values else shape_of("")
     name = given.name if is_identifier(given.name) else camel(*words_of(given.name))
     return Input(
         unique(name, taken),
         "payload",
         given.name,
-        shape_of(*(map(int, values) if is_number else values)) if values else shape_of("text"),
+        shape,
         is_required=given.is_required,
-        choices=[*choices],
+        choices=given.choices,
         label=given.label,
     )
 
@@ -265,7 +268,15 @@ def _field_input(given: FormField, samples: Sequence[Sample], taken: Collection[
 def _labelled(given: Input, known: FormField | None) -> Input:
     if known is None:
         return given
-    return replace(given, label=known.label, choices=[*known.choices] if not given.default else ())
+    labelled = replace(given, label=known.label)
+    if given.default or not known.choices:
+        return labelled
+    return replace(labelled, choices=known.choices, shape=_shape_of_choice(known))
+
+
+def _shape_of_choice(given: FormField) -> Shape:
+    """Return the shape of the options that are chosen of a field."""
+    return shape_of([*given.choices]) if given.is_multiple else shape_of(*given.choices)
 
 
 def _ends(

@@ -35,7 +35,8 @@ class Input:
         is_required: Whether calls must have it.
         default: What is sent if a call does not have it, in a tuple; empty if nothing is.
         source: The response that its values come from.
-        choices: The only values it can have, if they are known.
+        choices: The only values it can have, or the items of it if it is an array, if they are
+            known.
         label: What the site calls it, if it says so.
     """
 

@@ -56,6 +56,7 @@ def argument(given: Input, indent: int) -> str:
     """Return the Zod schema of an argument of a tool."""
     if given.choices:
         text = f"z.enum({literal([*given.choices])})"
+        text = f"z.array({text})" if "array" in given.shape.kinds else text
     elif given.shape.is_known:
         text = schema(given.shape, name=given.name, indent=indent)
     else:

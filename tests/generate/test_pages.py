@@ -1,6 +1,7 @@
 """Pages are read by their repeated and labelled parts, and forms are sent completely."""
 
 from collections.abc import Sequence
+from urllib.parse import parse_qs
 
 import pytest
 
@@ -12,6 +13,7 @@ from opentabs_py.generate.html_tools import HtmlTool
 from opentabs_py.generate.listings import details
 from opentabs_py.generate.markup import Element, parse
 from opentabs_py.generate.plugin import write_plugin
+from opentabs_py.generate.zod import argument
 from tests.generate.recorded import ask, site_of, tools_of
 
 CARDS = """
@@ -132,6 +134,37 @@ def test_a_form_is_a_tool_with_its_fields() -> None:
         {"title": "Tea", "copies": 2, "kind": "old", "lang": "de", "note": ""}
     ]
     assert [call.value for call in calls_of(tool)] == [{"title": "Tea", "notice": "Saved"}]
+
+
+MULTIPLE = """
+<form action="/books" method="{}"><select name=tags multiple><option>hot<option>new</select>
+<input type=checkbox name=shelf value=1 checked><input type=checkbox name=shelf value=2>
+<select name=per><option>10<option>20</select></form>
+"""
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+def test_a_field_with_several_choices_takes_an_array_of_them(method: str) -> None:
+    form = ask("GET /form", MULTIPLE.format(method))
+    tags, shelf = "tags=hot&tags=new&shelf=2&per=10", "tags=hot&shelf=1&shelf=2&per=20"
+    if method == "get":
+        sent = [ask(f"GET /books?{each}", CARDS) for each in (tags, shelf)]
+    else:
+        sent = [ask("POST /books", ITEM, form=parse_qs(each)) for each in (tags, shelf)]
+    tool = next(each for each in tools_of(form, *sent).values() if each.operation.path == ["books"])
+
+    written = {each.name: argument(each, 0).partition(".describe")[0] for each in
+               tool.inputs.arguments}  # fmt: skip
+    optional = ".optional()" if method == "post" else ""
+    assert written == {
+        "tags": f'z.array(z.enum(["hot", "new"])){optional}',
+        "shelf": f'z.array(z.enum(["1", "2"])){optional}',
+        "per": f'z.enum(["10", "20"]){optional}',
+    }
+    assert [call.arguments for call in calls_of(tool)] == [
+        {"tags": ["hot", "new"], "shelf": ["2"], "per": "10"},
+        {"tags": ["hot"], "shelf": ["1", "2"], "per": "20"},
+    ]
 
 
 def test_which_entry_is_meant_is_an_argument_where_each_has_the_same_form() -> None:
