@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opentabs_py.core import codes
+from opentabs_py.core.recording.exchange import Request
 from opentabs_py.core.recording.matching import comparable
 from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.html_tools import HtmlTool
@@ -12,6 +13,7 @@ from opentabs_py.generate.names import HAS_MORE, MAX_PAGES
 from opentabs_py.generate.plan import PlannedTool
 from opentabs_py.generate.samples import Sample
 
+Key = tuple[Any, ...]
 MOST: Final = 3  # calls of each tool
 _CODES: Final = {
     400: codes.VALIDATION_ERROR,
@@ -47,19 +49,47 @@ class AnsweredCall:
 
 def calls_of(tool: PlannedTool) -> Sequence[AnsweredCall]:
     """Return calls of a tool that its recording answers: stable ones, and one error."""
+    responses = _Responses(tool)
     found: dict[str, AnsweredCall] = {}
+    called: set[Key] = set()
     for sample in tool.operation.works:
-        call = _pages_from(tool, sample) if tool.pagination else _call(tool, sample)
+        if (key := comparable(sample.request).key) in called:
+            continue
+        if tool.pagination:
+            call = _pages_from(tool, sample, responses)
+        else:
+            call = _call(tool, sample, responses)
         if call is not None:
+            called.add(key)
             found.setdefault(repr(sorted(call.arguments.items())), call)
     stable = [call for call in found.values() if call.is_stable]
     chosen = stable[:MOST] or [*found.values()][:1]
-    return [*chosen, *_error(tool, found)]
+    return [*chosen, *_error(tool, found, responses)]
 
 
-def _call(tool: PlannedTool, sample: Sample) -> AnsweredCall | None:
+class _Responses:
+    """The responses to a tool's requests.
+
+    Args:
+        tool: The tool.
+    """
+
+    def __init__(self, tool: PlannedTool) -> None:
+        known: dict[Key, tuple[int, Any]] = {}
+        self._several: set[Key] = set()
+        for sample in tool.operation.samples:
+            key, response = comparable(sample.request).key, (sample.status, _result(tool, sample))
+            if known.setdefault(key, response) != response:
+                self._several.add(key)
+
+    def are_alike(self, request: Request) -> bool:
+        """Return whether all requests that a replay takes for this one have the same response."""
+        return comparable(request).key not in self._several
+
+
+def _call(tool: PlannedTool, sample: Sample, responses: _Responses) -> AnsweredCall | None:
     if tool.answers(sample):
-        stable = _is_stable(tool, sample)
+        stable = responses.are_alike(sample.request)
         if isinstance(tool, HtmlTool) and tool.has_next:
             value, pages = tool.read_on(sample)
             arguments = tool.inputs.of(sample)
@@ -72,7 +102,9 @@ def _call(tool: PlannedTool, sample: Sample) -> AnsweredCall | None:
     return None
 
 
-def _error(tool: PlannedTool, known: Mapping[str, AnsweredCall]) -> Iterator[AnsweredCall]:
+def _error(
+    tool: PlannedTool, known: Mapping[str, AnsweredCall], responses: _Responses
+) -> Iterator[AnsweredCall]:
     if not tool.is_read or tool.operation.style not in ("rest", "page"):
         return
     for sample in tool.operation.samples:
@@ -80,7 +112,7 @@ def _error(tool: PlannedTool, known: Mapping[str, AnsweredCall]) -> Iterator[Ans
         if (
             sample.status >= 400
             and repr(sorted(arguments.items())) not in known
-            and _is_stable(tool, sample)
+            and responses.are_alike(sample.request)
             and tool.inputs.can_send(sample)
             and (tool.pagination is None or tool.pagination.is_first(sample))
         ):
@@ -90,7 +122,7 @@ def _error(tool: PlannedTool, known: Mapping[str, AnsweredCall]) -> Iterator[Ans
             return
 
 
-def _pages_from(tool: PlannedTool, first: Sample) -> AnsweredCall | None:
+def _pages_from(tool: PlannedTool, first: Sample, responses: _Responses) -> AnsweredCall | None:
     """Return the call that begins with a page and reads on as far as the recording does."""
     pagination = tool.pagination
     if pagination is None or not first.value:
@@ -105,7 +137,7 @@ def _pages_from(tool: PlannedTool, first: Sample) -> AnsweredCall | None:
     sample, pages, stable = first, 0, True
     while True:
         pages += 1
-        stable = stable and _is_stable(tool, sample)
+        stable = stable and responses.are_alike(sample.request)
         items += pagination.items_of(sample)
         following = pagination.following(pages, len(items), sample)
         after = _sample_at(tool, arguments, following) if following else None
@@ -133,16 +165,6 @@ def _sample_at(
         ):
             return sample
     return None
-
-
-def _is_stable(tool: PlannedTool, sample: Sample) -> bool:
-    """Return whether all requests that a replay takes for the same one were answered alike."""
-    key = comparable(sample.request).key
-    return all(
-        each.status == sample.status and _result(tool, each) == _result(tool, sample)
-        for each in tool.operation.samples
-        if comparable(each.request).key == key
-    )
 
 
 def _result(tool: PlannedTool, sample: Sample) -> Any:

@@ -159,7 +159,9 @@ def _fields(entries: Sequence[Element]) -> Iterator[Field]:
             (mark, each.tag) for entry in entries for each in entry.walk()
             if (mark := _named(each)) and not any(_named(inner) for inner in each.walk())
         )  # fmt: skip
-        for mark, tag in marks:
+        for (mark, tag), count in marks.items():
+            if count * 2 < len(entries):
+                continue  # trying each of them would cost a search of all entries
             name = re.split(r"[.#\[\"=\]]+", mark)[-1] or mark.split('"')[-2]
             note(name, mark, "datetime" if tag == "time" else "")
         if any(each.tag == "a" for entry in entries for each in (entry, *entry.walk())):

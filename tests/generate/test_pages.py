@@ -98,6 +98,29 @@ def test_a_selector_has_only_names_that_css_allows(name: str) -> None:
     assert [each.selector for each in tool.listing.fields] == ["b.who", "i.day"]
 
 
+def test_the_fields_of_a_list_whose_elements_have_names_of_their_own_are_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = 0
+
+    def count(entry: Element, given: listings.Field) -> str | None:
+        nonlocal reads
+        reads += 1
+        return read(entry, given)
+
+    read = listings._read
+    monkeypatch.setattr(listings, "_read", count)
+    rows = "".join(
+        f'<li class=row><b class=who data-testid="who-{n}">Ann</b><i class=day>1</i>'
+        f"<u class=at>2</u>"
+        for n in range(100)
+    )
+    tool = the_tool(ask("GET /list", f"<ul>{rows}</ul>"))
+    assert tool.listing is not None
+    assert [each.selector for each in tool.listing.fields] == ["i.day", "u.at"]
+    assert reads < 1000
+
+
 @pytest.mark.parametrize("mark", ["div", "b"])
 def test_a_page_may_be_nested_to_any_depth(mark: str) -> None:
     page = parse(f"<{mark}>" * 5000 + "<dl><dt>Depth<dd>too deep</dl>" + f"</{mark}>" * 5000)

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from opentabs_py.core.recording.exchange import Request
+from opentabs_py.core.recording.matching import Comparable, comparable
 from opentabs_py.errors import RecordingError
+from opentabs_py.generate import calls
 from opentabs_py.generate.calls import calls_of
 from opentabs_py.generate.source import variable
 from opentabs_py.generate.zod import schema
@@ -235,3 +238,17 @@ def test_an_id_that_javascript_rounds_is_passed_as_a_string() -> None:
     [called] = calls_of(tools["get_post"])
     assert called.arguments == {"postId": "1234567890123456789"}
     assert tools["list_comments"].pagination is None
+
+
+def test_many_equal_requests_are_compared_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def count(request: Request) -> Comparable:
+        nonlocal compared
+        compared += 1
+        return comparable(request)
+
+    monkeypatch.setattr(calls, "comparable", count)
+    [tool] = tools_of(*[ask("GET /api/items", [ITEM]) for _ in range(100)]).values()
+    assert [call.is_stable for call in calls_of(tool)] == [True]
+    assert compared < 500
