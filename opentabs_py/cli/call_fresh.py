@@ -48,9 +48,12 @@ def call_fresh(
     async def once() -> int:
         from opentabs_py.cli.log import log_to_stderr
         from opentabs_py.cli.terminal import progress_bar
+        from opentabs_py.core.arguments import check_size
         from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
+        # As the server does; but what is nested too deeply, the MCP client cannot even send.
+        check_size(tool, arguments, limit=settings.message_limit)
         if not as_json:
             log_to_stderr(level=logging.WARNING)
         session = OpenTabs(
