@@ -177,6 +177,7 @@ async () => {
   const call = (id, method, params) => send("POST", "/rpc", { jsonrpc: "2.0", id, method, params });
   await call(4, "zoo.listGates", { open: true });
   await call(5, "zoo.close", ["north"]);
+  await call(undefined, "zoo.greet", { name: "Ann" });
   const variables = encodeURIComponent(JSON.stringify({ id: "a-000001" }));
   const query = encodeURIComponent("query Gate($id: ID!) { gate(id: $id) { id } }");
   await get(`/graphql?operationName=Gate&query=${query}&variables=${variables}`);
@@ -261,6 +262,8 @@ def zoo() -> Starlette:  # noqa: C901 (one small handler for each route)
 
     async def rpc(request: Request) -> Response:
         asked = await request.json()
+        if asked["method"] == "zoo.greet":
+            return Response(status_code=204)
         gates = [{"gate": "north", "open": True}]
         result = gates if asked["method"] == "zoo.listGates" else {"closed": asked["params"][0]}
         return JSONResponse({"jsonrpc": "2.0", "id": asked["id"], "result": result})

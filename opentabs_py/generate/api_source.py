@@ -315,7 +315,7 @@ export async function graphql⟦<T>⟧(
     if (code === "UNAUTHENTICATED") throw ToolError.auth(error.message);
     throw new ToolError(error.message, code);
   }
-  return answer.data;
+  return answer?.data;
 }
 """
 _RPC: Final = """
@@ -331,9 +331,9 @@ export async function call⟦<T>⟧(
   calls += 1;
   const body = { jsonrpc: "2.0", id: calls, method, params };
   const answer = await request⟦<any>⟧("POST", path, { body, signal });
-  if (answer.error != null) {
+  if (answer?.error != null) {
     throw new ToolError(answer.error.message, `RPC_${answer.error.code}`);
   }
-  return answer.result;
+  return answer?.result; // nothing answers a notification
 }
 """

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from opentabs_py.core.plugins.settings import url_pattern
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate.auth import Auth, Secrets, find_auth
@@ -41,8 +41,7 @@ class KnownSite:
     @property
     def patterns(self) -> Sequence[str]:
         """The match pattern of its pages."""
-        parts = urlsplit(self.recording.url)
-        return [f"{parts.scheme}://{parts.hostname}/*"]
+        return [url_pattern(self.recording.url)]
 
     @property
     def left_out(self) -> Sequence[Operation]:

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from opentabs_py.core.recording.exchange import Request
+from opentabs_py.core.recording.exchange import Recording, Request
 from opentabs_py.core.recording.matching import Comparable, comparable
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate import calls
 from opentabs_py.generate.calls import calls_of
+from opentabs_py.generate.site import read_site
 from opentabs_py.generate.source import variable
 from opentabs_py.generate.zod import schema
 from tests.generate.recorded import OK, ask, secret, site_of, tools_of
@@ -252,3 +253,10 @@ def test_many_equal_requests_are_compared_once_each(monkeypatch: pytest.MonkeyPa
     [tool] = tools_of(*[ask("GET /api/items", [ITEM]) for _ in range(100)]).values()
     assert [call.is_stable for call in calls_of(tool)] == [True]
     assert compared < 500
+
+
+def test_the_pages_of_a_site_may_be_at_an_ip_v6_address() -> None:
+    site = read_site(
+        Recording("http://[::1]:8000/", [ask("GET http://[::1]:8000/api/items", [ITEM])])
+    )
+    assert site.patterns == ["http://[::1]/*"]
