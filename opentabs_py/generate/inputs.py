@@ -165,7 +165,8 @@ def _add(
     found = [raw_value(sample, place, key) for sample in samples]
     raw = [each[0] for each in found if each]
     is_text = place in ("path", "query") or all(each.is_form for each in samples)
-    source = _source(raw, samples, flows)
+    sent = zip(found, samples, strict=True)
+    source = _source([(each[0], sample) for each, sample in sent if each], flows)
     values = _parsed(raw, source) if is_text else raw
     is_always = all(found)
     is_constant = is_always and all(value == values[0] for value in values)
@@ -201,8 +202,9 @@ def _add(
     )
 
 
-def _source(values: Sequence[Any], samples: Sequence[Sample], flows: Flows) -> ValueSource | None:
-    for value, sample in zip(values, samples, strict=False):
+def _source(sent: Sequence[tuple[Any, Sample]], flows: Flows) -> ValueSource | None:
+    """Return the response that one of the values comes from, each sent by a request."""
+    for value, sample in sent:
         is_plain = isinstance(value, str | int) and not isinstance(value, bool)
         source = flows.source(str(value), other_than=sample) if is_plain else None
         if source is not None and len(str(value)) > 1:

@@ -60,6 +60,15 @@ def test_an_id_that_another_answer_has_is_an_argument() -> None:
     ]
 
 
+def test_a_value_does_not_come_from_the_response_to_the_request_that_sent_it() -> None:
+    tools = tools_of(
+        ask("GET /api/users/7/posts", {"n": 1}),
+        ask("GET /api/users/8/posts?tag=abc", {"tag": "abc"}),
+    )
+    [tag] = [each for each in tools["list_posts"].inputs.arguments if each.name == "tag"]
+    assert tag.source is None
+
+
 def test_what_differs_is_an_argument_and_what_does_not_a_default() -> None:
     tools = tools_of(
         ask("GET /api/items?color=red&limit=20&v=3", [ITEM]),
