@@ -14,7 +14,6 @@ from opentabs_py.core.json_numbers import (
 )
 from opentabs_py.core.recording.exchange import (
     DOCUMENT,
-    FORM,
     Exchange,
     Recording,
     Request,
@@ -157,7 +156,7 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
         return replace(sample, other=body)
     method = rpc_method(members)
     if not method:
-        return replace(sample, payload=members, is_form=request.mime == FORM)
+        return replace(sample, payload=members, is_form=request.is_form)
     params = members.get("params", {})
     is_named = isinstance(params, dict)
     return replace(
@@ -175,7 +174,7 @@ def _body(request: Request) -> tuple[Any, ...]:
     if not request.body:
         return ()
     text = request.body.decode("utf-8", "replace")
-    if request.mime == FORM:
+    if request.is_form:
         fields: dict[str, str | list[str]] = {}
         for name, value in parse_qsl(text, keep_blank_values=True):
             known = fields.get(name)

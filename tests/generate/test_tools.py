@@ -12,7 +12,7 @@ from opentabs_py.generate.calls import calls_of
 from opentabs_py.generate.site import read_site
 from opentabs_py.generate.source import variable
 from opentabs_py.generate.zod import schema
-from tests.generate.recorded import OK, ask, secret, site_of, tools_of
+from tests.generate.recorded import FORM, OK, ask, secret, site_of, tools_of
 
 ITEM = {"id": 7, "title": "Tea"}
 
@@ -216,9 +216,11 @@ def test_a_body_that_is_a_list_is_one_argument() -> None:
     assert [call.arguments for call in calls_of(tool)] == [{"body": [1, 2]}]
 
 
-def test_a_form_is_sent_as_one() -> None:
+@pytest.mark.parametrize("mime", [FORM, "text/plain;charset=UTF-8"])  # the latter of a string
+def test_a_form_is_sent_as_one(mime: str) -> None:
     exchange = ask("POST /api/items", ITEM, form={"title": "Tea", "n": "3", "tag": ["a", "b"]})
-    [tool] = tools_of(exchange).values()
+    request = replace(exchange.request, headers=[("content-type", mime)])
+    [tool] = tools_of(replace(exchange, request=request)).values()
 
     [sample] = tool.operation.samples
     assert sample.is_form
