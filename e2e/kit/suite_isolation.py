@@ -6,6 +6,9 @@ The tests run in this order; each `..._then_...` follows what it is about.
 import json
 import os
 import signal
+import threading
+from collections.abc import Generator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +54,32 @@ STATE: StorageState = {
 }  # fmt: skip
 heard: list[str] = []
 seen: dict[str, Any] = {}
+
+
+class Numbering(BaseHTTPRequestHandler):
+    """Answers with how often it was asked, and allows browsers to keep the answer."""
+
+    asked = 0
+
+    def do_GET(self) -> None:
+        Numbering.asked += self.path == "/number"
+        body = str(Numbering.asked).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", "max-age=600")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_args: Any) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def numbering() -> Generator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Numbering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
 def open_site(page: Page, html: str = CHAT) -> None:
@@ -284,3 +313,18 @@ def recording(pages: dict[str, str]) -> dict[str, Any]:
     ]  # fmt: skip
     creator = {"name": "by hand", "version": "1"}
     return {"log": {"version": "1.2", "creator": creator, "entries": entries}}
+
+
+def number(page: Page, site: str) -> str:
+    page.goto(site)
+    return str(page.evaluate("fetch('/number').then((response) => response.text())"))
+
+
+@pytest.mark.usefixtures("opentabs")
+def test_first_a_response_is_kept(page: Page, numbering: str) -> None:
+    assert [number(page, numbering), number(page, numbering)] == ["1", "1"]
+
+
+@pytest.mark.usefixtures("opentabs")
+def test_then_it_is_not_kept(page: Page, numbering: str) -> None:
+    assert number(page, numbering) == "2"

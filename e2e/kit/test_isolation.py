@@ -1,8 +1,12 @@
 """Many tests share a browser without seeing each other, and `page.route` answers a tool's fetch."""
 
+from pathlib import Path
+
 import pytest
 
 from e2e.kit.runs import KitRun, run_kit
+from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
+from opentabs_py.recording.files import write_recording
 
 PROMISES = {
     "test_then_nothing_of_it_is_there": "fresh pages, cookies, storage, permissions, routes",
@@ -15,6 +19,7 @@ PROMISES = {
     "test_then_the_same_browser_is_there": "a page that hangs is closed, whatever faults it has",
     "test_then_it_was_killed_too": "a browser that hangs is replaced, whatever faults it has",
     "test_then_the_site_that_was_not_opened_is_signed_out": "a session that a test loads",
+    "test_then_it_is_not_kept": "the HTTP cache",
     "test_a_route_answers_the_fetch_of_a_tool": "page.route",
     "test_a_route_fails_the_fetch_of_a_tool": "page.route",
     "test_a_recorded_site_answers_the_fetch_of_a_tool": "HAR replay",
@@ -34,3 +39,20 @@ def test_the_promise_holds(ran: KitRun, name: str) -> None:
 
 def test_all_of_them_pass(ran: KitRun) -> None:
     assert set(ran.outcomes.values()) == {"passed"}, ran.output
+
+
+def test_a_profile_and_a_port_of_the_users_are_shared_and_not_replayed_into(
+    tmp_path: Path,
+) -> None:
+    cookie = {
+        "name": "recorded", "value": "1", "domain": "site.test", "path": "/", "expires": -1,
+        "httpOnly": False, "secure": False, "sameSite": "Lax",
+    }  # fmt: skip
+    exchange = Exchange(Request("GET", "http://site.test/"), Response(200, "OK", body=b""))
+    state = {"cookies": [cookie], "origins": []}
+    recording = Recording("http://site.test/", [exchange], storage_state=state)
+    write_recording(recording, tmp_path / "site.har", version="1")
+
+    ran = run_kit(tmp_path, "kept_profile")
+
+    assert list(ran.outcomes.values()) == ["passed"] * 4, ran.output

@@ -84,3 +84,17 @@ def test_the_mark_and_the_fixtures_are_listed(tmp_path: Path) -> None:
     for name in ("opentabs", "opentabs_plugins", "opentabs_settings", "opentabs_limits", "mcp"):
         assert f"\n{name} " in fixtures, name
     assert sys.executable
+
+
+def test_plugins_that_the_user_has_installed_are_not_served(tmp_path: Path) -> None:
+    own = tmp_path / "config" / "opentabs" / "config.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text('plugins = ["/plugins/chat"]\nplugin_folders = ["/plugins"]\n')
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(opentabs_settings):\n"
+        "    assert opentabs_settings.plugins == opentabs_settings.plugin_folders == ()\n"
+    )
+
+    ran = run(tmp_path, XDG_CONFIG_HOME=str(tmp_path / "config"))
+
+    assert ran.outcomes == {"test_it": "passed"}, ran.output

@@ -279,7 +279,8 @@ def test_a_tool_that_is_gone_has_not_been_verified(
         (("chatt",), "chatt does not exist"),
         (("{plugin}", "nothing.har"), "There is no recording nothing.har"),
         (("--plugin", "{plugin}"), "There is no recording with calls of tools in ."),
-        (("{plugin}", "--junit", "."), ". is a directory"),
+        (("{plugin}", "--junit", "."), "Cannot write .: Is a directory. Name another file."),
+        (("{plugin}", "--junit", "{plugin}/package.json/drift.xml"), "Cannot write"),
         (("{plugin}", "--fail-on", "nothing"), "'nothing' is not one of 'harmless', 'tool'"),
     ],
 )

@@ -69,6 +69,7 @@ def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
 
     return load_settings().for_own_use(
         plugins=(),
+        plugin_folders=(),
         profile=None,
         permissions={"default": "auto"},
         no_review=(Path("/"),),

@@ -62,11 +62,12 @@ def opened(
     """Yield a turn with a browser for each person of a test; usually there is one."""
     marks, marked = marks_of(request.node), recording_of(request)
     names = marks.browsers or [ALONE]
-    slots = chain_slots.first(len(names), offline=marked is not None and marked.is_offline)
+    is_offline = marked is not None and marked.is_offline
+    slots = chain_slots.first(len(names), offline=is_offline)
     with ExitStack() as stack:
         with failing_plainly():
             # The servers start while Playwright does.
-            starting = _start_servers(request, slots, served, stack)
+            starting = _start_servers(request, slots, served, stack, is_offline=is_offline)
             request.getfixturevalue("_opentabs_browsers")
             context_args = _context_args(request)
             state = context_args.pop("storage_state", None)
@@ -88,11 +89,13 @@ def _start_servers(
     slots: Sequence[ChainSlot],
     served: ServedByTest,
     stack: ExitStack,
+    *,
+    is_offline: bool,
 ) -> Sequence[Chain]:
     """Start a server for each person.
 
-    Only the first may have the port and the profile of the settings, and not if it is to be fresh:
-    the one that tests share keeps them.
+    Only the first may have the port and the profile of the settings, and not if it is to be fresh,
+    or can reach nothing but a recording: the one that tests share keeps them.
     """
     check_list("The value of the fixture opentabs_plugins", served.plugins)
     check_list("The value of the fixture opentabs_tools", served.tools)
@@ -105,7 +108,7 @@ def _start_servers(
     plugins = [Path(each) for each in served.plugins]
     chains: list[Chain] = []
     for slot in slots:
-        used = beside if chains or is_fresh else settings
+        used = beside if chains or is_fresh or is_offline else settings
         chain = slot.begin(plugins, served.tools, used, own=own)
         stack.callback(slot.release, chain)
         chains.append(chain)

@@ -74,6 +74,8 @@ class ChainSlot:
             own: Whether the chain is for one test only.
         """
         if own:
+            if settings.port != 0 or settings.profile is not None:
+                self._close_shared()  # which may have them
             self._own = self._start(plugins, tools, settings)
             return self._own
         key = (tuple(plugins), tuple(tools), settings)

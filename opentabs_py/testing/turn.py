@@ -116,7 +116,7 @@ class Turn:
         self._recorder.on_did_create_browser_context(self._recorded)
         if self._marked is not None:
             self._recording = self._read_recording(self._marked)
-            if storage_state is None:
+            if storage_state is None and chain.session.settings.profile is None:
                 storage_state = self._recording.storage_state
         if storage_state is not None:
             chain.context.set_storage_state(storage_state)

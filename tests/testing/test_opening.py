@@ -34,14 +34,14 @@ class Node:
         return [self._mark] if self._mark.name == name else []
 
 
-def started(mark: pytest.MarkDecorator) -> list[Slot]:
+def started(mark: pytest.MarkDecorator, *, is_offline: bool = False) -> list[Slot]:
     """Start the servers of a test of two people, and return what was asked for."""
     request = SimpleNamespace(node=Node(mark.mark), getfixturevalue=lambda _: {})
     settings = Settings(port=7321, profile=Path("/home/me/profile"))
     slots = [Slot(), Slot()]
     with ExitStack() as stack:
         served = ServedByTest([], [], settings, Limits())
-        _start_servers(cast(Any, request), cast(Any, slots), served, stack)
+        _start_servers(cast(Any, request), cast(Any, slots), served, stack, is_offline=is_offline)
     return slots
 
 
@@ -49,6 +49,11 @@ def test_a_fresh_profile_is_not_that_of_the_settings_nor_is_its_port() -> None:
     slots = started(pytest.mark.opentabs(fresh_profile=True))
     places = [(slot.own, slot.settings.port, slot.settings.profile) for slot in slots]
     assert places == [(True, 0, None), (True, 0, None)]
+
+
+def test_a_replay_uses_neither_the_profile_nor_the_port_of_the_settings() -> None:
+    slots = started(pytest.mark.opentabs(), is_offline=True)
+    assert [(slot.settings.port, slot.settings.profile) for slot in slots] == [(0, None)] * 2
 
 
 @pytest.mark.parametrize(

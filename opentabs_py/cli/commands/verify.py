@@ -105,8 +105,8 @@ def verify(
             "There is no plugin here. Name its directory: opentabs verify DIR, or --plugin DIR; or "
             "name pages with tools of their own in the setting webmcp (docs/webmcp.md)."
         )
-    if junit is not None and junit.is_dir():
-        raise ConfigError(f"{junit} is a directory. Name the file to write.")
+    if junit is not None:
+        _check_writable(junit)
     recordings = _read_all(places)
     log_to_stderr(level=logging.WARNING)
 
@@ -117,15 +117,29 @@ def verify(
 
         report = await _verify(recordings, settings, site=site, writes=writes)
         code = report.exit_code(fail_on)
-        if junit is not None:
-            _write(junit, to_junit(report))
         if json_:
             write_json(to_json(report, exit_code=code))
         else:
             print_report(report)
+        if junit is not None:
+            _write(junit, to_junit(report))
         return code
 
     raise typer.Exit(run(check))
+
+
+def _check_writable(file: Path) -> None:
+    """Check that the report can be written, before the calls that it is about.
+
+    Raises:
+        ConfigError: It cannot.
+    """
+    from opentabs_py.config.files import check_writable
+
+    try:
+        check_writable(file)
+    except OSError as error:
+        raise ConfigError(f"Cannot write {file}: {error.strerror}. Name another file.") from error
 
 
 def _read_all(places: Sequence[Path]) -> "Mapping[str, Recording]":

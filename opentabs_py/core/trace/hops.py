@@ -141,14 +141,19 @@ def reached(stamps: Collection[str], *, reported: bool = False, answered: bool =
 
 
 def waterfall(
-    stamps: Mapping[str, float], *, ended: float | None = None, reported: bool = False
+    stamps: Mapping[str, float],
+    *,
+    ended: float | None = None,
+    reported: bool = False,
+    answered: bool = False,
 ) -> Waterfall:
     """Turn the stamps of one call, on one clock, into its hops.
 
     Args:
         stamps: Seconds since the epoch, by the names in `ORDER`; other names are ignored.
-        ended: When a call without an answer ended; adds the hop that was under way.
+        ended: When the call ended; adds the hop that was under way, if no answer came from a page.
         reported: Whether its tool reported progress, so that the last hop was the tool.
+        answered: Whether its value arrived; that of a Python tool comes from no page.
     """
     aligned = _aligned(stamps, inf if ended is None else ended)
     present = [stamp for stamp in ORDER if stamp in aligned]
@@ -164,7 +169,7 @@ def waterfall(
     if ended is not None and last <= _TOOL:
         start = times[-1]
         under_way = _AFTER[ORDER[last]]
-        spans.append(Span(*under_way, start - origin, max(0.0, ended - start), unfinished=True))
+        spans.append(Span(*under_way, start - origin, max(0.0, ended - start), not answered))
     moved = max(abs(aligned[stamp] - stamps[stamp]) for stamp in aligned)
     return Waterfall(tuple(spans), origin, moved)
 

@@ -182,8 +182,12 @@ class CallRecord:
 
     def waterfall(self) -> Waterfall:
         """Return its hops; the last is unfinished if no answer came."""
-        ended = self.started + self.seconds
-        return waterfall(self.stamps, ended=ended, reported=self.report_count > 0)
+        return waterfall(
+            self.stamps,
+            ended=self.started + self.seconds,
+            reported=self.report_count > 0,
+            answered=self.succeeded,
+        )
 
     def lead(self, waterfall: Waterfall) -> float:
         """Return the seconds from its first stamp to `started`.

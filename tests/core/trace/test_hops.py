@@ -100,6 +100,11 @@ def test_a_call_without_an_answer_ends_in_the_hop_that_was_under_way(last: str, 
     assert (span.hop, span.seconds, span.unfinished) == (hop, 50.0, True)
 
 
+def test_a_value_that_came_from_no_page_leaves_no_hop_under_way() -> None:
+    [span] = waterfall({"server.accepted": 1.0}, ended=3.0, answered=True).spans
+    assert span == Span("server", "server", 0.0, 2.0)
+
+
 def test_a_call_that_reported_ends_in_the_tool_whatever_stamps_are_missing() -> None:
     stamps = {"server.sent": 1.0, "worker.down": 2.0}
     span = waterfall(stamps, ended=9.0, reported=True).spans[-1]
