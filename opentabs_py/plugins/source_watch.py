@@ -1,7 +1,7 @@
 """Watch a plugin's source and its tests."""
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -55,32 +55,36 @@ async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
     A build that is deleted counts as a change of `dist`. If the directory is removed, all that is
     there when it comes back has changed.
     """
-    root = Path(await anyio.Path(directory).resolve())
     changes = SourceChanges()
-    built = {root / DIST, root / BUILT_ADAPTER, root / BUILT_TOOLS}
+    watch = _Watch(Path(await anyio.Path(directory).resolve()), changes)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch.run)
+        await checkpoint()  # let the watch start before waiting for the first change
+        yield changes
+        tasks.cancel_scope.cancel()
 
-    def matters(change: Change, path: str) -> bool:
-        file = Path(path)
-        if file in built:
-            return change is Change.deleted and not file.exists()
-        if file == root:  # it is also reported when its times or its mode change
-            return change is Change.deleted
-        parts = file.relative_to(root).parts
-        hidden = any(part in _NO_SOURCE or part.startswith(".") for part in parts)
-        return not hidden and _is_kept(change, path)
 
-    def report(files: Iterable[Path]) -> None:
-        if paths := [DIST if file in built else str(file.relative_to(root)) for file in files]:
-            changes.add(paths)
+class _Watch:
+    def __init__(self, root: Path, changes: SourceChanges) -> None:
+        self._root = root
+        self._changes = changes
+        self._built = {root / DIST, root / BUILT_ADAPTER, root / BUILT_TOOLS}
 
-    def all_files() -> set[Path]:
-        return {path for path in root.glob("*") if matters(Change.added, str(path))}
+    async def run(self) -> None:
+        is_new = False
+        while True:
+            try:
+                await self._run_until_removed(is_new=is_new)
+            except* (FileNotFoundError, NotADirectoryError, RuntimeError):
+                pass  # it is not there, or a name in it is not UTF-8
+            is_new = True
+            await anyio.sleep(_LOOK_AGAIN / 1000)
 
-    async def watch_until_removed(*, is_new: bool) -> None:
-        identity = _identity(root)
+    async def _run_until_removed(self, *, is_new: bool) -> None:
+        identity = _identity(self._root)
         notifications = awatch(
-            root,
-            watch_filter=matters,
+            self._root,
+            watch_filter=self._matters,
             debounce=_AT_MOST,
             step=_QUIET,
             rust_timeout=_LOOK_AGAIN,
@@ -90,24 +94,30 @@ async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
         async with aclosing(notifications):
             async for changed in notifications:
                 files = {Path(path) for _, path in changed}
-                report(files - {root} | (all_files() if is_new else set()))
+                self._report(files - {self._root} | (self._all_files() if is_new else set()))
                 is_new = False
-                if root in files or _identity(root) != identity:
+                if self._root in files or _identity(self._root) != identity:
                     return
 
-    async def watch() -> None:
-        is_new = False
-        while True:
-            with suppress(FileNotFoundError, NotADirectoryError):
-                await watch_until_removed(is_new=is_new)
-            is_new = True
-            await anyio.sleep(_LOOK_AGAIN / 1000)
+    def _matters(self, change: Change, path: str) -> bool:
+        file = Path(path)
+        if file in self._built:
+            return change is Change.deleted and not file.exists()
+        if file == self._root:  # it is also reported when its times or its mode change
+            return change is Change.deleted
+        parts = file.relative_to(self._root).parts
+        hidden = any(part in _NO_SOURCE or part.startswith(".") for part in parts)
+        return not hidden and _is_kept(change, path)
 
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(watch)
-        await checkpoint()  # let the watch start before waiting for the first change
-        yield changes
-        tasks.cancel_scope.cancel()
+    def _report(self, files: Iterable[Path]) -> None:
+        names = [
+            DIST if each in self._built else str(each.relative_to(self._root)) for each in files
+        ]
+        if names:
+            self._changes.add(names)
+
+    def _all_files(self) -> set[Path]:
+        return {each for each in self._root.glob("*") if self._matters(Change.added, str(each))}
 
 
 def _identity(directory: Path) -> tuple[int, int]:

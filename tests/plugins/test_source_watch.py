@@ -50,6 +50,15 @@ async def test_a_build_that_is_removed_is_reported_as_a_change_of_dist(
             assert await changes.next() == ["dist"]
 
 
+async def test_a_name_that_is_not_utf_8_does_not_end_the_watch(tmp_path: Path) -> None:
+    with anyio.fail_after(PATIENT):
+        async with watch_source(tmp_path) as changes:
+            os.close(os.open(os.fsencode(tmp_path) + b"/na\xefve", os.O_CREAT))
+            (tmp_path / "index.ts").write_text("written")
+
+            assert "index.ts" in await changes.next()
+
+
 async def test_a_build_that_is_written_again_is_not_a_change(tmp_path: Path) -> None:
     dist = tmp_path / "dist"
     dist.mkdir()
