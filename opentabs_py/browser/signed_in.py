@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opentabs_py.config.files import write_whole
-from opentabs_py.config.names import check_name
+from opentabs_py.config.names import check_name, is_name
 from opentabs_py.config.paths import data_dir
 from opentabs_py.directories import create_private
 from opentabs_py.errors import ConfigError
@@ -109,7 +109,8 @@ def profile_dir(name: str) -> Path:
 def profiles() -> list[str]:
     """Return the names of the profiles."""
     parent = data_dir() / "profiles"
-    return sorted(each.name for each in parent.iterdir()) if parent.is_dir() else []
+    found = [each.name for each in parent.iterdir()] if parent.is_dir() else []
+    return sorted(filter(is_name, found))  # a copy may be beside them
 
 
 def _has_expired(state: State) -> bool:

@@ -169,5 +169,6 @@ def test_a_name_that_is_not_a_file_name_is_refused(name: str) -> None:
 def test_profiles_are_directories_by_name(tmp_path: Path) -> None:
     assert profiles() == []
     profile_dir("work").mkdir(parents=True)
+    profile_dir("work").with_name("work.bak").mkdir()
     assert profiles() == ["work"]
     assert tmp_path in profile_dir("work").parents
