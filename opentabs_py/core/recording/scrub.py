@@ -30,6 +30,7 @@ from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, 
 from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.found import FoundSecret
 from opentabs_py.core.recording.secrets.search import find_secrets
+from opentabs_py.core.recording.storage import without_other_sites
 
 
 def scrub(
@@ -41,12 +42,15 @@ def scrub(
 ) -> Recording:
     """Return a recording without its secrets, which says in `scrubbed` what they were.
 
+    What the browser keeps for sites that do not occur in the recording is left out.
+
     Args:
         recording: A recording as it was made.
         rules: What is secret besides.
         earlier: What was scrubbed from the recording that this one will be added to.
         step: Called twice for each exchange and WebSocket.
     """
+    recording = without_other_sites(recording)
     replacements = {each.replacement for each in earlier}
     secrets = find_secrets(recording, rules or ScrubRules(), replacements=replacements, step=step)
     return _Scrubber(secrets, earlier).scrub(recording, step)

@@ -351,7 +351,7 @@ def test_a_name_that_was_cut_within_a_character_loses_no_recording() -> None:
 )
 def test_json_stays_json_where_it_equals_what_the_browser_keeps_as_a_secret(value: Any) -> None:
     storage = [{"name": "token", "value": json.dumps(value)}]
-    state = {"cookies": [], "origins": [{"origin": URL, "localStorage": storage}]}
+    state = {"cookies": [], "origins": [{"origin": "https://site.test", "localStorage": storage}]}
     call = RecordedCall("chat_session", {}, {"session": value})
     exchange = answer({"session": value})
     after = scrub(Recording(URL, [exchange], calls=[call], storage_state=state))
@@ -479,7 +479,7 @@ def test_calls_are_searched_and_scrubbed() -> None:
 @pytest.mark.parametrize("member", ["storage_state", "storage_at_end"])
 def test_a_word_in_the_local_storage_is_replaced_by_its_name(member: str) -> None:
     storage = [{"name": "password", "value": "correcthorse"}, {"name": "pin", "value": "1234"}]
-    state = {"cookies": [], "origins": [{"origin": URL, "localStorage": storage}]}
+    state = {"cookies": [], "origins": [{"origin": "https://site.test", "localStorage": storage}]}
     recording: Any = {member: state}
     after = getattr(scrub(Recording(URL, [], **recording)), member)
     assert [each["value"] for each in after["origins"][0]["localStorage"]] == ["token-1", "5001"]
@@ -488,7 +488,10 @@ def test_a_word_in_the_local_storage_is_replaced_by_its_name(member: str) -> Non
 @pytest.mark.parametrize("member", ["storage_state", "storage_at_end"])
 def test_the_state_of_the_browser_is_scrubbed(member: str) -> None:
     state: Any = {
-        "cookies": [{"name": "sid", "value": "st4t3c00k13"}, {"name": "theme", "value": "dark"}],
+        "cookies": [
+            {"name": "sid", "value": "st4t3c00k13", "domain": "site.test"},
+            {"name": "theme", "value": "dark", "domain": "site.test"},
+        ],
         "origins": [
             {
                 "origin": "https://site.test",
@@ -505,3 +508,23 @@ def test_the_state_of_the_browser_is_scrubbed(member: str) -> None:
     stored = [each["value"] for each in after["origins"][0]["localStorage"]]
     assert "l0c4lst0r" not in stored[0]
     assert json.loads(stored[1]) == {"email": "person1@example.com"}
+
+
+@pytest.mark.parametrize("member", ["storage_state", "storage_at_end"])
+def test_the_state_of_sites_that_do_not_occur_is_left_out(member: str) -> None:
+    own = ["site.test", ".site.test", "api.cdn.test", ".cdn.test", "[::1]"]
+    other = ["bank.test", ".bank.test", "cdn.test", "www.site.test", ".www.site.test"]
+    stored = [{"name": "draft", "value": "7"}]
+    origins = ["https://site.test", "http://[::1]:8000"]
+    state: Any = {
+        "cookies": [{"name": "acct", "value": "77", "domain": each} for each in [*own, *other]],
+        "origins": [
+            {"origin": each, "localStorage": stored}
+            for each in [*origins, "https://bank.test", "http://site.test"]
+        ],
+    }
+    exchanges = [answer(url="http://[::1]:8000/a")]
+    recording = Recording(URL, exchanges, [RecordedSocket("wss://api.cdn.test/")])
+    after = getattr(scrub(replace(recording, **{member: state})), member)
+    assert [each["domain"] for each in after["cookies"]] == own
+    assert [each["origin"] for each in after["origins"]] == origins
