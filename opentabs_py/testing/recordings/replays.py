@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, Error, Route, WebSocketRoute
 
+from opentabs_py.core.recording.charsets import in_utf8
 from opentabs_py.core.recording.exchange import UNFINISHED, Event, Exchange, Headers, Request
 from opentabs_py.core.recording.replay import Replay, is_event_stream, redirect
 from opentabs_py.recording.traffic import event_text
@@ -235,7 +236,7 @@ class Sockets:
 def _headers(exchange: Exchange) -> dict[str, str]:
     response = exchange.response
     assert response is not None
-    return _joined(response.headers)
+    return _joined(in_utf8(response).headers)
 
 
 def _joined(headers: Headers) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What a replay does with a page's request."""
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import pytest
 from playwright.sync_api import Route
@@ -40,6 +40,7 @@ class FakeRoute:
 
     request: FakeRequest
     done: list[str] = field(default_factory=list[str])
+    headers: dict[str, str] = field(default_factory=dict[str, str])
 
     def continue_(self) -> None:
         self.done.append("sent to the site")
@@ -47,8 +48,9 @@ class FakeRoute:
     def abort(self, code: str) -> None:
         self.done.append(f"aborted: {code}")
 
-    def fulfill(self, *, status: int, body: bytes, **_: Any) -> None:
+    def fulfill(self, *, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.done.append(f"answered: {status} {body.decode()}")
+        self.headers = headers
 
 
 def a_replay(replay: Replay, *, open_for_new: bool = False) -> SiteReplay:
@@ -95,3 +97,11 @@ def test_a_request_ends_as_it_was_recorded_or_waits_as_it_did(
     route = FakeRoute(FakeRequest(URL))
     site._answer(cast("Route", route))
     assert (route.done, site.broken) == (done, broken)
+
+
+def test_text_says_that_it_is_in_utf8_as_recordings_are() -> None:
+    headers = [("content-type", "text/html; charset=Shift_JIS")]
+    exchange = Exchange(Request("GET", URL), Response(200, "", headers, "日本".encode()))
+    route = FakeRoute(FakeRequest(URL))
+    a_replay(Replay(Index(Recording(URL, [exchange]))))._answer(cast("Route", route))
+    assert route.headers == {"content-type": "text/html; charset=utf-8"}
