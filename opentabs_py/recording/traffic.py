@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error  # the same class as in the sync API
 
 from opentabs_py.core.recording.exchange import (
+    EVENT_SOURCE,
     EVENT_STREAM,
     UNFINISHED,
     Event,
@@ -28,7 +29,6 @@ from opentabs_py.core.recording.exchange import (
 
 CAUGHT_UP_WITHIN: Final = 1000  # ms, for each page; one whose script does not end never answers
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
-_EVENT_SOURCE: Final = "eventsource"
 _ABORTED: Final = "net::ERR_ABORTED"
 _NO_BODY: Final = frozenset({204, 205, 304})
 
@@ -92,6 +92,7 @@ class TrafficRecorder:
         self._exchanges: list[tuple[int, Exchange]] = []  # by the number of the request
         self._sockets: list[RecordedSocket] = []
         self._streams: dict[str, _Stream] = {}
+        self._skipped_streams: set[str] = set()  # their URLs
         self._open: dict[Any, _Begun] = {}
         self._numbers = itertools.count()
         self._responses: dict[Any, Any] = {}
@@ -110,7 +111,7 @@ class TrafficRecorder:
     @property
     def pending(self) -> int:
         """How many requests have not ended; event streams do not count."""
-        return sum(request.resource_type != _EVENT_SOURCE for request in self._open)
+        return sum(request.resource_type != EVENT_SOURCE for request in self._open)
 
     @property
     def unanswered(self) -> int:
@@ -120,7 +121,7 @@ class TrafficRecorder:
         of one that it must not keep.
         """
         return sum(
-            request.resource_type != _EVENT_SOURCE
+            request.resource_type != EVENT_SOURCE
             for request in self._open
             if request not in self._responses
         )
@@ -151,12 +152,16 @@ class TrafficRecorder:
         for target, event, handle in self._watched:
             target.remove_listener(event, handle)
         self._watched.clear()
-        streams = self._streams.values()
-        ended = [*self._exchanges, *((each.number, _stream_exchange(each)) for each in streams)]
+        ended = [*self._exchanges]
         for request, (number, started) in self._open.items():
-            if not (self._is_streamed(request) or self._skip(request)):
+            if not (self._is_skipped(request) or self._is_streamed(request)):
                 exchange = _unfinished(request, self._responses.get(request), started)
                 ended.append((number, exchange))
+        ended += [
+            (each.number, _stream_exchange(each))
+            for each in self._streams.values()
+            if each.url not in self._skipped_streams
+        ]
         self._open.clear()
         self._responses.clear()
         ended.sort(key=lambda each: each[0])
@@ -190,7 +195,7 @@ class TrafficRecorder:
             return  # the recorder has stopped before this began
         number, started = self._open[request]
         try:
-            if self._skip(request) or self._is_streamed(request):
+            if self._is_skipped(request) or self._is_streamed(request):
                 return
             if failure == _ABORTED and (received := self._responses.get(request)) is not None:
                 # The page went away before it read the body, if it ever would have.
@@ -223,9 +228,15 @@ class TrafficRecorder:
     def _is_foreign(self, url: str) -> bool:
         return urlsplit(url).scheme not in ("http", "https") or self._ignores(url)
 
+    def _is_skipped(self, request: Any) -> bool:
+        is_skipped = self._skip(request)
+        if is_skipped and request.resource_type == EVENT_SOURCE:
+            self._skipped_streams.add(_plain(request.url))
+        return is_skipped
+
     def _is_streamed(self, request: Any) -> bool:
         """Return whether the request is recorded as an event stream."""
-        if request.resource_type != _EVENT_SOURCE:
+        if request.resource_type != EVENT_SOURCE:
             return False
         url = _plain(request.url)
         return any(stream.url == url for stream in self._streams.values())
@@ -315,7 +326,7 @@ def _body(received: Any) -> Generator[Any, Any, bytes | None]:
 
 
 def _stream_exchange(stream: _Stream) -> Exchange:
-    request = Request("GET", stream.url, stream.headers, kind=_EVENT_SOURCE)
+    request = Request("GET", stream.url, stream.headers, kind=EVENT_SOURCE)
     if not stream.status:
         return Exchange(request, None, UNFINISHED, stream.started)
     body = "".join(event_text(event) for event in stream.events)

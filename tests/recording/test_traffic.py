@@ -100,11 +100,13 @@ def test_a_request_that_ends_just_before_the_recorder_stops_is_recorded_once() -
     assert recorder.count == 0
 
 
-@pytest.mark.parametrize("has_ended", [False, True])
-def test_an_event_stream_is_recorded_once_even_if_its_url_has_a_fragment(has_ended: bool) -> None:
+def record_stream(
+    has_ended: bool, skip: Callable[[Any], bool] = lambda _request: False
+) -> list[str]:
+    """Record an event stream, and return the URLs of what was recorded."""
     context = Context()
     context.pages.append(Context())
-    recorder = TrafficRecorder(context, SimpleNamespace(run=at_once))
+    recorder = TrafficRecorder(context, SimpleNamespace(run=at_once), skip=skip)
     url = "https://chat.example/events"
     stream = Request(f"{url}#now", 1_000.0, resource_type="eventsource")
     context.report("request", stream)
@@ -112,7 +114,15 @@ def test_an_event_stream_is_recorded_once_even_if_its_url_has_a_fragment(has_end
     context.report("Network.requestWillBeSent", about)
     if has_ended:
         context.report("requestfailed", stream)
-
     exchanges, _ = recorder.stop()
+    return [each.request.url for each in exchanges]
 
-    assert [each.request.url for each in exchanges] == [url]
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_an_event_stream_is_recorded_once_even_if_its_url_has_a_fragment(has_ended: bool) -> None:
+    assert record_stream(has_ended) == ["https://chat.example/events"]
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_an_event_stream_that_a_recording_answers_is_not_recorded(has_ended: bool) -> None:
+    assert record_stream(has_ended, skip=lambda _request: True) == []

@@ -11,6 +11,7 @@ Headers = Sequence[tuple[str, str]]
 DOCUMENT: Final = "document"
 FRAMES: Final = frozenset({"iframe", "frame", "embed", "object"})
 """What `sec-fetch-dest` says of a document that is not a page."""
+EVENT_SOURCE: Final = "eventsource"
 EVENT_STREAM: Final = "text/event-stream"
 FORM: Final = "application/x-www-form-urlencoded"
 _PLAIN: Final = ("", "text/plain")  # what `fetch` calls a string

@@ -8,7 +8,14 @@ from urllib.parse import urlsplit
 from playwright.sync_api import BrowserContext, Error, Route, WebSocketRoute
 
 from opentabs_py.core.recording.charsets import in_utf8
-from opentabs_py.core.recording.exchange import UNFINISHED, Event, Exchange, Headers, Request
+from opentabs_py.core.recording.exchange import (
+    EVENT_SOURCE,
+    UNFINISHED,
+    Event,
+    Exchange,
+    Headers,
+    Request,
+)
 from opentabs_py.core.recording.replay import Replay, is_event_stream, redirect
 from opentabs_py.recording.traffic import event_text
 
@@ -162,7 +169,7 @@ class SiteReplay:
             if answered.error != UNFINISHED:
                 route.abort(_error(answered.error))
             return  # it is left waiting, as it was
-        if is_event_stream(answered):
+        if is_event_stream(answered) and route.request.resource_type == EVENT_SOURCE:
             self._stream(route, answered)
         elif response.body is None and answered.error == UNFINISHED:  # the page did not read it
             route.fulfill(status=response.status, headers=_headers(answered), body=b"")
@@ -173,7 +180,10 @@ class SiteReplay:
             route.fulfill(status=response.status, headers=_headers(answered), body=response.body)
 
     def _stream(self, route: Route, exchange: Exchange) -> None:
-        """Send an event stream. A browser that asks again once it is over is left waiting."""
+        """Send an event stream to an `EventSource`.
+
+        One that asks again once it is over is left waiting.
+        """
         response = exchange.response
         assert response is not None
         events = response.events

@@ -105,3 +105,17 @@ def test_text_says_that_it_is_in_utf8_as_recordings_are() -> None:
     route = FakeRoute(FakeRequest(URL))
     a_replay(Replay(Index(Recording(URL, [exchange]))))._answer(cast("Route", route))
     assert route.headers == {"content-type": "text/html; charset=utf-8"}
+
+
+@pytest.mark.parametrize(("kind", "answers"), [("fetch", 2), ("eventsource", 1)])
+def test_only_an_event_source_is_left_waiting_once_it_has_all_messages(
+    kind: str, answers: int
+) -> None:
+    headers = [("content-type", "text/event-stream")]
+    exchange = Exchange(Request("GET", URL), Response(200, "", headers, b"data: x\n\n"))
+    site = a_replay(Replay(Index(Recording(URL, [exchange]))))
+    routes = [FakeRoute(FakeRequest(URL, resource_type=kind)) for _ in range(2)]
+    for each in routes:
+        site._answer(cast("Route", each))
+    done = [what for each in routes for what in each.done]
+    assert done == ["answered: 200 data: x\n\n"] * answers
