@@ -278,6 +278,14 @@ ADAPTER = """
     async moved() {
       return api("/api/moved?page=1");
     },
+    async refused() {
+      const socket = new WebSocket(`ws://${location.host}/refused`);
+      const seen = [];
+      socket.onopen = () => seen.push("open");
+      socket.onerror = () => seen.push("error");
+      await new Promise((resolve) => (socket.onclose = resolve));
+      return { seen };
+    },
     async watch() {
       const source = new EventSource("/events");
       const times = [], notes = [];
@@ -328,6 +336,7 @@ TOOLS = {
     "attach": {},
     "gone": {},
     "moved": {},
+    "refused": {},
     "watch": {},
     "talk": {"asks": {"type": "array", "items": {"type": "integer"}}},
 }

@@ -44,6 +44,7 @@ async def use(page, opentabs):
     await opentabs.call("notes_attach")
     await opentabs.call("notes_moved")
     await opentabs.call("notes_gone")
+    await opentabs.call("notes_refused")
     await opentabs.call("notes_watch")
     await opentabs.call("notes_talk", {"asks": [1, 2]})
     home = page.url
@@ -227,7 +228,7 @@ def test_a_har_reader_of_another_program_finds_requests_and_bodies(made: tuple[P
     assert {"startedDateTime", "time", "request", "response", "cache", "timings"} <= entry.keys()
     body = json.loads((tests / entry["response"]["content"]["_file"]).read_text())
     assert len(body["people"]) == 30
-    [socket_entry] = [e for e in log["entries"] if "_webSocketMessages" in e]
+    [socket_entry] = [e for e in log["entries"] if e["request"]["url"].endswith("/socket")]
     assert [m["type"] for m in socket_entry["_webSocketMessages"]][:2] == ["receive", "send"]
 
 

@@ -64,6 +64,23 @@ class _Stream:
     events: list[Event] = field(default_factory=list[Event])
 
 
+@dataclass  # without slots: Playwright sets an attribute on what holds a listener
+class _Socket:
+    """A WebSocket, as Playwright reports it."""
+
+    url: str
+    started: float
+    frames: list[Frame] = field(default_factory=list[Frame])
+    error: str | None = None
+
+    def note(self, data: str | bytes, *, is_sent: bool) -> None:
+        self.frames.append(Frame(time.time(), is_sent, data))
+
+    def note_error(self, error: str) -> None:
+        if not self.frames:  # otherwise it had been opened
+            self.error = error
+
+
 class TrafficRecorder:
     """Records the traffic of a browser context from now on, until `stop`.
 
@@ -90,7 +107,7 @@ class TrafficRecorder:
         self._ignores = ignores
         self._skip = skip
         self._exchanges: list[tuple[int, Exchange]] = []  # by the number of the request
-        self._sockets: list[RecordedSocket] = []
+        self._sockets: list[_Socket] = []
         self._streams: dict[str, _Stream] = {}
         self._skipped_streams: set[str] = set()  # their URLs
         self._open: dict[Any, _Begun] = {}
@@ -165,7 +182,11 @@ class TrafficRecorder:
         self._open.clear()
         self._responses.clear()
         ended.sort(key=lambda each: each[0])
-        return [exchange for _, exchange in ended], self._sockets
+        sockets = [
+            RecordedSocket(each.url, each.started, each.frames, each.error)
+            for each in self._sockets
+        ]
+        return [exchange for _, exchange in ended], sockets
 
     def _watch(self, target: Any, event: str, handle: Callable[[Any], None]) -> None:
         target.on(event, handle)
@@ -250,14 +271,11 @@ class TrafficRecorder:
     def _note_socket(self, socket: Any) -> None:
         if self._ignores(socket.url):
             return
-        frames: list[Frame] = []
-        self._sockets.append(RecordedSocket(socket.url, time.time(), frames))
-
-        def note(data: str | bytes, *, is_sent: bool) -> None:
-            frames.append(Frame(time.time(), is_sent, data))
-
-        self._watch(socket, "framesent", lambda data: note(data, is_sent=True))
-        self._watch(socket, "framereceived", lambda data: note(data, is_sent=False))
+        noted = _Socket(socket.url, time.time())
+        self._sockets.append(noted)
+        self._watch(socket, "framesent", lambda data: noted.note(data, is_sent=True))
+        self._watch(socket, "framereceived", lambda data: noted.note(data, is_sent=False))
+        self._watch(socket, "socketerror", noted.note_error)
 
     def _watch_streams(self, page: Any) -> Steps:
         """Watch event streams: Playwright shows a stream's body only once it has ended."""

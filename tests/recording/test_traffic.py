@@ -11,9 +11,10 @@ from opentabs_py.recording.traffic import Steps, TrafficRecorder
 
 
 class Context:
-    """A context, its page and their session: the recorder listens, and the test reports."""
+    """A context, its page, a WebSocket or a session: the recorder listens, the test reports."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str = "") -> None:
+        self.url = url
         self.pages: list[Any] = []
         self._listeners: dict[str, Callable[[Any], None]] = {}
 
@@ -98,6 +99,21 @@ def test_a_request_that_ends_just_before_the_recorder_stops_is_recorded_once() -
 
     assert [each.request.url for each in exchanges] == [only.url]
     assert recorder.count == 0
+
+
+@pytest.mark.parametrize(("has_messages", "error"), [(False, "Unauthorized: 401"), (True, None)])
+def test_a_websocket_that_could_not_be_opened_has_an_error(
+    has_messages: bool, error: str | None
+) -> None:
+    context, page, socket = Context(), Context(), Context("wss://chat.example/")
+    context.pages.append(page)
+    recorder = TrafficRecorder(context, SimpleNamespace(run=at_once))
+    page.report("websocket", socket)
+    if has_messages:
+        socket.report("framereceived", "hello")
+    socket.report("socketerror", "Unauthorized: 401")
+    _, [recorded] = recorder.stop()
+    assert recorded.error == error
 
 
 def record_stream(

@@ -133,11 +133,19 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSocket:
-    """A WebSocket of a page, and its messages in order."""
+    """A WebSocket of a page.
+
+    Attributes:
+        url: As the page opened it.
+        started: When it was opened.
+        frames: Its messages, in order.
+        error: Chromium's error, such as `Unauthorized: 401`, if it could not be opened.
+    """
 
     url: str
     started: float = 0.0
     frames: Sequence[Frame] = ()
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

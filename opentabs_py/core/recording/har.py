@@ -164,7 +164,8 @@ def _socket_entry(socket: RecordedSocket) -> dict[str, Any]:
     entry = _entry(
         Exchange(
             Request("GET", socket.url, kind=WEBSOCKET),
-            Response(101, "Switching Protocols"),
+            Response(101, "Switching Protocols") if socket.error is None else None,
+            socket.error,
             started=socket.started,
         ),
         lambda _body, _mime: "",

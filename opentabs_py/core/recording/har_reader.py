@@ -307,7 +307,12 @@ def _socket(entry: _Entry) -> RecordedSocket:
         )
         for each in entry.get("_webSocketMessages", [])
     ]
-    return RecordedSocket(entry["request"]["url"], entry["startedDateTime"].timestamp(), frames)
+    return RecordedSocket(
+        entry["request"]["url"],
+        entry["startedDateTime"].timestamp(),
+        frames,
+        entry["response"].get("_error"),
+    )
 
 
 def _recorded_call(call: _Call) -> RecordedCall:

@@ -180,7 +180,7 @@ class _Scrubber:
             )
             for frame in socket.frames
         ]
-        return RecordedSocket(self.text(socket.url), socket.started, frames)
+        return replace(socket, url=self.text(socket.url), frames=frames)
 
     def _call(self, call: RecordedCall) -> RecordedCall:
         return replace(

@@ -106,6 +106,12 @@ class SiteReplay:
             else:
                 socket.close(code=1011, reason="not in the recording")
             return
+        if script.socket.error is not None:
+            if self._open_for_new:
+                socket.close(code=1006)  # as for a connection that failed
+            else:
+                socket.connect_to_server()  # the proxy refuses it, so the page has its error too
+            return
 
         def send() -> None:
             for delay, frame in script.next():

@@ -54,9 +54,10 @@ RECORDING = Recording(
         Exchange(Request("GET", "https://site.test/e", kind="eventsource"), STREAM, None, AT + 4),
     ],
     [
+        RecordedSocket("wss://site.test/refused", AT, [], "Unauthorized: 401"),
         RecordedSocket(
             "wss://site.test/s", AT + 5, [Frame(AT + 6, True, "hi"), Frame(AT + 7, False, b"\xff")]
-        )
+        ),
     ],
     [
         RecordedCall("mail_list", {"n": 1}, {"items": []}, None, AT, 0.125),

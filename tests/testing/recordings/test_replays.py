@@ -4,11 +4,12 @@ from dataclasses import dataclass, field
 from typing import cast
 
 import pytest
-from playwright.sync_api import Route
+from playwright.sync_api import Route, WebSocketRoute
 
 from opentabs_py.core.recording.exchange import (
     UNFINISHED,
     Exchange,
+    RecordedSocket,
     Recording,
     Request,
     Response,
@@ -51,6 +52,23 @@ class FakeRoute:
     def fulfill(self, *, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.done.append(f"answered: {status} {body.decode()}")
         self.headers = headers
+
+
+@dataclass
+class FakeSocket:
+    """A WebSocket that a page opens."""
+
+    url: str
+    done: list[str] = field(default_factory=list[str])
+
+    def connect_to_server(self) -> None:
+        self.done.append("connected")
+
+    def close(self, code: int) -> None:
+        self.done.append(f"closed: {code}")
+
+    def on_message(self, _handle: object) -> None:
+        self.done.append("opened")
 
 
 def a_replay(replay: Replay, *, open_for_new: bool = False) -> SiteReplay:
@@ -119,3 +137,21 @@ def test_only_an_event_source_is_left_waiting_once_it_has_all_messages(
         site._answer(cast("Route", each))
     done = [what for each in routes for what in each.done]
     assert done == ["answered: 200 data: x\n\n"] * answers
+
+
+@pytest.mark.parametrize(
+    ("error", "open_for_new", "done"),
+    [
+        (None, False, "opened"),
+        ("Unauthorized: 401", False, "connected"),  # to the proxy, which refuses it
+        ("Unauthorized: 401", True, "closed: 1006"),
+    ],
+)
+def test_a_websocket_that_was_refused_is_refused(
+    error: str | None, open_for_new: bool, done: str
+) -> None:
+    recorded = RecordedSocket("wss://site.test/", error=error)
+    site = a_replay(Replay(Index(Recording(URL, sockets=[recorded]))), open_for_new=open_for_new)
+    socket = FakeSocket("wss://site.test/")
+    site.connect(cast("WebSocketRoute", socket))
+    assert socket.done == [done]
