@@ -61,7 +61,7 @@ def test_messages_come_when_they_came(ready: SyncOpenTabs) -> None:
 @recorded
 def test_a_page_that_redirects_does_so_again(opentabs: SyncOpenTabs) -> None:
     opentabs.page.goto(f"{opentabs.recording.url}old")
-    opentabs.page.wait_for_url(opentabs.recording.url)
+    opentabs.page.wait_for_url(f"{opentabs.recording.url}#part")
     expect(opentabs.page).to_have_title("Notes")
 
 

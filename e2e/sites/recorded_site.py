@@ -135,7 +135,7 @@ class Site:
     def app(self) -> Starlette:
         routes = [
             Route("/", self.home),
-            Route("/old", lambda _: RedirectResponse("/")),
+            Route("/old", lambda _: RedirectResponse("/#part")),
             Route("/secrets", lambda _: HTMLResponse(page('<script src="/app.js"></script>'))),
             Route("/app.js", self.script),
             Route("/api/me", self.me),

@@ -177,14 +177,20 @@ class Replay:
 
 
 def redirect(exchange: Exchange) -> str | None:
-    """Return where a response redirects to; None if it does not."""
+    """Return where a response redirects to, without a fragment; None if it does not."""
+    to = page_redirect(exchange)
+    return None if to is None else to.partition("#")[0]
+
+
+def page_redirect(exchange: Exchange) -> str | None:
+    """Return where a response redirects a page to, with a fragment if it has one, or None."""
     response = exchange.response
     if response is None or response.status not in _REDIRECTS:
         return None
     location = header(response.headers, "location")
     if location is None:
         return None
-    return resolve_link(exchange.request.url, location).partition("#")[0] or None
+    return resolve_link(exchange.request.url, location) or None
 
 
 def is_event_stream(exchange: Exchange) -> bool:

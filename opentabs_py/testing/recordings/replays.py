@@ -16,7 +16,7 @@ from opentabs_py.core.recording.exchange import (
     Headers,
     Request,
 )
-from opentabs_py.core.recording.replay import Replay, is_event_stream, redirect
+from opentabs_py.core.recording.replay import Replay, is_event_stream, page_redirect
 from opentabs_py.recording.traffic import event_text
 
 EVERYTHING: Final = "**/*"
@@ -155,7 +155,7 @@ class SiteReplay:
             route.abort("blockedbyclient")
 
     def _fulfill(self, route: Route, exchange: Exchange) -> None:
-        to = redirect(exchange)
+        to = page_redirect(exchange)
         if to is not None and route.request.is_navigation_request():
             # Chromium would follow a redirect itself, without asking for its answer here.
             page = f'<meta http-equiv="refresh" content="0; url={html.escape(to)}">'

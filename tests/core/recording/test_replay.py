@@ -14,7 +14,14 @@ from opentabs_py.core.recording.exchange import (
     Response,
 )
 from opentabs_py.core.recording.matching import Difference, comparable, differences, distance
-from opentabs_py.core.recording.replay import Index, Replay, SocketScript, is_event_stream, redirect
+from opentabs_py.core.recording.replay import (
+    Index,
+    Replay,
+    SocketScript,
+    is_event_stream,
+    page_redirect,
+    redirect,
+)
 
 SITE = "https://site.test"
 JSON = [("content-type", "application/json")]
@@ -381,6 +388,17 @@ def test_the_nearest_request_is_the_one_that_was_most_likely_meant(
     )
     replay.answer(asked)
     assert f"nearest recorded: {nearest}\n" in str(replay.unanswered[0])
+
+
+@pytest.mark.parametrize(
+    ("to", "then"),
+    [("/app#/inbox", "/app#/inbox"), ("/app", "/app"), ("#part", "/old#part"), ("http://[", None)],
+)
+def test_a_page_is_redirected_to_the_fragment_that_a_redirect_has(
+    to: str, then: str | None
+) -> None:
+    exchange = answered(get("/old"), status=302, to=to)
+    assert page_redirect(exchange) == (then and f"{SITE}{then}")
 
 
 def test_a_redirect_that_keeps_the_method_keeps_body_and_kind() -> None:
