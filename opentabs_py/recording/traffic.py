@@ -29,6 +29,7 @@ from opentabs_py.core.recording.exchange import (
 
 CAUGHT_UP_WITHIN: Final = 1000  # ms, for each page; one whose script does not end never answers
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
+_BEACON: Final = "ping"  # of `navigator.sendBeacon`, and of `<a ping>`
 _ABORTED: Final = "net::ERR_ABORTED"
 _NO_BODY: Final = frozenset({204, 205, 304})
 
@@ -336,6 +337,8 @@ def _body(received: Any) -> Generator[Any, Any, bytes | None]:
     """Return the body of a response; None if the browser no longer has it, or it is too large."""
     if received.status in _NO_BODY or 300 <= received.status < 400:
         return b""
+    if received.request.resource_type == _BEACON:
+        return b""  # which no page can read, and Chromium soon drops
     try:
         body: bytes = yield received.body()
     except Error:

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from playwright.async_api import Error
 
 from opentabs_py.recording.traffic import Steps, TrafficRecorder
 
@@ -51,6 +52,21 @@ class Request:
 
     def headers_array(self) -> list[dict[str, str]]:
         return []
+
+
+@dataclass(eq=False)
+class Response:
+    """A response whose body the browser no longer has."""
+
+    request: Request
+    status: int = 200
+    status_text: str = "OK"
+
+    def headers_array(self) -> list[dict[str, str]]:
+        return []
+
+    def body(self) -> bytes:
+        raise Error("No resource with given identifier found")
 
 
 def at_once(steps: Steps) -> None:
@@ -114,6 +130,19 @@ def test_a_websocket_that_could_not_be_opened_has_an_error(
     socket.report("socketerror", "Unauthorized: 401")
     _, [recorded] = recorder.stop()
     assert recorded.error == error
+
+
+@pytest.mark.parametrize(("kind", "body"), [("fetch", None), ("ping", b"")])
+def test_a_beacon_loses_no_body_for_no_page_can_read_it(kind: str, body: bytes | None) -> None:
+    context = Context()
+    recorder = TrafficRecorder(context, SimpleNamespace(run=at_once))
+    beacon = Request("https://chat.example/seen", 1_000.0, resource_type=kind)
+    context.report("request", beacon)
+    context.report("response", Response(beacon))
+    context.report("requestfinished", beacon)
+    [exchange], _ = recorder.stop()
+    assert exchange.response is not None
+    assert exchange.response.body == body
 
 
 def record_stream(
