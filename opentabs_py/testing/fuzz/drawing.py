@@ -4,6 +4,7 @@ Every keyword guides what is drawn as far as it easily can, and the validator of
 it drops what a keyword like `not` forbids. So each drawn value is valid, whatever the schema says.
 """
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import ceil, inf
@@ -12,7 +13,7 @@ from urllib.parse import unquote
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import NoSuchExample, Unsatisfiable
+from hypothesis.errors import HypothesisWarning, NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.schemas.checker import Checker
@@ -82,10 +83,12 @@ def undrawn(schema: Schema) -> list[str]:
 
 def _can_draw(drawn: Drawn) -> bool:
     """Return whether one of some attempts draws a value."""
-    try:
-        find(drawn, lambda _: True, settings=_ATTEMPTS)
-    except (NoSuchExample, Unsatisfiable):
-        return False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", HypothesisWarning)  # the repr of a strategy may be long
+        try:
+            find(drawn, lambda _: True, settings=_ATTEMPTS)
+        except (NoSuchExample, Unsatisfiable):
+            return False
     return True
 
 

@@ -13,6 +13,9 @@ from opentabs_py.core.schemas.checker import Checker, check_schema
 from opentabs_py.testing.fuzz.drawing import DEEP, DEEPEST, HUGE, undrawn, values_of
 from opentabs_py.testing.fuzz.patterns import EDGES, HUGE_TEXT
 
+# Hypothesis notes by its repr which strategy it draws from again.
+pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
 TREE: dict[str, Any] = {
     "$defs": {
         "node": {
