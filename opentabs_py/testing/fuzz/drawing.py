@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis import strategies as st
-from hypothesis.errors import HypothesisWarning, NoSuchExample, Unsatisfiable
+from hypothesis.errors import HypothesisWarning, InvalidArgument, NoSuchExample, Unsatisfiable
 from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.schemas.checker import Checker
@@ -334,7 +334,7 @@ def _anything(levels: int) -> Drawn:
 def _lists(items: Drawn, least: int, most: float, *, is_unique: bool, may_be_huge: bool) -> Drawn:
     few = int(min(most, max(least, _FEW)))
     if is_unique:
-        return st.lists(items, min_size=least, max_size=few, unique_by=unique_key)
+        return st.deferred(lambda: _unique_lists(items, least, few))
     some = st.lists(items, min_size=least, max_size=few)
     if not may_be_huge or most <= few:
         return some
@@ -342,6 +342,15 @@ def _lists(items: Drawn, least: int, most: float, *, is_unique: bool, may_be_hug
     count = st.integers(max(1, least), largest)
     huge = st.builds(_repeated, items, count)
     return st.one_of(some, some, some, huge)
+
+
+def _unique_lists(items: Drawn, least: int, most: int) -> Drawn:
+    drawn = st.lists(items, min_size=least, max_size=most, unique_by=unique_key)
+    try:
+        drawn.validate()
+    except InvalidArgument:  # there are fewer values than that
+        return st.nothing()
+    return drawn
 
 
 def _members(pair: Drawn, least: int, most: float) -> Drawn:

@@ -231,6 +231,12 @@ def schemas(depth: int = 2) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
+@pytest.mark.parametrize("kind", [{"type": "null"}, {"enum": [1]}, {"enum": [1, 1.0]}])
+def test_nothing_is_drawn_for_a_list_that_needs_more_values_than_there_are(kind: Any) -> None:
+    impossible = {"type": "array", "items": kind, "minItems": 2, "uniqueItems": True}
+    assert undrawn({"properties": {"a": impossible}, "required": ["a"]}) == ["a"]
+
+
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(st.data(), schemas())
 def test_of_a_schema_that_is_itself_drawn_only_valid_values_are(
