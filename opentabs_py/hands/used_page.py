@@ -281,22 +281,24 @@ class UsedPage:
         """
         fields = [each for each in found.values() if each.role in _FIELDS and each.text]
         hidden = {each.ref for each in fields if not self._secrets.is_mask(each.text)}
+        passwords: set[str] = set()
         others = self.page.locator(":not(input[type=password])")
         limiter = anyio.CapacityLimiter(AT_ONCE)
 
-        async def keep(ref: str) -> None:
+        async def check(ref: str) -> None:
             async with limiter:
                 with suppress(*FAILURES):
                     if await self.page.locator(f"aria-ref={ref}").and_(others).count():
                         hidden.discard(ref)
+                    else:
+                        passwords.add(found[ref].text)
 
         with anyio.move_on_after(PASSWORDS_WITHIN) as asking:
             async with anyio.create_task_group() as tasks:
                 for ref in [*hidden]:
-                    tasks.start_soon(keep, ref)
+                    tasks.start_soon(check, ref)
         if asking.cancelled_caught:
             self.check_dialog()  # it may be the reason
-        passwords = {found[ref].text for ref in hidden}
         for ref in hidden:
             found[ref].text = HIDDEN
         for password in passwords:

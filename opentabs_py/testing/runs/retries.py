@@ -11,9 +11,8 @@ from _pytest.runner import call_and_report  # pyright: ignore[reportUnknownVaria
 from opentabs_py.testing.reports.run_stash import REPORTING
 
 _ATTEMPTS: Final = "opentabs_failed_attempts"  # of a report: how each earlier attempt failed
-_OWN_FIRST: Final = pytest.StashKey[
-    bool
-]()  # whether a test's own fixtures are to end, or failed to
+# Whether a test's own fixtures are to end, or have failed to.
+_OWN_FIRST: Final = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -164,10 +164,11 @@ class _Search:
             return
         value = value.strip().strip('"')
         plain = unquote(value)
-        # A page sends it decoded too, in a form or header; JSON is replaced as a whole.
-        is_encoded = value in {encode(plain) for encode in encodings_of(plain)}
-        is_json = plain[:1] in ("{", "[")
-        self._secrets.add(plain if is_encoded and not is_json else value, "cookie", name)
+        is_json = plain[:1] in ("{", "[")  # which is replaced as a whole
+        if plain != value and not is_json and value in {e(plain) for e in encodings_of(plain)}:
+            self._secrets.add(plain, "cookie", name)  # a page sends it decoded, too
+        else:
+            self._secrets.add(value, "cookie", name)
         self._values.search_value(plain, is_own=True)
 
     def _search_authorization(self, value: str) -> None:
