@@ -197,12 +197,12 @@ async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
             )
             context = await stack.enter_async_context(launch_browser(_ready(planned)))
             await context.pages[0].goto(f"{site}/{name}")
-        with anyio.fail_after(PATIENT):
-            while (
-                len(tabs.internals.pages.tabs.documents) < 2
-                or tabs.internals.pages.tabs.status("chat") != "ready"
-            ):
+        known = tabs.internals.pages.tabs
+        with anyio.move_on_after(PATIENT):
+            while len(known.documents) < 2 or known.status("chat") != "ready":
                 await tabs.internals.pages.changed().wait()
+        assert len(known.documents) == 2, (known.documents, [*tabs.browsers])
+        assert known.status("chat") == "ready", known.documents
         urls = {
             await where(tabs, tabId=document.tab_id)
             for document in tabs.internals.pages.tabs.documents
