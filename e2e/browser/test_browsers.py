@@ -197,12 +197,12 @@ async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
             )
             context = await stack.enter_async_context(launch_browser(_ready(planned)))
             await context.pages[0].goto(f"{site}/{name}")
-        known = tabs.internals.pages.tabs
+        pages = tabs.internals.pages
         with anyio.move_on_after(PATIENT):
-            while len(known.documents) < 2 or known.status("chat") != "ready":
-                await tabs.internals.pages.changed().wait()
-        assert len(known.documents) == 2, (known.documents, [*tabs.browsers])
-        assert known.status("chat") == "ready", known.documents
+            while len(pages.tabs.documents) < 2 or pages.tabs.status("chat") != "ready":
+                await pages.changed().wait()
+        assert len(pages.tabs.documents) == 2, (pages.tabs.documents, [*tabs.browsers])
+        assert pages.tabs.status("chat") == "ready", pages.tabs.documents
         urls = {
             await where(tabs, tabId=document.tab_id)
             for document in tabs.internals.pages.tabs.documents
