@@ -164,6 +164,17 @@ def test_a_wider_fixture_that_fails_is_tried_again(suite: Path, scope: str) -> N
     assert (suite / "noted").read_text() == "begin try try done end "
 
 
+def test_a_test_whose_own_fixture_fails_at_its_end_each_time_has_failed(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        f"{NOTING}@pytest.fixture\ndef own(session): yield; assert 1 == 2\ndef test_it(own): ...\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=1")
+
+    assert re.search(r"1 passed, 1 error in", ran.output), ran.output
+    assert "It failed in all 2 attempts; this is the last." in ran.output
+
+
 def test_a_test_is_not_run_again_for_the_end_of_a_wider_fixture(suite: Path) -> None:
     (suite / "test_it.py").write_text(
         f"{NOTING}"

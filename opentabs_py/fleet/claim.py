@@ -20,7 +20,7 @@ CLAIMED_AFTER: Final = 0.4  # s in which no other worker objects
 LARGEST_NUMBER: Final = 900_000
 
 
-class Claim:
+class WorkerClaim:
     """Finds numbers for a worker's browsers, and objects to others that claim the same.
 
     A worker may take a while to start. Until it announces itself, this answers for it.
@@ -39,7 +39,7 @@ class Claim:
         self._subscriptions: list[Subscription] = []
 
     async def make(self) -> Identity:
-        """Claim the name and numbers, and return the identity with its number.
+        """WorkerClaim the name and numbers, and return the identity with its number.
 
         Raises:
             FleetError: Another worker has the name.

@@ -110,7 +110,7 @@ class TrafficRecorder:
         self._exchanges: list[tuple[int, Exchange]] = []  # by the number of the request
         self._sockets: list[_Socket] = []
         self._streams: dict[str, _Stream] = {}
-        self._skipped_streams: set[str] = set()  # their URLs
+        self._event_sources: list[Any] = []  # their requests
         self._open: dict[Any, _Begun] = {}
         self._numbers = itertools.count()
         self._responses: dict[Any, Any] = {}
@@ -172,13 +172,14 @@ class TrafficRecorder:
         self._watched.clear()
         ended = [*self._exchanges]
         for request, (number, started) in self._open.items():
-            if not (self._is_skipped(request) or self._is_streamed(request)):
+            if not (self._skip(request) or self._is_streamed(request)):
                 exchange = _unfinished(request, self._responses.get(request), started)
                 ended.append((number, exchange))
+        skipped = {_plain(each.url) for each in self._event_sources if self._skip(each)}
         ended += [
             (each.number, _stream_exchange(each))
             for each in self._streams.values()
-            if each.url not in self._skipped_streams
+            if each.url not in skipped
         ]
         self._open.clear()
         self._responses.clear()
@@ -196,8 +197,11 @@ class TrafficRecorder:
     # --- requests ---
 
     def _note_request(self, request: Any) -> None:
-        if not self._is_foreign(request.url):
-            self._open[request] = _Begun(next(self._numbers), time.time())
+        if self._is_foreign(request.url):
+            return
+        self._open[request] = _Begun(next(self._numbers), time.time())
+        if request.resource_type == EVENT_SOURCE:
+            self._event_sources.append(request)
 
     def _note_response(self, received: Any) -> None:
         if received.request in self._open:
@@ -217,7 +221,7 @@ class TrafficRecorder:
             return  # the recorder has stopped before this began
         number, started = self._open[request]
         try:
-            if self._is_skipped(request) or self._is_streamed(request):
+            if self._skip(request) or self._is_streamed(request):
                 return
             if failure == _ABORTED and (received := self._responses.get(request)) is not None:
                 # The page went away before it read the body, if it ever would have.
@@ -249,12 +253,6 @@ class TrafficRecorder:
 
     def _is_foreign(self, url: str) -> bool:
         return urlsplit(url).scheme not in ("http", "https") or self._ignores(url)
-
-    def _is_skipped(self, request: Any) -> bool:
-        is_skipped = self._skip(request)
-        if is_skipped and request.resource_type == EVENT_SOURCE:
-            self._skipped_streams.add(_plain(request.url))
-        return is_skipped
 
     def _is_streamed(self, request: Any) -> bool:
         """Return whether the request is recorded as an event stream."""

@@ -19,7 +19,7 @@ from opentabs_py.core.limits import longest_body
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import ready_by_plugin
 from opentabs_py.errors import BrowserError
-from opentabs_py.fleet.claim import Claim
+from opentabs_py.fleet.claim import WorkerClaim
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import nats_link
 from opentabs_py.fleet.session import SessionCaller
@@ -75,7 +75,7 @@ async def run_worker(
     """
     async with nats_link(options, version=__version__) as link:
         unnumbered = Identity(name, link.version, labels=options.labels, max_calls=max_calls)
-        claim = Claim(link, unnumbered, browsers=browsers)
+        claim = WorkerClaim(link, unnumbered, browsers=browsers)
         identity = await claim.make()
         # Endpoints know the tools of plugins, but not of pages, which come and go.
         own = settings.model_copy(update={"webmcp": (), "hands": False})

@@ -8,7 +8,7 @@ import pytest
 from opentabs_py.core.fleet.messages import Announcement, encode
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.errors import FleetError
-from opentabs_py.fleet.claim import Claim
+from opentabs_py.fleet.claim import WorkerClaim
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink, Received
 from tests.core.fleet.test_pool import worker
@@ -54,9 +54,9 @@ def link(monkeypatch: pytest.MonkeyPatch) -> SharedLink:
     return SharedLink()
 
 
-def a_claim(link: SharedLink, name: str, *, browsers: int = 1, started: float = 2.0) -> Claim:
+def a_claim(link: SharedLink, name: str, *, browsers: int = 1, started: float = 2.0) -> WorkerClaim:
     identity = Identity(name, "1", started=started)
-    return Claim(cast("NatsLink", link), identity, browsers=browsers)
+    return WorkerClaim(cast("NatsLink", link), identity, browsers=browsers)
 
 
 async def test_a_name_that_is_taken_is_refused(link: SharedLink) -> None:

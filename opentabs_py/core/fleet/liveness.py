@@ -12,7 +12,7 @@ from typing import Final
 BEAT_EVERY: Final = 0.5  # s; how often an endpoint says to a worker that it is there
 ABSENT_FOR: Final = 1.2  # s without a listener, after which a worker is gone
 SILENT_FOR: Final = 4.0  # s without a word, after which the other side is gone
-UNLINKED_FOR: Final = 30.0  # s without NATS, after which an endpoint waits for no answer any longer
+UNLINKED_FOR: Final = 30.0  # s without NATS, after which neither side waits for the other
 BACK_WITHIN: Final = 5.0  # s after this process reconnects, in which the others may reconnect too
 
 

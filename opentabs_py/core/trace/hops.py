@@ -169,7 +169,8 @@ def waterfall(
     if ended is not None and last <= _TOOL:
         start = times[-1]
         under_way = _AFTER[ORDER[last]]
-        spans.append(Span(*under_way, start - origin, max(0.0, ended - start), not answered))
+        seconds = max(0.0, ended - start)
+        spans.append(Span(*under_way, start - origin, seconds, unfinished=not answered))
     moved = max(abs(aligned[stamp] - stamps[stamp]) for stamp in aligned)
     return Waterfall(tuple(spans), origin, moved)
 

@@ -70,7 +70,8 @@ def _run_once(
         following = None
     item.stash[_OWN_FIRST] = not is_last
     reports.append(call_and_report(item, "teardown", log=False, nextitem=following))
-    has_failed = has_failed or (reports[-1].failed and item.stash[_OWN_FIRST])
+    # After the last attempt, all has ended at once, so that it is not known what failed.
+    has_failed = has_failed or (reports[-1].failed and (is_last or item.stash[_OWN_FIRST]))
     if not is_last and has_failed:
         _forget_failures(item)
     if hasattr(item, "_request"):
@@ -81,7 +82,8 @@ def _run_once(
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     """End a test's own fixtures before pytest ends all; if one fails, those that are wider stay."""
     if item.stash.get(_OWN_FIRST, False):
-        item.session._setupstate.teardown_exact(item.parent)  # type: ignore[arg-type]  # noqa: SLF001
+        session: Any = item.session
+        session._setupstate.teardown_exact(item.parent)  # noqa: SLF001 (as pytest)
         item.stash[_OWN_FIRST] = False
 
 
