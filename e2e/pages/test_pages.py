@@ -291,6 +291,28 @@ async def test_a_tab_that_was_open_before_the_plugin_works_and_says_it_is_unprot
         assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
 
 
+async def test_a_page_that_was_in_the_cache_when_the_plugin_came_works_once_it_is_back(
+    site: str,
+) -> None:
+    settings = load_settings(port=0, profile=None, headed=False)
+    cached = ["--disable-back-forward-cache"]  # without it, no document would enter the cache
+    async with OpenTabs(settings=settings, plugins=[PROBE], ignore_default_args=cached) as tabs:
+        specs = tabs.internals.bridge.plugin_sync.plugins
+        await tabs.internals.bridge.sync_plugins([])
+        page = await tabs.context.new_page()
+        await page.goto(f"{site}/early")
+        await page.evaluate("globalThis.mark = 'kept'")
+        await page.goto("about:blank")
+
+        await tabs.internals.bridge.sync_plugins(specs)
+        await page.go_back(wait_until="commit")
+
+        assert await page.evaluate("globalThis.mark") == "kept", "the page was not in the cache"
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("probe")
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+
+
 async def test_no_tab_is_an_error_that_says_what_to_open() -> None:
     settings = load_settings(port=0, profile=None, headed=False)
     async with OpenTabs(settings=settings, plugins=[PROBE]) as tabs:

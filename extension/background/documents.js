@@ -296,7 +296,9 @@ function handlePortClosed(doc) {
   const known = Promise.withResolvers();
   leaving.set(doc, known);
   known.promise.then(() => leaving.delete(doc));
-  dropIfGone(doc).finally(known.resolve);
+  dropIfGone(doc)
+    .catch((error) => console.debug("OpenTabs: a tab went after its document:", error))
+    .finally(known.resolve);
   setTimeout(known.resolve, LEAVES_WITHIN);
 }
 
@@ -307,9 +309,14 @@ function handlePortClosed(doc) {
  */
 async function dropIfGone(doc) {
   const reason = await whyGone(doc);
-  if (reason !== null && documents.get(doc.id) === doc) {
-    dropDocument(doc, reason);
-    tabs.sendState();
+  if (reason === null || documents.get(doc.id) !== doc) {
+    return;
+  }
+  dropDocument(doc, reason);
+  tabs.sendState();
+  if (reason === "navigated") {
+    // The next document may have loaded already; until now, this one stood for its tab.
+    await plugins.handleLoaded(await chrome.tabs.get(doc.tabId));
   }
 }
 

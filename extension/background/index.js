@@ -9,12 +9,12 @@
 import "../protocol.js";
 import "./badge.js";
 import "./match.js";
-import "./plugins.js";
 import "./scripts.js";
 import "./targets.js";
 import * as documents from "./documents.js";
 import * as link from "./link.js";
 import * as ownTabs from "./own_tabs.js";
+import * as plugins from "./plugins.js";
 import * as registry from "./registry.js";
 import * as router from "./router.js";
 import * as tabs from "./tabs.js";
@@ -31,12 +31,13 @@ chrome.tabs.onRemoved.addListener((tabId) => {
   ownTabs.handleRemoved(tabId);
   tabs.sendState();
 });
-chrome.tabs.onUpdated.addListener((tabId, { status, title, url }) => {
+chrome.tabs.onUpdated.addListener((tabId, { status, title, url }, tab) => {
   if (url !== undefined) {
     documents.handleUrlChange(tabId, url);
   }
   if (status === "complete") {
     ownTabs.handleLoaded(tabId);
+    plugins.handleLoaded(tab);
   }
   if (status !== undefined) {
     tabs.sendState();

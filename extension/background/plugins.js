@@ -105,26 +105,50 @@ async function injectLate(problems) {
     (doc) => doc.epoch !== registry.UNHEARD,
   );
   const attached = new Set(answered.map((doc) => doc.tabId));
-  await Promise.all(
-    open.map(async ({ id, url }) => {
-      if (id === undefined || attached.has(id) || url === undefined) {
-        return;
+  const without = open.filter(({ id }) => id !== undefined && !attached.has(id));
+  await Promise.all(without.map((tab) => injectTab(tab, problems)));
+}
+
+/**
+ * Handles a tab that may have loaded. Its document has no relay if it was just replacing another
+ * while the scripts were registered, or if it is older than they are and was in the back/forward
+ * cache then.
+ * @param {chrome.tabs.Tab} tab
+ */
+export async function handleLoaded(tab) {
+  await registry.ready();
+  const isAttached = Array.from(registry.documents.values()).some((doc) => doc.tabId === tab.id);
+  if (tab.status === "complete" && !isAttached) {
+    /** @type {PluginProblem[]} */
+    const problems = [];
+    await injectTab(tab, problems);
+    for (const { plugin, message } of problems) {
+      console.debug(`OpenTabs: cannot inject ${plugin} into a loaded tab:`, message);
+    }
+  }
+}
+
+/**
+ * @param {chrome.tabs.Tab} tab
+ * @param {PluginProblem[]} problems
+ */
+async function injectTab({ id, url }, problems) {
+  if (id === undefined || url === undefined) {
+    return;
+  }
+  const mine = registry.serving(url);
+  if (mine.length === 0) {
+    return;
+  }
+  try {
+    await injectOnce(id, url, [...mine.flatMap((spec) => spec.early ?? []), ...RUNTIME]);
+  } catch (error) {
+    if (!HAS_LEFT.test(String(error))) {
+      for (const spec of mine) {
+        problems.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
       }
-      const mine = registry.serving(url);
-      if (mine.length === 0) {
-        return;
-      }
-      try {
-        await injectOnce(id, url, [...mine.flatMap((spec) => spec.early ?? []), ...RUNTIME]);
-      } catch (error) {
-        if (!HAS_LEFT.test(String(error))) {
-          for (const spec of mine) {
-            problems.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
-          }
-        }
-      }
-    }),
-  );
+    }
+  }
 }
 
 /**
