@@ -6,19 +6,21 @@ import { settled } from "./fakes.js";
 
 const OWN_TABS = "../../extension/background/own_tabs.js";
 
-/** @type {Set<object>} timers that have neither run nor been cleared */
-const pending = new Set();
+/** @type {Map<object, () => void>} timers that have neither run nor been cleared */
+const pending = new Map();
 /** @type {Map<number, string>} the tabs that are open, with their status */
 const open = new Map();
+/** @type {[number, string][]} the pages that were shown, with their tabs */
+let shown = [];
 /** @type {Record<string, unknown>} */
 let stored = {};
 let isClosedAtOnce = false;
 let workers = 0;
 
 Object.assign(globalThis, {
-  setTimeout() {
+  setTimeout(/** @type {() => void} */ run) {
     const timer = {};
-    pending.add(timer);
+    pending.set(timer, run);
     return timer;
   },
   clearTimeout: (/** @type {object} */ timer) => pending.delete(timer),
@@ -39,6 +41,9 @@ Object.assign(globalThis, {
         if (!open.has(id)) throw new Error(`No tab with id: ${id}.`);
         return { status: open.get(id) };
       },
+      async update(/** @type {number} */ id, /** @type {{url: string}} */ { url }) {
+        shown.push([id, url]);
+      },
       remove: async (/** @type {number} */ id) => open.delete(id),
       group: async () => 1,
     },
@@ -55,8 +60,19 @@ async function startWorker() {
   return ownTabs;
 }
 
+/** Runs the timers that are pending, and what follows from them. */
+async function runTimers() {
+  for (const [timer, run] of [...pending]) {
+    pending.delete(timer);
+    run();
+  }
+  await settled();
+}
+
 beforeEach(() => {
+  pending.clear();
   open.clear();
+  shown = [];
   stored = {};
   isClosedAtOnce = false;
 });
@@ -89,4 +105,36 @@ test("a tab that the server knows stays open when the worker starts again", asyn
 test("tabs are opened even if storage fails", async () => {
   stored = Object.freeze({});
   assert.equal(await (await startWorker()).open(), 7);
+});
+
+test("a page that Chrome loses is shown again, until its tab shows something", async () => {
+  const ownTabs = await startWorker();
+  const tabId = await ownTabs.open();
+  const showing = ownTabs.show(tabId, "https://a.example/");
+  await settled();
+  open.set(tabId, "unloaded");
+  await runTimers();
+  await runTimers();
+  assert.deepEqual(shown, Array(3).fill([tabId, "https://a.example/"]));
+  open.set(tabId, "complete");
+  await runTimers();
+  await showing;
+  assert.equal(shown.length, 3);
+  assert.equal(pending.size, 0);
+});
+
+test("a page whose server is slow is asked for once, and not watched forever", async () => {
+  const ownTabs = await startWorker();
+  const tabId = await ownTabs.open();
+  const showing = ownTabs.show(tabId, "https://a.example/");
+  await settled();
+  open.set(tabId, "loading");
+  let looks = 0;
+  while (pending.size > 0) {
+    await runTimers();
+    looks++;
+  }
+  await showing;
+  assert.equal(looks, 7);
+  assert.equal(shown.length, 1);
 });

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,11 @@ from typing import Any
 import anyio
 import pytest
 from mcp.client import Client
-from playwright.async_api import Page
+from playwright.async_api import Page, Response
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
 
 from e2e.chain import drop_connection, extension_worker
 from e2e.on_disk import write_plugin
@@ -19,6 +23,8 @@ from e2e.processes import browser_process, command_line, descendants
 from e2e.waiting import PATIENT, PATIENT_MS
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import ChainError
+from opentabs_py.server.http.listen import bind
+from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
 
 AGENTS = 10
@@ -123,18 +129,23 @@ async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
 
 
 @contextmanager
-def without_pages(tabs: OpenTabs) -> Generator[None]:
-    """Stop all processes that could load a page, as a busy machine does."""
-    stopped = []
-    for pid in descendants(browser_process(tabs.extension_dir)):
-        words = command_line(pid)
-        if "--type=zygote" in words or (
-            "--type=renderer" in words and "--extension-process" not in words
-        ):
-            os.kill(pid, signal.SIGSTOP)
-            stopped.append(pid)
+def without_pages(tabs: OpenTabs) -> Generator[Sequence[int]]:
+    """Stop all processes that could load a page, as a busy machine does.
+
+    Yields those that have one.
+    """
+    browser = {pid: command_line(pid) for pid in descendants(browser_process(tabs.extension_dir))}
+    zygotes = [pid for pid, words in browser.items() if "--type=zygote" in words]
+    renderers = [
+        pid
+        for pid, words in browser.items()
+        if "--type=renderer" in words and "--extension-process" not in words
+    ]
+    stopped = [*renderers, *zygotes]  # which would reap a renderer that was killed
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
     try:
-        yield
+        yield renderers
     finally:
         for pid in stopped:
             os.kill(pid, signal.SIGCONT)
@@ -155,6 +166,47 @@ async def test_a_busy_browser_opens_it_as_soon_as_it_can(tabs: OpenTabs, site: s
         assert opened[0]["plugins"] == [{"name": "chat", "readiness": "ready"}]
         assert await where(client) == f"{site}/own"
     await until_open(tabs, 1)
+
+
+async def test_a_page_whose_process_dies_just_before_it_is_shown_is_loaded_again(
+    plugin: Path,
+) -> None:
+    """Chrome loses such a page without an event, and did when several tabs were opened at once."""
+    requested, released, answered = anyio.Event(), anyio.Event(), anyio.Event()
+
+    async def page(_: Request) -> HTMLResponse:
+        requested.set()
+        await released.wait()
+        return HTMLResponse("<!doctype html><title>own</title>")
+
+    def note(_: Response) -> None:
+        answered.set()
+
+    opened: list[Any] = []
+    listener = bind("127.0.0.1", 0)
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/own"
+    settings = load_settings(port=0, profile=None, headed=False)
+    async with (
+        serve_http(Starlette(routes=[Route("/own", page)]), listener),
+        OpenTabs(plugins=[plugin], settings=settings) as tabs,
+        agent(tabs) as client,
+    ):
+        tabs.context.on("response", note)
+
+        async def open_it() -> None:
+            opened.append(await open_own(client, url))
+
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(open_it)
+                await requested.wait()
+                with without_pages(tabs) as renderers:
+                    released.set()
+                    await answered.wait()
+                    for pid in renderers:
+                        os.kill(pid, signal.SIGKILL)
+        assert opened[0]["plugins"] == [{"name": "chat", "readiness": "ready"}]
+        assert await where(client) == url
 
 
 async def test_a_browser_that_stays_busy_is_reported_and_leaves_no_tab(

@@ -5,6 +5,8 @@
 const TITLE = "OpenTabs";
 const BLANK_WITHIN = 10_000; // ms; an empty page takes a few, and seconds on a busy machine
 const UNANSWERED = "unansweredTabs";
+const FIRST_LOOK = 100; // ms after a page is shown in a tab; each pause is twice as long
+const LOOKS = 7; // the last is 12.7 s after the page is shown
 
 /** @type {Map<number, PromiseWithResolvers<void>>} */
 const loading = new Map();
@@ -75,12 +77,24 @@ async function storeUnanswered() {
 }
 
 /**
+ * Shows a page in an empty tab. If the tab's process ends just before, as when Chrome shares it with
+ * another new tab that leaves it, Chrome loses the page without an error or an event.
  * @param {number} tabId
  * @param {string} url
  */
 export async function show(tabId, url) {
   try {
     await chrome.tabs.update(tabId, { url });
+    for (let look = 0; look < LOOKS; look++) {
+      await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK * 2 ** look));
+      const tab = await chrome.tabs.get(tabId);
+      if (tab.status === "complete" || tab.url !== undefined) {
+        return; // the URL of an empty page is kept from extensions
+      }
+      if (tab.status === "unloaded") {
+        await chrome.tabs.update(tabId, { url });
+      }
+    }
   } catch (error) {
     console.warn("OpenTabs: cannot show a page in a new tab:", error); // which was closed
   }
