@@ -43,6 +43,9 @@ def write_plugin(site: KnownSite, name: str, language: Language) -> Generated:
         site: What is known of the site.
         name: The plugin's name.
         language: That of its source.
+
+    Raises:
+        RecordingError: No plugin can serve the site.
     """
     calls = [call for tool in site.tools for call in calls_of(tool)]
     title = " ".join(part.capitalize() for part in name.split("-"))

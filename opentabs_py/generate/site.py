@@ -40,8 +40,17 @@ class KnownSite:
 
     @property
     def patterns(self) -> Sequence[str]:
-        """The match pattern of its pages."""
-        return [url_pattern(self.recording.url)]
+        """The match pattern of its pages.
+
+        Raises:
+            RecordingError: No plugin can serve them.
+        """
+        try:
+            return [url_pattern(self.recording.url)]
+        except ValueError as error:
+            raise RecordingError(
+                f"No plugin can serve {self.recording.url}, where the recording begins: {error}."
+            ) from error
 
     @property
     def left_out(self) -> Sequence[Operation]:

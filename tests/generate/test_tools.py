@@ -9,6 +9,7 @@ from opentabs_py.core.recording.matching import Comparable, comparable
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate import calls
 from opentabs_py.generate.calls import calls_of
+from opentabs_py.generate.plugin import write_plugin
 from opentabs_py.generate.site import read_site
 from opentabs_py.generate.source import variable
 from opentabs_py.generate.zod import schema
@@ -271,3 +272,11 @@ def test_the_pages_of_a_site_may_be_at_an_ip_v6_address() -> None:
         Recording("http://[::1]:8000/", [ask("GET http://[::1]:8000/api/items", [ITEM])])
     )
     assert site.patterns == ["http://[::1]/*"]
+
+
+def test_a_site_that_no_plugin_can_serve_is_an_error() -> None:
+    site = replace(site_of(ask("GET /api/items", [ITEM])), recording=Recording("http://a..b/"))
+    with pytest.raises(
+        RecordingError, match=r"can serve http://a\.\.b/.* is not a valid host name"
+    ):
+        write_plugin(site, "shop", "ts")
