@@ -61,12 +61,16 @@ class FoundSecrets:
     Args:
         rules: What users add.
         replacements: What is in the place of secrets already.
+
+    Attributes:
+        noted: How often a secret was noted, also one that was known.
     """
 
     def __init__(self, rules: ScrubRules, replacements: AbstractSet[str]) -> None:
         self._public = {*_NO_SECRETS, *rules.keep, *replacements}
         self._holds = lru_cache(maxsize=_REMEMBERED)(partial(holds, rules))
         self._found: dict[str, FoundSecret] = {}
+        self.noted = 0
         for text in rules.texts:
             self.add(text, "text", "texts", always=True)
 
@@ -98,6 +102,7 @@ class FoundSecrets:
         is_short = len(text) < shortest and not always
         if not text or is_short or not self._public.isdisjoint((text, text.lower())):
             return
+        self.noted += 1
         distinct = always or is_distinct(text)
         known = self._found.get(text)
         if known is None:

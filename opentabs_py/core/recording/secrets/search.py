@@ -137,6 +137,7 @@ class _Search:
         """Collect the secrets of a query or a form."""
         for name, value in parse_qsl(text):
             self._values.search_member(name, value, is_own=is_own)
+            self._values.search_base64(name, value)
         self._values.search_value(text, is_own=is_own)
 
     def _search_headers(self, headers: Headers) -> None:

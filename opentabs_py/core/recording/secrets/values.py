@@ -35,6 +35,8 @@ _JSON: Final = re.compile(r"\s*(?:[{\[]|(?P<encoded>%7B|%5B))", re.IGNORECASE)
 # JSON that a program assigns or passes, or that is in a line, perhaps after a short prefix: that of
 # an event stream, of Socket.IO, or one that keeps a response from being run as a program.
 _LITERAL: Final = re.compile(r"(?:[=(]\s*|^[^\[{\n\"']{0,60})[{\[](?=\s*[\"\[{\d])", re.MULTILINE)
+# It begins with `{"`, `{ ` or a new line after the brace.
+_BASE64_OBJECT: Final = re.compile(r"(?:eyJ|eyA|ewo|ew0K)[\w+/-]{8,4000}={0,2}")
 _SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+(?=\S+$)", re.IGNORECASE)
 _DECODER: Final = json.JSONDecoder()
 
@@ -118,6 +120,20 @@ class ValueSearch:
             else:
                 is_program = found[0][:-1].rstrip().endswith(("=", "("))
                 self.search_value(value, is_own=is_own and not is_program)
+
+    def search_base64(self, name: str, value: str) -> None:
+        """Collect a parameter, such as `state`, if it is a JSON object in base64 with a secret.
+
+        The whole, for only a part of its characters stands for the secret.
+        """
+        if _BASE64_OBJECT.fullmatch(value) is None:
+            return
+        noted = self._secrets.noted
+        with suppress(ValueError, RecursionError):  # it is not base64, UTF-8 or JSON
+            padded = value.rstrip("=") + "=" * (-len(value.rstrip("=")) % 4)
+            self.search_value(json.loads(base64.b64decode(padded, altchars="-_")))
+        if self._secrets.noted > noted:
+            self._secrets.add(value, "token", name)
 
     # --- JSON ---
 

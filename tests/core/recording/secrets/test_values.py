@@ -3,6 +3,7 @@
 import base64
 import json
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -124,3 +125,23 @@ def test_what_a_program_calls_a_token_is_not_a_parameter(program: str) -> None:
 def test_lines_that_only_begin_json_are_not_read_again_from_each(unit: str) -> None:
     # It would take longer than a test may.
     assert found(answered(unit.encode() * 1_000_000, mime="text/plain")) == {}
+
+
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_parameter_that_is_json_in_base64_with_a_secret_is_one(
+    encode: Any, known: bool, indent: int | None
+) -> None:
+    state = json.dumps({"redirect": "/ÿ?>", "token": SECRET}, indent=indent, ensure_ascii=False)
+    encoded = encode(state.encode()).decode()
+    for value in (encoded, encoded.rstrip("=")):
+        url = f"https://site.test/?{'token=' + SECRET + '&' if known else ''}state={quote(value)}"
+        assert found(asked(url))[value] == ("token", "state", True)
+
+
+@pytest.mark.parametrize(
+    "state", [b'{"redirect": "/inbox?page=12"}', b'{"token": "k3yOfSomeone9"', b'{"t": "\xff"}']
+)
+def test_a_parameter_in_base64_without_a_secret_or_json_is_kept(state: bytes) -> None:
+    assert found(asked(f"https://site.test/?state={base64.b64encode(state).decode()}")) == {}
