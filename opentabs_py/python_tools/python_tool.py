@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import logging
 import re
 import signal
@@ -14,7 +15,7 @@ from typing import Any, cast
 
 import anyio
 from mcp import types
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import to_json
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.listing import Listing
@@ -96,9 +97,11 @@ class PythonTool:
                 raise ConfigError(
                     f"The types of {name} result in an unusable JSON Schema: it {error}."
                 ) from None
+        described = self.listing.describe()
         try:
-            to_json(self.listing.describe())
-        except PydanticSerializationError as error:  # such as a lone surrogate
+            to_json(described)
+            json.dumps(described, allow_nan=False)
+        except ValueError as error:  # such as a lone surrogate, or infinity
             raise ConfigError(
                 f"The tool {name} cannot be described in JSON: {error}. Change its description or "
                 "the types of its parameters."

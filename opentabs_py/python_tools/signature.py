@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from opentabs_py.core import failures
 from opentabs_py.core.text import path_text, rule_text
@@ -36,9 +37,23 @@ class _Closed(BaseModel):
 
 
 class _Schemas(GenerateJsonSchema):
-    """Does not warn about defaults that are not JSON-serializable; the schema omits them."""
+    """Does not warn about defaults that JSON cannot express; the schema omits them."""
 
     ignored_warning_kinds = {"non-serializable-default", "skipped-choice"}  # noqa: RUF012
+
+    def encode_default(self, dft: Any) -> Any:
+        """Return a default as a JSON value.
+
+        Raises:
+            PydanticSerializationError: JSON cannot express it: it contains infinity, NaN or a lone
+                surrogate, for example.
+        """
+        default = super().encode_default(dft)
+        try:
+            from_json(to_json(default), allow_inf_nan=False)
+        except ValueError as error:
+            raise PydanticSerializationError(str(error)) from None
+        return default
 
 
 @dataclass(frozen=True, slots=True)

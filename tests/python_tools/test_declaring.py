@@ -1,6 +1,8 @@
 """How a function's signature and docstring describe its tool."""
 
 import inspect
+import json
+import math
 from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -123,6 +125,26 @@ def test_the_schema_has_types_defaults_and_descriptions_and_no_titles() -> None:
     assert list(schema["$defs"]["Place"]["properties"]) == ["title", "near"]
     assert "title" not in schema
     assert "title" not in schema["$defs"]["Place"]
+
+
+def test_a_default_that_json_cannot_express_is_left_out_of_the_schema() -> None:
+    class Area(BaseModel):
+        radius: float = math.inf
+
+    def search(
+        seconds: float = math.inf,
+        nearest: float = -math.nan,
+        letter: str = "half a letter: \ud83d",
+        most: float = 1.5,
+        area: Area = Area(),  # noqa: B008
+    ) -> Area:
+        raise NotImplementedError
+
+    found = listing(search)
+    properties = found.input_schema["properties"]
+    with_default = [name for name, schema in properties.items() if "default" in schema]
+    assert with_default == ["most"]
+    json.dumps(found.describe(), allow_nan=False)
 
 
 GOOGLE = """Say what.
@@ -301,6 +323,8 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
 
     counts.__annotations__["n"] = ClassVar[int]  # which type checkers refuse, too
 
+    def limited(n: Annotated[float, Field(examples=[math.inf])]) -> None: ...
+
     def works() -> None: ...
 
     with pytest.raises(
@@ -325,6 +349,8 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         Server(tools=[Lamp])
     with pytest.raises(ConfigError, match=r"tool works cannot be described in JSON: .*surrogate"):
         listing(tool(description="half a letter: \ud83d")(works))
+    with pytest.raises(ConfigError, match=r"tool limited cannot be described .* not JSON"):
+        listing(limited)
     with pytest.raises(TypeError, match="cannot be marked as a tool"):
         tool(Thing().method)
     with pytest.raises(ValueError, match="idle is 0"):
