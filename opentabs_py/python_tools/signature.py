@@ -6,6 +6,7 @@ import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Annotated, Any, Final, Literal, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
@@ -71,7 +72,8 @@ class Signature:
     injected: Mapping[str, Injected]
     _model: type[BaseModel]
     _names: Mapping[str, str]  # of the parameters, by the model's fields
-    _positional: Sequence[str]
+    _filled: frozenset[str]  # fields whose default is within the function's own `Field(...)`
+    _positional: Mapping[str, Any]  # the defaults of positional-only parameters, by name
 
     def convert(self, tool: str, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and the named arguments for calling the function.
@@ -86,13 +88,14 @@ class Signature:
                 (path_text(each["loc"]), rule_text(each["msg"])) for each in error.errors()
             ]
             raise failures.invalid_arguments(tool, violations) from None
+        passed = model.model_fields_set | self._filled
         given = {self._names[field]: getattr(model, field) for field in self._names
-                 if field in model.model_fields_set}  # fmt: skip
-        positional: list[Any] = []
-        for name in self._positional:
-            if name not in given:
-                break  # all following parameters have defaults too
-            positional.append(given.pop(name))
+                 if field in passed}  # fmt: skip
+        places = [place for place, name in enumerate(self._positional) if name in given]
+        until = max(places, default=-1) + 1  # all following parameters have defaults
+        positional = [
+            given.pop(name, default) for name, default in islice(self._positional.items(), until)
+        ]
         return positional, {**given, **(model.model_extra or {})}
 
 
@@ -116,7 +119,8 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
     injected: dict[str, Injected] = {}
     names: dict[str, str] = {}
     fields: dict[str, Any] = {}
-    positional: list[str] = []
+    filled: set[str] = set()
+    positional: dict[str, Any] = {}
     base: type[BaseModel] = _Closed
     for parameter in parameters.values():
         hint = hints.get(parameter.name, Any)
@@ -135,9 +139,11 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
         else:
             field = f"p{len(fields)}"  # a name that cannot clash with pydantic's own
             names[field] = parameter.name
-            fields[field] = (hint, _field(parameter, hint, docstring))
+            fields[field] = _field(parameter, hint, docstring)
+            if isinstance(parameter.default, FieldInfo):
+                filled.add(field)
             if parameter.kind is _Kind.POSITIONAL_ONLY:
-                positional.append(parameter.name)
+                positional[parameter.name] = parameter.default
     try:
         model, schema = _model(name, base, fields)
     except _NO_SCHEMA as error:
@@ -156,6 +162,7 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
         injected=injected,
         _model=model,
         _names=names,
+        _filled=frozenset(filled),
         _positional=positional,
     )
 
@@ -195,14 +202,19 @@ def _options(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if get_origin(hint) in (Union, builtin_types.UnionType) else (hint,)
 
 
-def _field(parameter: inspect.Parameter, hint: Any, docstring: Docstring) -> Any:
+def _field(parameter: inspect.Parameter, hint: Any, docstring: Docstring) -> tuple[Any, Any]:
+    """Return the type and the definition of a parameter's field."""
+    default: dict[str, Any] = {}
+    if isinstance(parameter.default, FieldInfo):
+        hint = Annotated[hint, parameter.default]  # which says whether it has a default
+    else:
+        default["default"] = ... if parameter.default is _Kind.empty else parameter.default
     described = any(
         isinstance(each, FieldInfo) and each.description is not None for each in get_args(hint)[1:]
     )
     description = None if described else docstring.arguments.get(parameter.name)
     options: dict[str, Any] = {} if description is None else {"description": description}
-    default = ... if parameter.default is _Kind.empty else parameter.default
-    return Field(default, alias=parameter.name, **options)
+    return hint, Field(alias=parameter.name, **default, **options)
 
 
 def _output_schema(function: Callable[..., Any], hint: Any) -> dict[str, Any] | None:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from opentabs_py import Progress
 from opentabs_py.calling.clock import AlarmClock
@@ -49,6 +49,56 @@ async def test_a_default_after_another_left_out_is_used_too() -> None:
 
     result = await Server(tools=[three]).call_tool("three", {"a": 9})
     assert result.content[0].model_dump()["text"] == "[9,2,3]"
+
+
+async def test_a_default_before_one_that_is_given_is_used_too() -> None:
+    def three(a: int = 1, b: int = 2, c: int = 3, /) -> Any:
+        return [a, b, c]
+
+    result = await Server(tools=[three]).call_tool("three", {"b": 9})
+    assert result.content[0].model_dump()["text"] == "[1,9,3]"
+
+
+def fields(
+    needed: str = Field(description="Described."),
+    least: int = Field(3, ge=1),
+    many: list[int] = Field(default_factory=list),  # noqa: B008
+) -> Any:
+    """Return the arguments.
+
+    Args:
+        needed: From the docstring.
+        least: From the docstring.
+    """
+    return [needed, least, many]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"needed": "a"}, '["a",3,[]]'),
+        ({"needed": "a", "least": 1, "many": [2]}, '["a",1,[2]]'),
+        ({}, '"needed" is a required property'),
+        ({"needed": "a", "least": 0}, "0 is less than the minimum of 1"),
+    ],
+)
+async def test_a_field_as_a_default_means_the_same_as_in_an_annotation(
+    arguments: dict[str, Any], text: str
+) -> None:
+    result = await Server(tools=[fields]).call_tool("fields", arguments)
+    assert text in result.content[0].model_dump()["text"]
+
+
+def test_a_field_as_a_default_describes_its_argument() -> None:
+    schema = PythonTool(fields, ToolHost(AlarmClock())).listing.input_schema
+    assert schema["required"] == ["needed"]
+    assert schema["properties"] == {
+        "needed": {"type": "string", "description": "Described."},
+        "least": {
+            "type": "integer", "minimum": 1, "default": 3, "description": "From the docstring.",
+        },
+        "many": {"type": "array", "items": {"type": "integer"}},
+    }  # fmt: skip
 
 
 async def test_a_callable_object_is_described_by_its_call_method() -> None:
