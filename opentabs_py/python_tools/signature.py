@@ -74,6 +74,7 @@ class Signature:
     _names: Mapping[str, str]  # of the parameters, by the model's fields
     _filled: frozenset[str]  # fields whose default is within the function's own `Field(...)`
     _positional: Mapping[str, Any]  # the defaults of positional-only parameters, by name
+    _bound: frozenset[str]  # parameters that no client can set, though it can add any arguments
 
     def convert(self, tool: str, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the positional and the named arguments for calling the function.
@@ -88,15 +89,24 @@ class Signature:
                 (path_text(each["loc"]), rule_text(each["msg"])) for each in error.errors()
             ]
             raise failures.invalid_arguments(tool, violations) from None
-        passed = model.model_fields_set | self._filled
+        more: dict[str, Any] = model.model_extra or {}
+        if more and not self._bound.isdisjoint(more):
+            refused = [(name, "there is no such argument") for name in more if name in self._bound]
+            raise failures.invalid_arguments(tool, refused)
+        passed = model.model_fields_set
+        if self._filled:
+            passed = passed | self._filled
         given = {self._names[field]: getattr(model, field) for field in self._names
                  if field in passed}  # fmt: skip
+        positional = self._take_positional(given) if self._positional else []
+        return positional, {**given, **more}
+
+    def _take_positional(self, given: dict[str, Any]) -> list[Any]:
+        """Take those out that are passed by position, up to the last one that is given."""
         places = [place for place, name in enumerate(self._positional) if name in given]
         until = max(places, default=-1) + 1  # all following parameters have defaults
-        positional = [
-            given.pop(name, default) for name, default in islice(self._positional.items(), until)
-        ]
-        return positional, {**given, **(model.model_extra or {})}
+        defaults = islice(self._positional.items(), until)
+        return [given.pop(name, default) for name, default in defaults]
 
 
 def read_signature(function: Callable[..., Any], name: str, docstring: Docstring) -> Signature:
@@ -112,16 +122,15 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
     """
     parameters = inspect.signature(function).parameters
     hints = _hints(function, name)
-    bound: Mapping[str, Any] = {}
+    bound = _bound_by_name(function)
     inner = innermost(function)
-    if isinstance(function, partial):
-        bound = cast(Any, function).keywords
     injected: dict[str, Injected] = {}
     names: dict[str, str] = {}
     fields: dict[str, Any] = {}
     filled: set[str] = set()
     positional: dict[str, Any] = {}
     base: type[BaseModel] = _Closed
+    not_open: set[str] = set()
     for parameter in parameters.values():
         hint = hints.get(parameter.name, Any)
         what = _injection(parameter.name, hint)
@@ -129,6 +138,7 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
             continue
         if parameter.kind is _Kind.VAR_KEYWORD:
             base = _Open
+            not_open = bound | _nameable(inner)
         elif what is not None:
             if parameter.kind is _Kind.POSITIONAL_ONLY:
                 raise ConfigError(
@@ -164,7 +174,24 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
         _names=names,
         _filled=frozenset(filled),
         _positional=positional,
+        _bound=frozenset(not_open.difference(names.values())),
     )
+
+
+def _bound_by_name(function: Any) -> set[str]:
+    """Return the names that a partial has bound, and those within it."""
+    names: set[str] = set()
+    while isinstance(function, partial):
+        names |= cast(Any, function).keywords.keys()
+        function = cast(Any, function).func
+    return names
+
+
+def _nameable(function: Callable[..., Any]) -> set[str]:
+    """Return the parameters that can be passed by name, with those that are bound."""
+    kinds = (_Kind.POSITIONAL_OR_KEYWORD, _Kind.KEYWORD_ONLY)
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name for each in parameters if each.kind in kinds}
 
 
 def innermost(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, Field
 
-from opentabs_py import Progress
+from opentabs_py import Progress, tool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.python_tool import PythonTool
@@ -99,6 +99,48 @@ def test_a_field_as_a_default_describes_its_argument() -> None:
         },
         "many": {"type": "array", "items": {"type": "integer"}},
     }  # fmt: skip
+
+
+class Desk:
+    def look(self, *, drawer: int = 1, **more: Any) -> Any:
+        return [drawer, more]
+
+
+def search(sql: str, tenant: str = "nobody", **options: Any) -> Any:
+    return [sql, tenant, options]
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "name"),
+    [
+        (partial(search, tenant="alice"), {"sql": "x"}, "tenant"),
+        (partial(search, limit=1), {"sql": "x"}, "limit"),
+        (partial(tool(partial(search, limit=1)), tenant="alice"), {"sql": "x"}, "limit"),
+        (partial(tool(partial(search, limit=1)), tenant="alice"), {"sql": "x"}, "tenant"),
+        (partial(search, "x"), {}, "sql"),
+        (Desk().look, {}, "self"),
+    ],
+)
+async def test_a_client_cannot_set_what_is_bound_even_if_it_can_add_arguments(
+    function: Any, arguments: dict[str, Any], name: str
+) -> None:
+    served = PythonTool(function, ToolHost(AlarmClock()))
+    assert name not in served.listing.input_schema["properties"]
+    call = Server(tools=[function]).call_tool
+    assert not (await call(served.listing.name, {**arguments, "other": 2})).is_error
+    result = await call(served.listing.name, {**arguments, name: "mallory"})
+    text = result.content[0].model_dump()["text"]
+    assert "code=INVALID_ARGUMENTS" in text
+    assert f"at {name}: there is no such argument" in text
+
+
+async def test_an_added_argument_may_have_the_name_of_a_positional_only_parameter() -> None:
+    def ask(question: str, /, **more: Any) -> Any:
+        return [question, more]
+
+    bound = partial(ask, "why")
+    result = await Server(tools=[bound]).call_tool("ask", {"question": 1})
+    assert result.content[0].model_dump()["text"] == '["why",{"question":1}]'
 
 
 async def test_a_callable_object_is_described_by_its_call_method() -> None:
