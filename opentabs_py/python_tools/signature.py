@@ -1,6 +1,7 @@
 """Derive a tool's schemas from a function's signature."""
 
 import inspect
+import logging
 import types as builtin_types
 import typing
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -21,6 +22,8 @@ from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.declare import within_partial
 from opentabs_py.python_tools.docstrings import Docstring
 from opentabs_py.python_tools.progress import Progress
+
+logger = logging.getLogger(__name__)
 
 CALLBACK_NAME: Final = "progress_callback"
 Injected = Literal["progress", "callback"]
@@ -161,14 +164,15 @@ def read_signature(function: Callable[..., Any], name: str, docstring: Docstring
         kind = inspect.formatannotation(fields[which][0])
         raise ConfigError(
             f"The parameter {names[which]!r} of the tool {name} cannot come from JSON: its type is "
-            f"{kind}. Use a JSON-compatible type, or bind it with functools.partial."
+            f"{kind}. {_advice(error) or 'Use a JSON-compatible type'}, or bind it with "
+            "functools.partial."
         ) from error
     schema = _without_titles(schema)
     schema.pop("description", None)
     schema.setdefault("properties", {})
     return Signature(
         input_schema=schema,
-        output_schema=_output_schema(inner, hints.get("return", Any)),
+        output_schema=_output_schema(inner, name, hints.get("return", Any)),
         injected=injected,
         _model=model,
         _names=names,
@@ -244,14 +248,16 @@ def _field(parameter: inspect.Parameter, hint: Any, docstring: Docstring) -> tup
     return hint, Field(alias=parameter.name, **default, **options)
 
 
-def _output_schema(function: Callable[..., Any], hint: Any) -> dict[str, Any] | None:
+def _output_schema(function: Callable[..., Any], name: str, hint: Any) -> dict[str, Any] | None:
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return None
     if hint is Any or any(_is_of_mcp(option) for option in _options(hint)):
         return None
     try:
         schema = TypeAdapter(hint).json_schema(mode="serialization", schema_generator=_Schemas)
-    except Exception:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001
+        if advice := _advice(error):
+            logger.warning("The tool %s has no output schema. %s.", name, advice)
         return None  # the tool promises nothing; its value may be serializable anyway
     root = schema
     if isinstance(reference := schema.get("$ref"), str):
@@ -259,6 +265,13 @@ def _output_schema(function: Callable[..., Any], hint: Any) -> dict[str, Any] | 
     if root.get("type") != "object":
         return None
     return {**_without_titles(schema), "type": "object"}
+
+
+def _advice(error: Exception) -> str | None:
+    """Return what makes a type usable that pydantic has refused, if anything does."""
+    if isinstance(error, PydanticUserError) and error.code == "typed-dict-version":
+        return "Use typing_extensions.TypedDict instead of typing.TypedDict before Python 3.12"
+    return None
 
 
 def _is_of_mcp(hint: Any) -> bool:

@@ -3,6 +3,8 @@
 import inspect
 import json
 import math
+import sys
+import typing
 from collections.abc import AsyncGenerator
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -361,6 +363,23 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         listing(tool(annotations={"title": 5, "more": 1})(works))
     left_out = {"title": None, "readOnlyHint": True}
     assert listing(tool(annotations=left_out)(works)).annotations == left_out
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic accepts it there")
+def test_a_typed_dict_of_typing_says_which_to_use(caplog: pytest.LogCaptureFixture) -> None:
+    class Old(typing.TypedDict):
+        count: int
+
+    def takes(old: list[Old]) -> None: ...
+
+    def returns() -> Old:
+        raise NotImplementedError
+
+    advice = "Use typing_extensions.TypedDict instead of typing.TypedDict before Python 3.12"
+    with pytest.raises(ConfigError, match=f"parameter 'old' .* {advice}, or bind it"):
+        listing(takes)
+    assert listing(returns).output_schema is None
+    assert caplog.messages == [f"The tool returns has no output schema. {advice}."]
 
 
 def test_two_tools_of_one_name_are_refused_and_both_are_named() -> None:
