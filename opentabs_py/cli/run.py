@@ -1,11 +1,17 @@
 """Run a command's coroutine and end it cleanly on a signal."""
 
 import asyncio
+import atexit
 import logging
+import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
+from typing import Final
 
 import anyio
 from anyio.abc import TaskStatus
@@ -13,12 +19,15 @@ from anyio.abc import TaskStatus
 from opentabs_py.errors import OpenTabsError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
+EXIT_WITHIN: Final = 0.3  # s; closing takes some of the 1 s in which the end of stdin ends a server
+SERVER_CLOSES_WITHIN: Final = 10.0  # s; enough for browsers, on a busy machine too
 
 
 def run(
     command: Callable[[], Awaitable[int]],
     *,
     interruptible: bool = True,
+    close_within: float | None = None,
     on_signal: Callable[[], bool] = lambda: False,
 ) -> int:
     """Run a coroutine function and return its exit code.
@@ -26,18 +35,35 @@ def run(
     SIGINT and SIGTERM cancel it, so that everything it opened is closed; the exit code is then
     128 + signal. For a command that normally ends by a signal (`serve`), it is 0: pass
     `interruptible=False`. If `on_signal` returns true, the command ends by itself instead.
+
+    Pass `close_within` for a command that serves Python tools: its process then ends even if
+    threads or tasks of these tools do not, and at the latest that many seconds after a signal.
+    Whatever else has to be closed must be closed within the coroutine.
     """
     uvloop = sys.platform != "win32"
-    guarded = partial(_guard, command, interruptible=interruptible, on_signal=on_signal)
+    guarded = partial(
+        _guard,
+        command,
+        interruptible=interruptible,
+        close_within=close_within,
+        on_signal=on_signal,
+    )
     return anyio.run(guarded, backend_options={"use_uvloop": uvloop})
 
 
 async def _guard(
-    command: Callable[[], Awaitable[int]], *, interruptible: bool, on_signal: Callable[[], bool]
+    command: Callable[[], Awaitable[int]],
+    *,
+    interruptible: bool,
+    close_within: float | None,
+    on_signal: Callable[[], bool],
 ) -> int:
     ended_by: int | None = None
     failure: OpenTabsError | None = None
     code = 0
+
+    def code_of_signal(number: int) -> int:
+        return 128 + number if interruptible else 0
 
     async def watch(
         scope: anyio.CancelScope, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -52,6 +78,8 @@ async def _guard(
                 # Pending operations of the browser's driver fail now, and nothing awaits them.
                 asyncio.get_running_loop().set_exception_handler(_log_at_debug)
                 scope.cancel()
+                if close_within is not None:  # a tool may shield itself from the cancellation
+                    _exit_after(close_within, code_of_signal(number))
 
     async with anyio.create_task_group() as tasks:
         with anyio.CancelScope() as scope:
@@ -62,10 +90,34 @@ async def _guard(
                 failure = error
         tasks.cancel_scope.cancel()
     if ended_by is not None:
-        return 128 + ended_by if interruptible else 0
-    if failure is not None:
+        code = code_of_signal(ended_by)
+    elif failure is not None:
         raise failure
+    if close_within is not None:
+        _exit_after(EXIT_WITHIN, code)
     return code
+
+
+def _exit_after(seconds: float, code: int) -> None:
+    """Exit, if Python has not, in spite of what it waits for: threads of executors, and tasks.
+
+    Functions registered with `atexit` run as usual.
+    """
+    turn = threading.Lock()  # of the thread that runs them
+
+    def end() -> None:
+        time.sleep(seconds)
+        if not turn.acquire(blocking=False):
+            return  # Python is exiting
+        atexit.unregister(turn.acquire)
+        atexit._run_exitfuncs()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+
+    atexit.register(turn.acquire)  # the last one, which runs first
+    threading.Thread(target=end, name="opentabs exit", daemon=True).start()
 
 
 def _log_at_debug(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

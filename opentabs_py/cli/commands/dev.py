@@ -50,7 +50,7 @@ def dev(
     from opentabs_py.browser.screen import has_screen
     from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.log import log_to_stderr
-    from opentabs_py.cli.run import run
+    from opentabs_py.cli.run import SERVER_CLOSES_WITHIN, run
     from opentabs_py.cli.serve_session import serve_session
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.load import is_plugin
@@ -99,7 +99,7 @@ def dev(
         await serve_session(session, urls=urls, beside=beside)
         return 0
 
-    raise typer.Exit(run(forever, interruptible=False))
+    raise typer.Exit(run(forever, interruptible=False, close_within=SERVER_CLOSES_WITHIN))
 
 
 async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:

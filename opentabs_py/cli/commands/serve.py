@@ -55,7 +55,7 @@ def serve(
     With --nats, it is an endpoint of a fleet: it serves the tools of all workers (`opentabs
     worker`), and launches no browser.
     """
-    from opentabs_py.cli.run import run
+    from opentabs_py.cli.run import SERVER_CLOSES_WITHIN, run
     from opentabs_py.cli.serve_session import serve_session
     from opentabs_py.daemon.state import ServeCommand
 
@@ -87,11 +87,16 @@ def serve(
         _check_plugins(settings)
         return
 
-    async def forever(claim: "Claim | None") -> int:
+    command = ServeCommand(ctx.meta["arguments"], Path.cwd(), server.log_file)
+
+    async def forever() -> int:
         from opentabs_py.server.mcp.sdk_loading import load_sdk_soon
         from opentabs_py.session.session import OpenTabs
 
-        with redirect_stdout(sys.stderr) if stdio else nullcontext():
+        with (
+            _claimed(server.name, command, stdio=stdio) as claim,
+            redirect_stdout(sys.stderr) if stdio else nullcontext(),
+        ):
             session = OpenTabs(
                 tools=of_python,
                 settings=settings,
@@ -113,10 +118,7 @@ def serve(
             )
         return 0
 
-    command = ServeCommand(ctx.meta["arguments"], Path.cwd(), server.log_file)
-    with _claimed(server.name, command, stdio=stdio) as claim:
-        code = run(partial(forever, claim), interruptible=False)
-    raise typer.Exit(code)
+    raise typer.Exit(run(forever, interruptible=False, close_within=SERVER_CLOSES_WITHIN))
 
 
 def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions) -> None:

@@ -91,7 +91,7 @@ def worker(
     [dim]opentabs worker --nats nats://HOST --plugin DIR --open URL --browsers 4[/]
     """
     from opentabs_py.cli.log import log_to_stderr
-    from opentabs_py.cli.run import run
+    from opentabs_py.cli.run import SERVER_CLOSES_WITHIN, run
     from opentabs_py.config.fleet import read_labels
     from opentabs_py.config.names import check_name
     from opentabs_py.session.browsers.recycling import RecycleAfter
@@ -129,7 +129,9 @@ def worker(
             )
         return 0
 
-    raise typer.Exit(run(work, interruptible=False, on_signal=drain))
+    raise typer.Exit(
+        run(work, interruptible=False, close_within=SERVER_CLOSES_WITHIN, on_signal=drain)
+    )
 
 
 class _Drain:

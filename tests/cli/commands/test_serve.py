@@ -215,6 +215,38 @@ def test_on_stdio_too_an_input_may_be_as_long_when_its_characters_are_escaped(
     assert answer["text"] == str(len(text))
 
 
+def test_the_end_of_stdin_ends_it_while_a_thread_of_a_tool_runs_and_leaves_no_record(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "tools.py").write_text(
+        "import asyncio, threading\nfrom opentabs_py import tool\n\n\n@tool\n"
+        "async def wait() -> None:\n    print('waiting', flush=True)\n"
+        "    await asyncio.to_thread(threading.Event().wait)\n"
+    )
+    call = {"name": "wait", "arguments": {}}
+    requests = [INITIALIZE, INITIALIZED, {"id": 2, "method": "tools/call", "params": call}]
+    with subprocess.Popen(
+        [*SERVE, "--stdio", "--name", "work", "--tools", "tools.py"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "XDG_STATE_HOME": str(tmp_path / "state")},
+    ) as serve:
+        assert serve.stdin is not None
+        assert serve.stderr is not None
+        for request in requests:
+            serve.stdin.write(json.dumps({"jsonrpc": "2.0", **request}) + "\n")
+        serve.stdin.flush()
+        while "waiting" not in serve.stderr.readline():
+            assert serve.poll() is None
+        assert list(tmp_path.glob("state/**/work.json"))
+        serve.stdin.close()
+        assert serve.wait(PATIENT) == 0
+    assert not list(tmp_path.glob("state/**/work.json"))
+
+
 @pytest.fixture
 def nowhere_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home whose state directory cannot be created."""
