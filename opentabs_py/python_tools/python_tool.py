@@ -9,6 +9,7 @@ import signal
 import threading
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -153,16 +154,17 @@ class PythonTool:
         yielded = _Yielded(name, self._host.message_limit)
         value: Any = None
         failure: CallError | None = None
-        task = asyncio.current_task()
+        task = cast("asyncio.Task[Any]", asyncio.current_task())
+        cancelled_before = task.cancelling()
         with run.scope:
             try:
                 value = await self._call(run, function, yielded)
             except CallError as error:
                 failure = _own(error)
             except asyncio.CancelledError:
-                if _is_cancelled():
+                if _is_cancelled(run, task):
                     raise
-                # Not this call was cancelled, but something that the tool waited for.
+                # Not this call was cancelled, but the tool's own task, or what the tool waited for.
                 logger.exception("The tool %s cancelled itself", name)
                 failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
             except BaseException as error:  # whatever it is, it ends only this call
@@ -172,6 +174,8 @@ class PythonTool:
                     raise  # this coroutine is being closed; nobody waits for it
                 logger.exception("The tool %s failed", name)
                 failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
+        if task.cancelling() > cancelled_before and not _is_cancelled(run, task):
+            await _forget_cancellation(task, cancelled_before)
         failure = run.timeout() or failure
         if failure is None:
             return value
@@ -294,7 +298,7 @@ def _is_interrupt(error: BaseException) -> bool:
     )
 
 
-def _is_running(task: asyncio.Task[Any] | None) -> bool:
+def _is_running(task: asyncio.Task[Any]) -> bool:
     """Return whether it is the current task: while it runs, nobody else can close its coroutine."""
     try:
         return asyncio.current_task() is task
@@ -302,9 +306,20 @@ def _is_running(task: asyncio.Task[Any] | None) -> bool:
         return False
 
 
-def _is_cancelled() -> bool:
-    """Return whether the current task is being cancelled from outside."""
-    task = asyncio.current_task()
-    return anyio.current_effective_deadline() == float("-inf") or (
-        task is not None and task.cancelling() > 0
-    )
+def _is_cancelled(run: ToolRun, task: asyncio.Task[Any]) -> bool:
+    """Return whether a call is being cancelled from outside.
+
+    A client's call is cancelled only by a scope. Any other cancellation of its task is the tool's
+    own doing. If this process makes the call, the task is the caller's, who may cancel it.
+    """
+    if anyio.current_effective_deadline() == float("-inf"):
+        return True
+    return run.client is None and task.cancelling() > 0
+
+
+async def _forget_cancellation(task: asyncio.Task[Any], before: int) -> None:
+    """Let the current task go on, although its tool has cancelled it."""
+    with suppress(asyncio.CancelledError):
+        await asyncio.sleep(0)  # the cancellation may be pending: before Python 3.13, it remains
+    while task.cancelling() > before:
+        task.uncancel()

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import signal
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, cast
 
@@ -11,13 +11,15 @@ import anyio
 import pytest
 from mcp import types
 
+from opentabs_py import tool
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.client import Client
 from opentabs_py.core.limits import Limits
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
-from tests.python_tools.ways import Way
+from tests.python_tools.ways import MODES, Way
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -169,6 +171,72 @@ async def test_a_tool_that_awaits_what_was_cancelled_fails_and_its_caller_goes_o
     result = await Server(tools=[waits]).call_tool("waits")
     assert result.is_error
     assert "waits failed: CancelledError." in result.content[0].model_dump()["text"]
+
+
+async def cancel_itself(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    await anyio.sleep_forever()
+
+
+async def cancel_itself_later(task: asyncio.Task[Any]) -> None:
+    asyncio.get_running_loop().call_soon(task.cancel)
+    await anyio.sleep_forever()
+
+
+async def cancel_itself_at_last(task: asyncio.Task[Any]) -> str:
+    task.cancel()
+    return "it returned"
+
+
+@pytest.mark.parametrize(
+    ("cancel", "text"),
+    [
+        (cancel_itself, "cancel failed: CancelledError."),
+        (cancel_itself_later, "cancel failed: CancelledError."),
+        (cancel_itself_at_last, "it returned"),
+    ],
+)
+@pytest.mark.parametrize("mode", MODES.values())
+async def test_a_tool_that_cancels_its_own_task_ends_only_its_call(
+    cancel: Callable[[asyncio.Task[Any]], Awaitable[str]], text: str, mode: str
+) -> None:
+    other = anyio.Event()
+
+    @tool(name="cancel")
+    async def cancels() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        return await cancel(task)
+
+    async def wait() -> str:
+        await other.wait()
+        return "still there"
+
+    async with (
+        Server(tools=[cancels, wait]) as server,
+        Client(server.mcp_url, mode=mode) as client,
+        anyio.create_task_group() as tasks,
+    ):
+
+        async def call_other() -> None:
+            result = await client.call_tool("wait")
+            assert result.content[0].model_dump()["text"] == "still there"
+
+        tasks.start_soon(call_other)
+        with anyio.fail_after(PATIENT):
+            for _ in range(2):
+                result = await client.call_tool("cancel")
+                assert text in result.content[0].model_dump()["text"]
+            other.set()
+
+
+async def test_a_caller_in_the_process_can_cancel_its_task() -> None:
+    async def wait() -> None:
+        await anyio.sleep_forever()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await Server(tools=[wait]).call_tool("wait")
 
 
 async def test_ctrl_c_during_a_coroutine_is_not_taken_for_the_tools_failure() -> None:
