@@ -59,7 +59,7 @@ def reload_tools(sources: Sequence[str], directories: Iterable[Path]) -> list[An
     Args:
         sources: As for `load_tools`.
         directories: Modules whose files are in there are imported again, but not those of Python,
-            of installed packages and of this one.
+            of installed packages and of this one, and not the main program.
 
     Raises:
         ConfigError: A source cannot be loaded, or has no tools. The modules are then what they
@@ -68,6 +68,8 @@ def reload_tools(sources: Sequence[str], directories: Iterable[Path]) -> list[An
     within = [*directories]
     kept: dict[str, ModuleType] = {}
     for name, module in [*sys.modules.items()]:
+        if name == "__main__":
+            continue  # the command itself, perhaps of a `.venv` in there; it is never imported
         file = getattr(module, "__file__", None)
         if file and any(_is_own(Path(file).resolve(), each) for each in within):
             kept[name] = sys.modules.pop(name)

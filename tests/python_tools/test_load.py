@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -171,6 +172,18 @@ def test_tools_are_loaded_again_without_the_libraries_in_their_directory(
     after, *libraries_after = tool()
     assert (before, after) == ("before", "and after")
     assert libraries_after == libraries_before
+
+
+def test_the_main_program_stays_when_tools_beside_it_are_loaded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main = ModuleType("__main__")
+    main.__file__ = str(tmp_path / ".venv" / "bin" / "opentabs")
+    monkeypatch.setitem(sys.modules, "__main__", main)
+    file = tmp_path / "tools_beside_main.py"
+    file.write_text("import opentabs_py\n@opentabs_py.tool\ndef get(): ...\n")
+    reload_tools([str(file)], [tmp_path])
+    assert sys.modules.get("__main__") is main
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
