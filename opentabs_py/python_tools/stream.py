@@ -241,6 +241,12 @@ class Streams:
         """
         return self._listeners.subscribe(listener)
 
+    def handle_client_gone(self, client: SessionKey) -> None:
+        """End the streams of a session that has ended: nobody else may read them."""
+        for stream in list(self._by_id.values()):
+            if _session_key(stream) == client:
+                stream.end("the session of its client ended")
+
     def close(self) -> None:
         """End all streams."""
         for stream in list(self._by_id.values()):

@@ -266,8 +266,9 @@ class SessionServer:
         return self._backend.page_tools
 
     def handle_client_gone(self, client: SessionKey) -> None:
-        """Handle the end of an MCP client: close its tabs, and forget what was kept for it."""
+        """Handle the end of an MCP client: close its tabs and streams, and forget the rest."""
         self.tool_calls.registry.gate.forget(client)
+        self._python.handle_client_gone(client)
         self._backend.handle_client_gone(client)
 
     def keep_history(self) -> None:

@@ -163,6 +163,22 @@ async def test_two_sessions_run_the_same_stream_tool_at_once_and_hear_their_own(
             assert await read_to_the_end(way, stream_id) == [(1, "begun"), (2, text)]
 
 
+async def test_a_stream_ends_with_the_session_of_its_client_and_no_other_does() -> None:
+    clocks = Clocks()
+    async with Server(tools=[clocks]) as server:
+        await server.call_tool("begin")
+        async with ways.connected("HTTP initialize", server.mcp_url) as other:
+            await other.call("begin")
+            async with ways.connected("HTTP initialize", server.mcp_url) as one:
+                await one.call("begin")
+            ours, others, ended = clocks.streams
+            with anyio.fail_after(PATIENT):
+                while ended.is_open:
+                    await anyio.lowlevel.checkpoint()
+            assert (ours.is_open, others.is_open) == (True, True)
+            assert not (await other.call("end")).result.is_error
+
+
 async def test_a_name_means_the_stream_of_the_session_that_calls() -> None:
     async with (
         Server(tools=[module := Clocks()]) as server,

@@ -13,6 +13,7 @@ from opentabs_py.errors import ConfigError
 if TYPE_CHECKING:
     from opentabs_py.calling.clock import AlarmClock
     from opentabs_py.config.settings import Settings
+    from opentabs_py.core.tabs.owners import SessionKey
     from opentabs_py.python_tools.collection import PythonTools
     from opentabs_py.python_tools.handlers import ProgressHandlers
     from opentabs_py.python_tools.run import ToolHost
@@ -83,6 +84,11 @@ class PythonToolSet:
         _add_tools(calls, new)
         self.tools.stop_modules()
         self.tools = new
+
+    def handle_client_gone(self, client: SessionKey) -> None:
+        """End the streams of a client that has gone."""
+        if self.tools is not None:
+            self.tools.streams.handle_client_gone(client)
 
     def close(self) -> None:
         """End all streams, and stop the handlers."""
