@@ -146,7 +146,17 @@ class PythonTool:
     def _check(self, arguments: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         injected = self._signature.injected
         asked = {key: value for key, value in arguments.items() if key not in injected}
-        return self._signature.convert(self.listing.name, self._arguments.read(asked))
+        given = self._arguments.read(asked)
+        try:
+            return self._signature.convert(self.listing.name, given)
+        except CallRefusedError:
+            raise
+        except CallError as error:  # of the tool's own validators, like the following
+            raise _with_partial(error, error.partial) from None
+        except BaseException as error:
+            if _is_interrupt(error):
+                raise
+            raise _raised(self.listing.name, error) from None
 
     async def _run(self, run: ToolRun, function: Callable[[], Any]) -> Any:
         """Run the function until it ends or a timer ends it."""
@@ -161,19 +171,17 @@ class PythonTool:
                 value = await self._call(run, function, yielded)
             except CallError as error:
                 failure = _own(error)
-            except asyncio.CancelledError:
+            except asyncio.CancelledError as error:
                 if _is_cancelled(run, task):
                     raise
                 # Not this call was cancelled, but the tool's own task, or what the tool waited for.
-                logger.exception("The tool %s cancelled itself", name)
-                failure = failures.tool_raised(name, "CancelledError", traceback.format_exc())
+                failure = _raised(name, error)
             except BaseException as error:  # whatever it is, it ends only this call
                 if self._runs_here and _is_interrupt(error):
                     raise
                 if isinstance(error, GeneratorExit) and not _is_running(task):
                     raise  # this coroutine is being closed; nobody waits for it
-                logger.exception("The tool %s failed", name)
-                failure = failures.tool_raised(name, type(error).__name__, traceback.format_exc())
+                failure = _raised(name, error)
         if task.cancelling() > cancelled_before and not _is_cancelled(run, task):
             await _forget_cancellation(task, cancelled_before)
         failure = run.timeout() or failure
@@ -253,6 +261,13 @@ def _check_annotations(tool: str, annotations: Mapping[str, Any]) -> None:
             raise ConfigError(
                 f"The annotation {hint} of the tool {tool} is {value!r}. Write {wanted}."
             )
+
+
+def _raised(tool: str, error: BaseException) -> ToolFailedError:
+    """Log an exception of a tool that is not for its caller, and return the error of its call."""
+    logger.error("The tool %s failed", tool, exc_info=error)
+    stack = "".join(traceback.format_exception(error))
+    return failures.tool_raised(tool, type(error).__name__, stack)
 
 
 def _own(error: CallError) -> CallError:

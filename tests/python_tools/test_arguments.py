@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import AfterValidator, Field
 
-from opentabs_py import Progress, tool
+from opentabs_py import Progress, ToolError, tool
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.errors import ConfigError
 from opentabs_py.python_tools.python_tool import PythonTool
@@ -171,6 +171,32 @@ async def test_what_only_the_annotations_refuse_says_where_and_why() -> None:
     text = result.content[0].model_dump()["text"]
     assert "code=INVALID_ARGUMENTS" in text
     assert "numbers[1]: it must be even" in text
+
+
+async def test_an_exception_of_a_validator_is_the_tools_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(value: str) -> str:
+        if value == "error":
+            raise ToolError("Try another.", code="TAKEN")
+        if value == "exit":
+            raise SystemExit
+        raise LookupError("a secret")
+
+    def book(name: Annotated[str, AfterValidator(fail)]) -> None: ...
+
+    for name, said in (
+        ("error", "[ERROR code=TAKEN retryable=false] Try another."),
+        ("exit", "book failed: SystemExit. See the server's log"),
+        ("other", "book failed: LookupError. See the server's log"),
+    ):
+        result = await Server(tools=[book]).call_tool("book", {"name": name})
+        text = result.content[0].model_dump()["text"]
+        assert said in text
+        assert "secret" not in text
+        assert (result.meta or {})["opentabs/failed"] == "tool"
+    assert [record.message for record in caplog.records] == ["The tool book failed"] * 2
+    assert "LookupError: a secret" in caplog.text
 
 
 def test_a_progress_that_cannot_be_passed_by_name_is_refused() -> None:
