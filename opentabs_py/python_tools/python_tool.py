@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import logging
+import math
 import re
 import signal
 import threading
@@ -285,12 +286,12 @@ def _with_partial(error: CallError, partial: Output | None) -> CallError:
     failure.__cause__, failure.__context__ = error.__cause__, error.__context__
     failure.__suppress_context__ = error.__suppress_context__
     failure.partial = partial
-    failure.detail = _as_text(error.detail)
+    failure.detail = _sendable(error.detail)
     return failure.with_traceback(error.__traceback__)
 
 
-def _as_text(detail: ErrorDetail) -> ErrorDetail:
-    """Return an error's fields as texts that can be sent: a tool may give others."""
+def _sendable(detail: ErrorDetail) -> ErrorDetail:
+    """Return an error's fields with types that can be sent: a tool may give others."""
 
     def text(value: object) -> Any:
         return None if value is None else well_formed(str(value))
@@ -300,8 +301,19 @@ def _as_text(detail: ErrorDetail) -> ErrorDetail:
         code=text(detail.code),
         message=text(detail.message),
         category=text(detail.category),
+        retryable=bool(detail.retryable),
+        retry_after=_seconds(detail.retry_after),
         stack=text(detail.stack),
     )
+
+
+def _seconds(value: object) -> float | None:
+    """Return a time as the wire can carry it in milliseconds; None if it cannot."""
+    try:
+        seconds = float(cast("float", value))
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if math.isfinite(seconds * 1000) else None
 
 
 def _is_interrupt(error: BaseException) -> bool:

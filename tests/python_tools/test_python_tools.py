@@ -5,13 +5,14 @@ import json
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any, cast
 
 import anyio
 import pytest
 from mcp import types
 
-from opentabs_py import tool
+from opentabs_py import ToolError, tool
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.client import Client
@@ -103,6 +104,30 @@ async def test_content_that_is_not_unicode_is_an_error_of_the_tool(way: Way) -> 
 async def test_the_fields_of_a_tool_error_are_sent_as_text(way: Way) -> None:
     outcome = await way.call("refuse_with_other_types")
     assert outcome.text.splitlines()[0] == "[ERROR code=404 retryable=false] no such file"
+
+
+@pytest.mark.parametrize(
+    ("retryable", "after", "sent"),
+    [
+        (True, Decimal("0.0015"), {"retryable": True, "retryAfterMs": 1.5}),
+        (True, 1e306, {"retryable": True, "retryAfterMs": None}),
+        (True, 10**400, {"retryable": True, "retryAfterMs": None}),
+        ("no", None, {"retryable": True, "retryAfterMs": None}),
+        (object(), 2, {"retryable": True, "retryAfterMs": 2000}),
+    ],
+    ids=["decimal", "large float", "large integer", "text", "object"],
+)
+async def test_the_advice_of_a_tool_error_is_sent_as_a_boolean_and_a_number(
+    retryable: Any, after: Any, sent: dict[str, Any]
+) -> None:
+    def refuse() -> None:
+        raise ToolError("Later.", retryable=retryable, retry_after=after)
+
+    async with Server(tools=[refuse]) as server, Client(server.mcp_url) as client:
+        result = await client.call_tool("refuse")
+    fields = (result.meta or {})["opentabs/error"]
+    assert {name: fields[name] for name in sent} == sent
+    assert "retryable=true" in result.content[0].model_dump()["text"]
 
 
 @pytest.mark.parametrize(
