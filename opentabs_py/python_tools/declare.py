@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, partialmethod
 from typing import Any, Final, TypeVar, cast, overload
 
 from opentabs_py.core.limits import Limits
@@ -90,7 +90,8 @@ def tool(
             return a + b
 
     Args:
-        function: A function, sync or async, a generator of either kind, or a `functools.partial`.
+        function: A function, sync or async, a generator of either kind, a static or class method,
+            or a `functools.partial`.
         name: What clients call it; by default the function's name.
         title: Its name for users.
         description: What it does, for agents; by default from the docstring.
@@ -101,8 +102,14 @@ def tool(
     declaration = Declaration(name, title, description, idle, ceiling, annotations)
 
     def mark(function: F) -> F:
+        if isinstance(function, partialmethod):  # what it makes would not have the mark
+            raise TypeError(
+                f"{function!r} cannot be marked as a tool. Define a method that calls the other."
+            )
+        of_class = isinstance(function, staticmethod | classmethod)
+        marked = cast(Any, function).__func__ if of_class else function
         try:
-            setattr(function, _MARK, declaration)
+            setattr(marked, _MARK, declaration)
         except AttributeError:
             raise TypeError(
                 f"{function!r} cannot be marked as a tool. Mark its underlying function, or pass "

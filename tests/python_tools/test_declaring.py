@@ -6,8 +6,8 @@ import math
 import sys
 import typing
 from collections.abc import AsyncGenerator
-from functools import partial
-from typing import Annotated, Any, ClassVar, Literal
+from functools import partial, partialmethod
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import pytest
 from mcp.types import TextContent
@@ -355,6 +355,8 @@ def test_what_cannot_be_a_tool_is_refused_with_what_to_do() -> None:
         listing(limited)
     with pytest.raises(TypeError, match="cannot be marked as a tool"):
         tool(Thing().method)
+    with pytest.raises(TypeError, match=r"partialmethod.* Define a method that calls the other"):
+        skill(cast(Any, partialmethod(Thing.method, 5)))
     with pytest.raises(ValueError, match="idle is 0"):
         tool(idle=0)
     with pytest.raises(ConfigError, match=r"readOnlyHint of the tool works is 'yes'\. Write"):
@@ -406,6 +408,31 @@ def test_a_module_is_served_as_an_instance_or_a_class_and_other_methods_are_not(
         assert server._python.tools is not None
         names = [each.listing.name for each in server._python.tools.tools]
         assert names == ["switch", "stream_read", "stream_stop"]
+
+
+def test_static_and_class_methods_are_tools_on_whichever_side_they_are_marked() -> None:
+    class Lamp(Module):
+        @skill(name="above_static")
+        @staticmethod
+        def one(on: bool) -> None: ...
+
+        @staticmethod
+        @skill(name="below_static")
+        def two(on: bool) -> None: ...
+
+        @skill(name="above_class")
+        @classmethod
+        def three(cls, on: bool) -> None: ...
+
+        @classmethod
+        @skill(name="below_class")
+        def four(cls, on: bool) -> None: ...
+
+    tools = PythonTools([Lamp], ToolHost(AlarmClock())).tools[:-2]
+    assert {each.listing.name for each in tools} == {
+        "above_static", "below_static", "above_class", "below_class",
+    }  # fmt: skip
+    assert all(list(each.listing.input_schema["properties"]) == ["on"] for each in tools)
 
 
 def test_the_tools_that_read_streams_are_ours_and_never_ask() -> None:
