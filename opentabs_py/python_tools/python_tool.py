@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any, cast
 
 import anyio
-from mcp import types
 from pydantic_core import to_json
 
 from opentabs_py.calling.call import ToolCall
@@ -43,7 +42,7 @@ from opentabs_py.python_tools.progress import CallReport, Progress, progress_cal
 from opentabs_py.python_tools.run import ToolHost, ToolRun, current_run
 from opentabs_py.python_tools.signature import innermost, read_signature
 from opentabs_py.python_tools.threads import close_generator, iterate_in_thread, run_in_thread
-from opentabs_py.python_tools.values import Serializer, name_streams, to_block, to_output
+from opentabs_py.python_tools.values import Serializer, Yielded, name_streams, to_output
 
 logger = logging.getLogger(__name__)
 
@@ -162,14 +161,15 @@ class PythonTool:
     async def _run(self, run: ToolRun, function: Callable[[], Any]) -> Any:
         """Run the function until it ends or a timer ends it."""
         name = self.listing.name
-        yielded = _Yielded(name, self._host.message_limit)
+        serializer = Serializer(name, self._host.message_limit)
+        yielded = Yielded(serializer)
         value: Any = None
         failure: CallError | None = None
         task = cast("asyncio.Task[Any]", asyncio.current_task())
         cancelled_before = task.cancelling()
         with run.scope:
             try:
-                value = await self._call(run, function, yielded)
+                value = await self._call(run, function, serializer, yielded)
             except CallError as error:
                 failure = _own(error)
             except asyncio.CancelledError as error:
@@ -191,7 +191,9 @@ class PythonTool:
         run.flush()
         raise _with_partial(failure, yielded.partial() or failure.partial)
 
-    async def _call(self, run: ToolRun, function: Callable[[], Any], yielded: "_Yielded") -> Any:
+    async def _call(
+        self, run: ToolRun, function: Callable[[], Any], serializer: Serializer, yielded: Yielded
+    ) -> Any:
         value = function() if self._runs_here else await run_in_thread(function)
         if inspect.isawaitable(value):
             value = await value
@@ -201,7 +203,7 @@ class PythonTool:
         elif inspect.isasyncgen(value):
             items = cast(AsyncGenerator[Any], value)
         else:
-            return to_output(self.listing.name, value, limit=self._host.message_limit)
+            return to_output(value, serializer)
         try:
             async for item in items:
                 run.record(CallReport("yield", item))
@@ -209,30 +211,6 @@ class PythonTool:
         finally:
             await close_generator(items)
         return yielded.output()
-
-
-class _Yielded:
-    """What a generator has yielded so far."""
-
-    def __init__(self, tool: str, limit: int) -> None:
-        self._serializer = Serializer(tool, limit)
-        self._content: list[types.ContentBlock] = []
-        self._structured: dict[str, Any] | None = None
-
-    def add(self, item: Any) -> None:
-        """Add a yielded item; None only signals that the tool is alive."""
-        if item is None:
-            return
-        block, value = to_block(item, self._serializer)
-        self._content.append(block)
-        if isinstance(value, dict):
-            self._structured = cast(dict[str, Any], value)
-
-    def output(self) -> Output:
-        return Output(tuple(self._content), self._structured)
-
-    def partial(self) -> Output | None:
-        return Output(tuple(self._content)) if self._content else None
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -68,30 +68,30 @@ class Serializer:
             raise failures.result_not_serializable(self.tool, str(error)) from error
 
 
-def to_output(tool: str, value: Any, *, limit: int) -> Any:
-    """Return a tool's return value as JSON, or as an `Output` if it contains MCP content.
+def to_output(value: Any, serializer: Serializer) -> Any:
+    """Return what a tool returns or yields as JSON, or as an `Output` if it contains MCP content.
 
     Models, dataclasses, dates, sets and the like are converted by pydantic; numbers that JSON
     does not have (NaN, infinities) become null, and lone surrogates U+FFFD, as in a page.
 
     Raises:
-        ToolFailedError: It is not JSON-serializable, it is too large, or it is itself an error.
+        ToolFailedError: It is not JSON-serializable, the result gets too large, or it is itself an
+            error.
     """
-    serializer = Serializer(tool, limit)
     if isinstance(value, Output):
         serializer.serialize(value)
         return value
     if isinstance(value, types.CallToolResult):
         serializer.serialize(value)
         if value.is_error:
-            raise _as_error(tool, value)
+            raise _as_error(serializer.tool, value)
         return Output(tuple(value.content), value.structured_content, value.meta)
     if isinstance(value, _BLOCKS):
-        return Output((to_block(value, serializer)[0],))
+        return Output((_to_block(value, serializer),))
     if isinstance(value, list | tuple):
         items = cast(Sequence[Any], value)
         if any(isinstance(each, _BLOCKS) for each in items):
-            return Output(tuple(to_block(each, serializer)[0] for each in items))
+            return Output(tuple(_to_block(each, serializer) for each in items))
     return serializer.plain(value)
 
 
@@ -105,17 +105,56 @@ def _as_error(tool: str, result: types.CallToolResult) -> ToolError:
     return error
 
 
-def to_block(value: Any, serializer: Serializer) -> tuple[types.ContentBlock, Any]:
-    """Return a part of a result as content and as a JSON value, which is None for MCP content.
-
-    Raises:
-        ToolFailedError: It is not JSON-serializable, or the result gets too large.
-    """
+def _to_block(value: Any, serializer: Serializer) -> types.ContentBlock:
     if isinstance(value, _BLOCKS):
         serializer.serialize(value)
-        return value, None
-    plain = serializer.plain(value)
-    return to_text(plain), plain
+        return value
+    return to_text(serializer.plain(value))
+
+
+class Yielded:
+    """What a generator has yielded so far.
+
+    Args:
+        serializer: Counts how large it is.
+    """
+
+    def __init__(self, serializer: Serializer) -> None:
+        self._serializer = serializer
+        self._content: list[types.ContentBlock] = []
+        self._structured: dict[str, Any] | None = None
+        self._meta: dict[str, Any] | None = None
+
+    def add(self, item: Any) -> None:
+        """Add a yielded item; None only signals that the tool is alive.
+
+        Raises:
+            ToolFailedError: As `to_output`.
+        """
+        if item is None:
+            return
+        output = _in_blocks(to_output(item, self._serializer))
+        self._content += output.content
+        if output.structured is not None:
+            self._structured = output.structured
+        if output.meta is not None:
+            self._meta = {**(self._meta or {}), **output.meta}
+
+    def output(self) -> Output:
+        """Return all of it, with the last object as the structured value."""
+        return Output(tuple(self._content), self._structured, self._meta)
+
+    def partial(self) -> Output | None:
+        """Return its content, for an error that follows it; None if there is none."""
+        return Output(tuple(self._content)) if self._content else None
+
+
+def _in_blocks(value: Any) -> Output:
+    """Return a tool's value as content, whatever `to_output` has made of it."""
+    if isinstance(value, Output):
+        return value
+    structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
+    return Output((to_text(value),), structured)
 
 
 def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | None) -> Any:
@@ -126,9 +165,7 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     """
     if not streams:
         return value
-    if not isinstance(value, Output):
-        structured = cast(dict[str, Any], value) if isinstance(value, dict) else None
-        value = Output((to_text(value),), structured)
+    output = _in_blocks(value)
     gateway = client is not None and client.uses_gateway
     names: list[types.ContentBlock] = [
         describe_stream(each.id, each.name, gateway=gateway) for each in streams
@@ -136,8 +173,8 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     if client is not None and client.takes_links:
         names += [_link(stream) for stream in streams]
     named = [{"id": each.id, "name": each.name, "uri": each.uri} for each in streams]
-    meta = {**(value.meta or {}), STREAMS_META_KEY: named}
-    return replace(value, content=(*value.content, *names), meta=meta)
+    meta = {**(output.meta or {}), STREAMS_META_KEY: named}
+    return replace(output, content=(*output.content, *names), meta=meta)
 
 
 def describe_stream(stream_id: str, name: str, *, gateway: bool = False) -> types.TextContent:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
-from mcp.types import ImageContent, TextContent
+from mcp.types import CallToolResult, ImageContent, TextContent
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
@@ -25,6 +25,7 @@ from tests.python_tools.ways import Way
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
+TEXT = TextContent(text="text")
 
 
 async def test_yields_are_content_in_order_and_the_last_object_is_structured_too(way: Way) -> None:
@@ -32,6 +33,43 @@ async def test_yields_are_content_in_order_and_the_last_object_is_structured_too
     assert outcome.texts == ["text 0", '{"n":0}', "text 1", '{"n":1}', "end"]
     assert outcome.result.structured_content == {"n": 1}
     assert outcome.progress == []
+
+
+async def test_a_generator_can_yield_and_return_all_that_a_tool_can_return() -> None:
+    image = ImageContent(data="eA==", mime_type="image/png")
+
+    def draw() -> Generator[Any, None, Any]:
+        yield [TEXT, "and", image]
+        yield CallToolResult(content=[TEXT], structured_content={"n": 1}, _meta={"a": 1})
+        return CallToolResult(content=[image], _meta={"b": 2})
+
+    result = await Server(tools=[draw]).call_tool("draw")
+    assert result.content == [TEXT, TextContent(text="and"), image, TEXT, image]
+    assert result.structured_content == {"n": 1}
+    assert result.meta == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_a_generator_fails_with_the_failed_result_that_it_yields_or_returns(
+    ends: bool,
+) -> None:
+    failed = CallToolResult(content=[TextContent(text="Out of ink.")], is_error=True)
+    closed: list[bool] = []
+
+    def draw() -> Generator[Any, None, Any]:
+        try:
+            yield TEXT
+            if not ends:
+                yield failed
+            return failed
+        finally:
+            closed.append(True)
+
+    result = await Server(tools=[draw]).call_tool("draw")
+    assert result.is_error
+    assert "Out of ink." in result.content[0].model_dump()["text"]
+    assert result.content[1:] == [TEXT]
+    assert closed == [True]
 
 
 async def test_a_sync_generator_runs_in_one_thread(way: Way) -> None:

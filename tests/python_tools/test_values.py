@@ -10,7 +10,7 @@ from opentabs_py.calling.client import CallClient
 from opentabs_py.calling.streams import Followed
 from opentabs_py.calling.tool import Output
 from opentabs_py.errors import ToolFailedError
-from opentabs_py.python_tools.values import name_streams, to_output
+from opentabs_py.python_tools.values import Serializer, name_streams, to_output
 
 TEXT = types.TextContent(text="one")
 
@@ -37,11 +37,11 @@ BUILD = cast("Followed", Open())
 
 @pytest.mark.parametrize("value", [[], [1, "two"], ({"n": 1},)])
 def test_a_list_of_plain_values_remains_json(value: Any) -> None:
-    assert to_output("t", value, limit=100) == list(value)
+    assert to_output(value, Serializer("t", 100)) == list(value)
 
 
 def test_plain_values_beside_content_become_text() -> None:
-    output = to_output("t", [TEXT, "two", {"n": 3}], limit=100)
+    output = to_output([TEXT, "two", {"n": 3}], Serializer("t", 100))
     assert output == Output((TEXT, *(types.TextContent(text=each) for each in ("two", '{"n":3}'))))
 
 
@@ -50,20 +50,20 @@ def test_a_result_of_mcp_keeps_all_its_parts() -> None:
         content=[TEXT], structured_content={"n": 1}, _meta={"a.example/b": 2}
     )
     output = Output((TEXT,), {"n": 1}, {"a.example/b": 2})
-    assert to_output("t", result, limit=1000) == output
+    assert to_output(result, Serializer("t", 1000)) == output
 
 
 def test_content_that_another_tool_returned_can_be_returned_again() -> None:
     output = Output((TEXT,), {"n": 1})
-    assert to_output("t", output, limit=1000) is output
+    assert to_output(output, Serializer("t", 1000)) is output
 
 
 @pytest.mark.parametrize("value", ["x" * 8, "ü" * 8, [1, 2, 3456]])
 def test_the_limit_counts_characters_of_json_and_is_itself_allowed(value: Any) -> None:
     size = 10
-    assert to_output("t", value, limit=size) == value
+    assert to_output(value, Serializer("t", size)) == value
     with pytest.raises(ToolFailedError, match=f"is {size} characters of JSON; the limit is 9"):
-        to_output("t", value, limit=size - 1)
+        to_output(value, Serializer("t", size - 1))
 
 
 IMAGE = types.ImageContent(data="A" * 900, mime_type="image/png")
@@ -84,9 +84,9 @@ RESOURCE = types.EmbeddedResource(resource=types.TextResourceContents(uri="a://b
     ],
 )
 def test_content_of_mcp_counts_too(value: Any) -> None:
-    assert isinstance(to_output("t", value, limit=1500), Output)
+    assert isinstance(to_output(value, Serializer("t", 1500)), Output)
     with pytest.raises(ToolFailedError, match="characters of JSON; the limit is 800") as caught:
-        to_output("t", value, limit=800)
+        to_output(value, Serializer("t", 800))
     assert caught.value.detail.code == "RESULT_TOO_LARGE"
 
 
@@ -112,7 +112,7 @@ def test_beside_a_named_stream_only_an_object_is_structured(value: Any, structur
 
 def test_what_is_not_serializable_says_what_it_is() -> None:
     with pytest.raises(ToolFailedError, match="Unable to serialize unknown type: <class 'object'>"):
-        to_output("t", {"a": object()}, limit=100)
+        to_output({"a": object()}, Serializer("t", 100))
 
 
 @pytest.mark.parametrize("depth", [210, 251, 300])
@@ -122,5 +122,5 @@ def test_what_is_nested_too_deep_is_not_serializable(depth: int, beside: list[An
     for _ in range(depth):
         value = [value]
     with pytest.raises(ToolFailedError) as caught:
-        to_output("t", [*beside, value], limit=10_000)
+        to_output([*beside, value], Serializer("t", 10_000))
     assert caught.value.detail.code == "RESULT_NOT_SERIALIZABLE"
