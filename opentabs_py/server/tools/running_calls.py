@@ -103,8 +103,11 @@ class RunningCalls:
         try:
             with running.scope:
                 yield
+        except Exception as error:
+            if running.error is not None:  # its tool has made this of the cancellation
+                raise running.error from error
+            raise
         finally:
             del self._calls[call.call_id]
-        if running.scope.cancelled_caught:
-            assert running.error is not None  # only `end` cancels it
+        if running.error is not None:
             raise running.error
