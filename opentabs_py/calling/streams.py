@@ -3,10 +3,24 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
+from urllib.parse import SplitResult, urlsplit
 
 from opentabs_py.core.tabs.owners import SessionKey
 
 STREAM_URI: Final = "stream://"  # what the URI of a stream begins with, before its id
+
+
+def split_uri(uri: str) -> SplitResult:
+    """Return the parts of a URI; nothing for one that has none, such as `stream://[x`."""
+    try:
+        return urlsplit(uri)
+    except ValueError:
+        return urlsplit("")
+
+
+def stream_address(uri: str) -> str:
+    """Return the URI of a stream without the part it selects, such as `?after=3`."""
+    return f"{STREAM_URI}{split_uri(uri).netloc}"
 
 
 @dataclass(frozen=True, slots=True)

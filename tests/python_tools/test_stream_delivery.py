@@ -102,9 +102,10 @@ async def test_without_late_progress_and_in_2026_none_follows_the_response(
         assert [number for number, _, _ in ear.updates()] == [1]
 
 
-async def test_in_2026_a_subscription_notifies_of_a_changed_stream() -> None:
+@pytest.mark.parametrize("selected", ["", "?after=1"])
+async def test_in_2026_a_subscription_notifies_of_a_changed_stream(selected: str) -> None:
     async with an_ear("auto") as (ear, uri):
-        async with ear.client.listen(resource_subscriptions=[uri]) as changes:
+        async with ear.client.listen(resource_subscriptions=[f"{uri}{selected}"]) as changes:
             await ear.call("release")
             with anyio.fail_after(PATIENT):
                 change = await anext(aiter(changes))

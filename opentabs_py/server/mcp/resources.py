@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import SplitResult, parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from mcp import types
 from mcp.server.context import ServerRequestContext
@@ -10,7 +10,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
-from opentabs_py.calling.streams import STREAM_URI, StreamSource
+from opentabs_py.calling.streams import STREAM_URI, StreamSource, split_uri, stream_address
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import CallError
@@ -152,19 +152,19 @@ class Resources:
             MCPError: There is no such stream, or not for this client.
         """
         self._find(ctx, params.uri)
-        ctx.lifespan_context.of(ctx).subscribed.add(_address(params.uri))
+        ctx.lifespan_context.of(ctx).subscribed.add(stream_address(params.uri))
         return types.EmptyResult()
 
     async def unsubscribe(
         self, ctx: ServerRequestContext[ClientConnections], params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Stop notifying a client of a stream's changes."""
-        ctx.lifespan_context.of(ctx).subscribed.discard(_address(params.uri))
+        ctx.lifespan_context.of(ctx).subscribed.discard(stream_address(params.uri))
         return types.EmptyResult()
 
     def _find(self, ctx: ServerRequestContext[ClientConnections], uri: str) -> dict[str, Any]:
         uri = shorten(uri, _LONGEST_URI)
-        parts = _split(uri)
+        parts = split_uri(uri)
         after = parse_qs(parts.query).get("after", ["0"])[-1]
         reader = ResourceClient(ctx.lifespan_context.session_key(ctx))
         if self._streams is None:
@@ -180,19 +180,6 @@ class Resources:
 def _refuse_cursor(params: types.PaginatedRequestParams | None) -> None:
     if params is not None and params.cursor is not None:
         raise unknown_cursor(params.cursor)
-
-
-def _address(uri: str) -> str:
-    """Return the URI of a stream without the part it selects."""
-    return f"{STREAM_URI}{_split(uri).netloc}"
-
-
-def _split(uri: str) -> SplitResult:
-    """Return the parts of a URI; nothing for one that has none, such as `stream://[x`."""
-    try:
-        return urlsplit(uri)
-    except ValueError:
-        return urlsplit("")
 
 
 def _not_found(ctx: ServerRequestContext[ClientConnections], uri: str, why: str) -> MCPError:

@@ -11,7 +11,7 @@ from mcp.types import PROTOCOL_VERSION_META_KEY
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Scope
 
-from opentabs_py.calling.streams import STREAM_URI
+from opentabs_py.calling.streams import STREAM_URI, stream_address
 from opentabs_py.core.text import shorten
 
 
@@ -86,13 +86,15 @@ def narrow(
 ) -> types.SubscriptionFilter:
     """Return the supported part of a filter; the SDK acknowledges everything requested.
 
-    An acknowledgement must omit what the server does not support (MCP 2026-07-28, Subscriptions):
+    Streams are named by the URI with which their changes are notified, without any `?after=N`. An
+    acknowledgement must omit what the server does not support (MCP 2026-07-28, Subscriptions):
     https://github.com/modelcontextprotocol/python-sdk/issues/2901.
     """
-    streams = [uri for uri in asked.resource_subscriptions or () if uri.startswith(STREAM_URI)]
+    uris = asked.resource_subscriptions or ()
+    streams = dict.fromkeys(stream_address(uri) for uri in uris if uri.startswith(STREAM_URI))
     return types.SubscriptionFilter(
         tools_list_changed=asked.tools_list_changed if tools_change else None,
-        resource_subscriptions=streams if has_streams else None,
+        resource_subscriptions=[*streams] if has_streams else None,
     )
 
 
