@@ -72,7 +72,8 @@ class ToolHost:
 
     def __post_init__(self) -> None:
         """Create the streams, on the same clock."""
-        self.streams = Streams(self.clock)
+        # JSON may write a character in six bytes, and there is more in a result than the updates.
+        self.streams = Streams(self.clock, read_limit=self.message_limit // 8)
 
 
 class _NestedCallObserver(CallObserver):

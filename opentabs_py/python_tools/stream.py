@@ -16,7 +16,7 @@ from opentabs_py.calling.clock import Alarm, AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.streams import STREAM_URI, StreamReader, StreamUpdate
 from opentabs_py.core import failures
-from opentabs_py.core.limits import Limits
+from opentabs_py.core.limits import MESSAGE_LIMIT, Limits
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import well_formed
 from opentabs_py.python_tools.timers import RunningTimers
@@ -24,6 +24,8 @@ from opentabs_py.python_tools.timers import RunningTimers
 logger = logging.getLogger(__name__)
 
 KEPT: Final = 10_000  # updates per stream; beyond that, the oldest are dropped
+READ_AT_ONCE: Final = 1_000  # updates
+AROUND_TEXT: Final = 8  # characters, if each is six in JSON: enough for the number of an update
 TEXT_LIMIT: Final = 65_536  # characters of an update
 READABLE_FOR: Final = 300.0  # s; how long a stream can be read after it has ended
 MOST_ENDED: Final = 100  # ended streams that can still be read
@@ -102,7 +104,8 @@ class Stream:
         """Return the retained updates after that number, in order."""
         with self._lock:
             first = self._count - len(self._updates)  # how many were dropped
-            return list(islice(self._updates, max(0, number - first), None))
+            skipped = max(0, min(number, self._count) - first)
+            return list(islice(self._updates, skipped, None))
 
     def update(self, text: str) -> bool:
         """Add an update; return whether the stream was open."""
@@ -176,14 +179,16 @@ class Streams:
 
     Args:
         clock: The clock of their timers.
+        read_limit: How many characters of updates are read at once; one update is always read.
 
     Attributes:
         is_served: Whether there is, or was, a module among the tools.
     """
 
-    def __init__(self, clock: AlarmClock) -> None:
+    def __init__(self, clock: AlarmClock, *, read_limit: int = MESSAGE_LIMIT) -> None:
         self.is_served = False
         self._clock = clock
+        self._read_limit = read_limit
         self._by_id: dict[str, Stream] = {}
         self._ended: dict[Stream, Alarm] = {}  # which forgets it
         self._listeners: Listeners[[str]] = Listeners("changes of streams")
@@ -222,7 +227,29 @@ class Streams:
 
     def read(self, stream_id: str, after: int, reader: StreamReader | None) -> dict[str, Any]:
         """Return the description of a stream for a reader; raises as `find` does."""
-        return describe(self.find(stream_id, reader), after)
+        return self.describe(self.find(stream_id, reader), after)
+
+    def describe(self, stream: Stream, after: int) -> dict[str, Any]:
+        """Return a stream's updates after a number, and its state, as readers see them."""
+        updates: list[StreamUpdate] = []
+        size = 0
+        for update in stream.since(after)[:READ_AT_ONCE]:
+            size += len(update.text) + AROUND_TEXT
+            if updates and size > self._read_limit:
+                break
+            updates.append(update)
+        first = updates[0].number if updates else stream.count + 1
+        last = updates[-1].number if updates else max(after, 0)
+        return {
+            "id": stream.id,
+            "name": stream.name,
+            "open": stream.is_open,
+            "ended": stream.ended,
+            "updates": [{"n": update.number, "text": update.text} for update in updates],
+            "next": last,
+            "more": last < stream.count,
+            "dropped": max(0, first - 1 - max(after, 0)) if updates else 0,
+        }
 
     def of(self, reader: StreamReader | None) -> list[Stream]:
         """Return the streams of a reader's session; none without one, because ids are secret."""
@@ -308,20 +335,3 @@ def _is_for(stream: Stream, reader: StreamReader | None) -> bool:
         return False
     session_key = _session_key(stream)
     return session_key is None or session_key == reader.session_key
-
-
-def describe(stream: Stream, after: int, *, most: int = 1_000) -> dict[str, Any]:
-    """Return a stream's updates after a number, and its state, as readers see them."""
-    updates = stream.since(after)[:most]
-    first = updates[0].number if updates else stream.count + 1
-    last = updates[-1].number if updates else max(after, 0)
-    return {
-        "id": stream.id,
-        "name": stream.name,
-        "open": stream.is_open,
-        "ended": stream.ended,
-        "updates": [{"n": update.number, "text": update.text} for update in updates],
-        "next": last,
-        "more": last < stream.count,
-        "dropped": max(0, first - 1 - max(after, 0)) if updates else 0,
-    }

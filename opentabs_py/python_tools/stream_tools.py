@@ -9,7 +9,7 @@ from pydantic import Field
 from opentabs_py.calling.streams import STREAM_URI
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.run import current_run
-from opentabs_py.python_tools.stream import Stream, Streams, describe
+from opentabs_py.python_tools.stream import Stream, Streams
 
 LONGEST_WAIT: Final = 25.0  # s; most clients wait 60 for a silent call, and a few 30
 
@@ -46,7 +46,7 @@ def stream_tools(streams: Streams) -> list[Callable[..., Any]]:
         if wait_seconds:
             with anyio.move_on_after(wait_seconds):
                 await stream.wait_past(after)
-        return describe(stream, after)
+        return streams.describe(stream, after)
 
     @tool(title="End a stream", annotations={"openWorldHint": False})
     async def stream_stop(id: str) -> dict[str, Any]:  # noqa: A002
@@ -57,6 +57,6 @@ def stream_tools(streams: Streams) -> list[Callable[..., Any]]:
         """
         stream = find(id.removeprefix(STREAM_URI))
         stream.end("its client ended it")
-        return describe(stream, stream.count)
+        return streams.describe(stream, stream.count)
 
     return [stream_read, stream_stop]

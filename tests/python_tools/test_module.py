@@ -12,9 +12,11 @@ import pytest
 from opentabs_py import Module, ToolStream, skill
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.streams import StreamUpdate
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.python_tools.stream import MOST_ENDED, READABLE_FOR, Stream, Streams
+from opentabs_py.python_tools.values import STREAMS_META_KEY
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import Server
 from tests.python_tools import ways
@@ -445,6 +447,38 @@ async def test_a_buffer_that_overflows_says_how_many_updates_it_dropped() -> Non
     answer = (await server.call_tool("stream_read", {"id": stream_id})).structured_content
     assert answer is not None
     assert (answer["dropped"], answer["updates"][0]["n"], answer["more"]) == (50, 51, True)
+
+
+async def test_an_answer_has_only_as_many_updates_as_a_result_may_be_long() -> None:
+    class Printer(Module):
+        @skill
+        def start(self) -> None:
+            stream = self.start_tool("pages")
+            for page in range(20):
+                stream.update(f"{page}" + "\0" * 99)
+
+    limit = 4096
+    async with (
+        Server(
+            tools=[printer := Printer()], settings=load_settings(port=0, message_limit=limit)
+        ) as server,
+        ways.connected("HTTP initialize", server.mcp_url) as way,
+    ):
+        outcome = await way.call("start")
+        printer.stop()
+        updates = await read_to_the_end(way, (outcome.result.meta or {})[STREAMS_META_KEY][0]["id"])
+    assert [number for number, _ in updates] == [*range(1, 21)]
+
+
+async def test_any_number_can_be_read_after() -> None:
+    streams = Streams(AlarmClock(HeldClock()), read_limit=0)
+    stream = streams.open("s", Nobody(), Limits(), asyncio.get_running_loop())
+    stream.update("one")
+    stream.update("two")
+    assert [each.text for each in stream.since(1)] == ["two"]
+    assert not stream.since(10**30)
+    first = streams.read(stream.id, -1, None)
+    assert (first["updates"], first["more"]) == ([{"n": 1, "text": "one"}], True)
 
 
 async def test_stopping_the_server_ends_what_is_open() -> None:
