@@ -142,7 +142,10 @@ class _HandlerQueue:
             with anyio.move_on_after(HANG) as scope:
                 try:
                     await self._call(event)
-                except Exception:
+                except (Exception, SystemExit, asyncio.CancelledError) as error:
+                    task = asyncio.current_task()
+                    if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+                        raise  # it is this task that was cancelled
                     if not self._is_failing:  # until it succeeds again
                         logger.exception("%s failed", self._name)
                     self._is_failing = True

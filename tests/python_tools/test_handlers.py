@@ -1,5 +1,6 @@
 """The queue of each progress handler."""
 
+import asyncio
 from typing import Any
 
 import anyio
@@ -88,6 +89,24 @@ async def test_closing_cancels_a_handler_and_discards_what_it_has_not_received(
     await until_all_wait()
     handlers.close()
     assert seen == [0, 2]
+
+
+@pytest.mark.parametrize("kind", [LookupError, SystemExit, asyncio.CancelledError])
+async def test_a_handler_that_raises_receives_the_next_event(
+    kind: type[BaseException], caplog: pytest.LogCaptureFixture
+) -> None:
+    handlers, seen = ProgressHandlers(), list[int]()
+
+    @handlers
+    def fails(_tool: str, _call: str, data: Any) -> None:
+        seen.append(data)
+        raise kind
+
+    for event in events(3):
+        handlers.notify(event)
+    await handlers.flush()
+    assert seen == [0, 1, 2]
+    assert caplog.messages == [f"The progress handler {fails.__qualname__!r} failed"]
 
 
 async def test_a_builtin_without_a_signature_is_called_with_what_every_handler_receives(
