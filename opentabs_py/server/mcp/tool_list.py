@@ -100,7 +100,9 @@ def _asked_size(params: types.PaginatedRequestParams | None) -> int:
     """Return how many tools per page a client asks for; 0 for all."""
     meta: Mapping[str, Any] = (params.meta if params is not None else None) or {}
     size = meta.get(PAGE_META_KEY)
-    return size if isinstance(size, int) and 0 < size < 10**9 else 0
+    if isinstance(size, bool) or not isinstance(size, int):
+        return 0
+    return size if 0 < size < 10**9 else 0
 
 
 def unknown_cursor(cursor: str) -> MCPError:

@@ -51,7 +51,7 @@ def test_a_client_that_asks_for_smaller_pages_gets_them_to_the_end() -> None:
     assert pages(ToolList(served.registry), 2) == [["a", "b"], ["c", "d"], ["e"]]
 
 
-@pytest.mark.parametrize("size", [None, 0, -1, "2", 2.0, 10**9, 3])
+@pytest.mark.parametrize("size", [None, 0, -1, "2", 2.0, 10**9, 3, True])
 def test_any_other_size_is_one_page(size: object) -> None:
     served = Served()
     served.serve("a", "b", "c")
