@@ -116,6 +116,7 @@ class ToolRun:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._calling: set[Future[Any]] = set()  # from threads
+        self._within: set[anyio.CancelScope] = set()  # the same calls, on the event loop
         self._streams: list[Stream] = []
         self._seq = 0
         self._timers = RunningTimers(host.clock, call.limits, self._time_out)
@@ -168,7 +169,8 @@ class ToolRun:
         """Call another tool within this call, and wait for it in a thread."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("This is the event loop's thread: await progress.call(...) here.")
-        calling = asyncio.run_coroutine_threadsafe(self.call(name, arguments), self._loop)
+        call = self._call_for_thread(name, arguments)
+        calling = asyncio.run_coroutine_threadsafe(call, self._loop)
         self._calling.add(calling)
         if self._is_over:  # perhaps since before it was added
             calling.cancel()
@@ -176,6 +178,18 @@ class ToolRun:
             return calling.result()
         finally:
             self._calling.discard(calling)
+
+    async def _call_for_thread(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        with anyio.CancelScope() as scope:
+            self._within.add(scope)
+            try:
+                return await self.call(name, arguments)
+            except Exception:
+                if not scope.cancel_called:
+                    raise
+            finally:
+                self._within.discard(scope)
+        raise asyncio.CancelledError  # whatever came of it: its thread no longer waits
 
     def open_stream(self, name: str, limits: Limits) -> Stream:
         """Open a stream that belongs to this call, from any thread."""
@@ -217,8 +231,10 @@ class ToolRun:
         if not has_value:  # its client never hears of them
             for stream in self._streams:
                 stream.end(_NO_VALUE)
+        for scope in self._within:
+            scope.cancel()
         for calling in list(self._calling):
-            calling.cancel()
+            calling.cancel()  # its thread does not wait until the other call has ended
         if self._mailbox.dropped:
             dropped = quantity(self._mailbox.dropped, "report")
             logger.warning("%s reported too fast: dropped %s", self.tool, dropped)

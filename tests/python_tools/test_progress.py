@@ -1,5 +1,6 @@
 """A tool's `Progress` outside a running call, and in the wrong thread."""
 
+import gc
 import threading
 from collections.abc import Mapping
 from concurrent.futures import CancelledError
@@ -16,21 +17,27 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.python_tools.declare import Declaration
 from opentabs_py.python_tools.progress import CallReport, Progress
 from opentabs_py.python_tools.run import ToolHost, ToolRun
-from tests.waiting import PATIENT
+from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
 
 
 class Caller:
-    """Its calls all succeed, or never end."""
+    """Its calls all succeed, or never end; a cancelled one may fail."""
 
-    def __init__(self, *, hangs: bool = False) -> None:
+    def __init__(self, *, hangs: bool = False, fails: bool = False) -> None:
         self.called = anyio.Event()
         self._hangs = hangs
+        self._fails = fails
 
     async def call(self, name: str, _arguments: Mapping[str, Any], /, **_: Any) -> Any:
         self.called.set()
-        await (anyio.sleep_forever() if self._hangs else anyio.lowlevel.checkpoint())
+        try:
+            await (anyio.sleep_forever() if self._hangs else anyio.lowlevel.checkpoint())
+        except anyio.get_cancelled_exc_class():
+            if self._fails:
+                raise ValueError from None
+            raise
         return f"{name} was called"
 
 
@@ -78,8 +85,11 @@ async def test_a_tool_on_the_event_loop_cannot_block_it_with_a_call() -> None:
     run.end(has_value=True)
 
 
-async def test_a_call_from_a_thread_ends_with_the_call_that_makes_it() -> None:
-    caller, ended = Caller(hangs=True), anyio.Event()
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_call_from_a_thread_ends_with_the_call_that_makes_it(
+    fails: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caller, ended = Caller(hangs=True, fails=fails), anyio.Event()
     run = a_run()
     run.host.caller = caller
 
@@ -94,6 +104,9 @@ async def test_a_call_from_a_thread_ends_with_the_call_that_makes_it() -> None:
             await caller.called.wait()
             run.end(has_value=False)
             await ended.wait()
+        await until_all_wait()
+    gc.collect()  # which would make asyncio complain of an exception that nobody retrieved
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("number", [float("inf"), float("nan"), True, "1", 10**400])
