@@ -51,6 +51,26 @@ async def test_a_tab_goes_to_addresses_and_back(rig: Rig) -> None:
     await rig.fails("INVALID_ARGUMENTS", "navigate")
 
 
+async def test_a_page_comes_back_from_the_back_forward_cache_with_what_was_typed(rig: Rig) -> None:
+    cached = ["--disable-back-forward-cache"]
+    async with OpenTabs(settings=hand_settings(), ignore_default_args=cached) as tabs:
+        page = await tabs.open(rig.url)
+        await page.evaluate("document.body.innerHTML = '<p>First</p><div contenteditable></div>'")
+        await page.add_style_tag(content="div { height: 20px }")
+        there = await tabs.call("page_navigate", {"url": f"{rig.url}long"})
+
+        back = await tabs.call("page_navigate", {"action": "back"})
+        editor = ref((await tabs.call("page_snapshot"))["snapshot"], "textbox")
+        typed = await tabs.call("page_type", {"ref": editor, "text": "News"})
+        text = await page.inner_text("p")
+        again = await tabs.call("page_navigate", {"action": "forward"})
+
+    assert text == "First"
+    assert "First" in back["changed"]  # which a page that was loaded again would not have
+    assert "News" in typed["changed"]
+    assert [each["title"] for each in (there, back, again)] == ["Long", "Shop", "Long"]
+
+
 async def test_tabs_are_listed_though_a_page_does_not_answer(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:

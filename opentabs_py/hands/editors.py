@@ -87,7 +87,7 @@ class Editors:
             return None
         frame, handle = self._empty[ref]
         index = await _index(frame, handle)
-        return None if index < 0 else frame.locator(_EDITORS).nth(index)
+        return None if index is None or index < 0 else frame.locator(_EDITORS).nth(index)
 
     async def _describe(self, frame: Frame, index: int, editor: Locator) -> EmptyEditor:
         ref = await self._ref(frame, index)
@@ -100,12 +100,13 @@ class Editors:
         """Return the reference that an editor has already; forget those that are gone."""
         for ref, (where, handle) in [*self._empty.items()]:
             found = await _index(where, handle)
-            if found < 0:
+            if (where, found) == (frame, index):
+                return ref
+            if found is None or found < 0:
                 self._empty.pop(ref, None)  # the look into another frame may have done so
+            if found == -1:
                 with suppress(*FAILURES):
                     await handle.dispose()
-            elif (where, found) == (frame, index):
-                return ref
         return None
 
 
@@ -132,11 +133,17 @@ def _insert(nodes: list[Node], node: Node, editor: EmptyEditor) -> bool:
     return False
 
 
-async def _index(frame: Frame, handle: ElementHandle) -> int:
-    """Return which of a frame's editors an element is; -1 if it is none any more."""
-    found: object = None
-    with suppress(*FAILURES):  # its document is gone
-        found = await frame.locator(_EDITORS).evaluate_all(_INDEX, handle)
+async def _index(frame: Frame, handle: ElementHandle) -> int | None:
+    """Return which of a frame's editors an element is; -1 if it is none any more.
+
+    None if its document is gone. If that has come back from the back/forward cache, Chrome counts
+    its objects from the start: the handle is another one's now, and must not be disposed either.
+    """
+    try:
+        await handle.owner_frame()  # Playwright knows that the handle is from before
+        found: object = await frame.locator(_EDITORS).evaluate_all(_INDEX, handle)
+    except FAILURES:
+        return None
     return found if isinstance(found, int) else -1  # the page may have replaced what it takes
 
 

@@ -130,9 +130,11 @@ class Hands:
         async def go() -> None:
             match action:
                 case "back":
-                    await used.page.go_back(timeout=30_000)
+                    await used.page.go_back(wait_until="commit", timeout=30_000)
+                    await used.wait_loaded()
                 case "forward":
-                    await used.page.go_forward(timeout=30_000)
+                    await used.page.go_forward(wait_until="commit", timeout=30_000)
+                    await used.wait_loaded()
                 case "reload":
                     await used.page.reload(timeout=30_000)
                 case _:
