@@ -62,18 +62,22 @@ def render(
         start: The entry of the outermost list to begin with.
     """
     simple = _simplified(nodes)
-    if start:
-        simple = _from(simple, start)
+
+    def lines(detail: Detail) -> Iterator[str]:
+        shown = replace(detail, links=links)
+        if len(simple) == 1:
+            return _element(simple[0], shown, 0, start)
+        return _lines(simple, shown, 0, start=start)
 
     def fitting(detail: Detail) -> str | None:
-        return _within(most, _lines(simple, replace(detail, links=links), 0))
+        return _within(most, lines(detail))
 
     # Of a long page, not even the shortest texts fit: then the longer ones need not be tried.
     least = fitting(_CUT[-1])
     for detail in _FOLDED if least is None else _CUT[:-1]:
         if (text := fitting(detail)) is not None:
             return text
-    return least or _cut([*_lines(simple, replace(_FOLDED[-1], links=links), 0)], most)
+    return least or _cut([*lines(_FOLDED[-1])], most)
 
 
 def _within(most: int, lines: Iterator[str]) -> str | None:
@@ -194,30 +198,23 @@ def _without_labels(nodes: list[Node]) -> list[Node]:
     ]
 
 
-def _from(nodes: list[Node], start: int) -> list[Node]:
-    if len(nodes) == 1:
-        return [replace(nodes[0], children=nodes[0].children[start:])]
-    return nodes[start:]
-
-
-def _lines(nodes: Sequence[Node], detail: Detail, depth: int, ref: str = "") -> Iterator[str]:
-    shown = nodes
-    folded = detail.entries and len(nodes) > detail.entries + 1
-    if folded:
-        shown = nodes[: detail.entries]
-    for node in shown:
+def _lines(
+    nodes: Sequence[Node], detail: Detail, depth: int, ref: str = "", start: int = 0
+) -> Iterator[str]:
+    end = len(nodes)
+    if detail.entries and end - start > detail.entries + 1:
+        end = start + detail.entries
+    for node in nodes[start:end]:
         yield from _element(node, detail, depth)
-    if folded:
-        rest = nodes[detail.entries :]
+    if rest := nodes[max(start, end) :]:
         used = sum(each.is_used for node in rest for each in node.walk())
         where = f'ref="{ref}", ' if ref else ""
         holds = f" with {used} elements to use" if used else ""
-        yield (
-            f"{' ' * depth}… {len(rest)} more{holds}: page_snapshot({where}start={detail.entries})"
-        )
+        yield f"{' ' * depth}… {len(rest)} more{holds}: page_snapshot({where}start={end})"
 
 
-def _element(node: Node, detail: Detail, depth: int) -> Iterator[str]:
+def _element(node: Node, detail: Detail, depth: int, start: int = 0) -> Iterator[str]:
+    """Yield the lines of an element; `start` is the first of its children that is in them."""
     indent = " " * depth
     if node.role == TEXT:
         yield f"{indent}{_text(node.text, detail)}"
@@ -232,12 +229,12 @@ def _element(node: Node, detail: Detail, depth: int) -> Iterator[str]:
     if node.role == "combobox":
         options = [each for each in node.children if each.role == "option"]
         if options:
-            yield f"{line}: {_options(options, detail)}"
+            yield f"{line}: {_options(options[start:], detail)}"
             return
     if node.text:
         line += f": {_text(node.text, detail)}"
     yield line
-    yield from _lines(node.children, detail, depth + 1, node.ref)
+    yield from _lines(node.children, detail, depth + 1, node.ref, start)
 
 
 def _fits_a_line(nodes: Sequence[Node]) -> bool:

@@ -110,6 +110,23 @@ def test_a_list_that_is_too_long_says_how_to_read_on() -> None:
     assert len(re.findall(r"f1e\d+", rest)) == 500 - shown
 
 
+def test_a_list_is_read_on_to_its_end_and_each_entry_is_shown_once() -> None:
+    text, seen = render(a_list(500), most=1_000), list[str]()
+    while more := re.search(r"start=(\d+)", text):
+        seen += re.findall(r"f1e(\d+)", text)
+        text = render(a_list(500), most=1_000, start=int(more[1]))
+    assert [*map(int, seen + re.findall(r"f1e(\d+)", text))] == [*range(500)]
+
+
+def test_a_page_is_read_on_to_its_end() -> None:
+    texts = [f"- text: Paragraph {n} of a page that is not a list" for n in range(200)]
+    text = render(parse("\n".join(texts)), most=500)
+    [start] = re.findall(r"page_snapshot\(start=(\d+)\)", text)
+    text = render(parse("\n".join(texts)), most=500, start=int(start))
+    assert text.startswith(f"Paragraph {start} ")
+    assert f"start={start})" not in text
+
+
 def test_the_options_of_a_list_are_folded_too_but_for_the_chosen_one() -> None:
     options = "\n".join(
         f'    - option "Option {n}"{" [selected]" if n == 70 else ""}' for n in range(90)
