@@ -59,6 +59,7 @@ class HandPages:
         targets: Returns which tab is which target, in all browsers, as their extensions know it.
         missing: Returns advice for the user when there is no browser.
         bring: Launches the browsers that were closed, if they may be launched again.
+        mask: Hides the secrets in a text.
     """
 
     def __init__(
@@ -67,11 +68,14 @@ class HandPages:
         targets: Callable[[], Awaitable[Sequence[TabTarget]]],
         missing: Callable[[], str],
         bring: Callable[[], Awaitable[None]],
+        *,
+        mask: Callable[[str], str] = str,
     ) -> None:
         self._browsers = browsers
         self._find_targets = targets
         self._missing = missing
         self._bring = bring
+        self._mask = mask
         self._came = anyio.Event()  # at the next page
         self._targets: WeakKeyDictionary[Page, str] = WeakKeyDictionary()
         self._watched: WeakKeyDictionary[Page, Watched] = WeakKeyDictionary()
@@ -158,7 +162,7 @@ class HandPages:
         """Return what happened in a page since it was first seen."""
         watched = self._watched.get(page)
         if watched is None:
-            watched = self._watched[page] = watch(page)
+            watched = self._watched[page] = watch(page, self._mask)
         return watched
 
     def has_shown(self, ref: str, client: SessionKey | None) -> bool:

@@ -19,13 +19,17 @@ class Secrets:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = values
-        self._names: dict[str, str] = {}  # by value, in whatever encoding it appears
+        self._names: dict[str, str] = {}  # by value without whitespace, in whatever encoding
+        forms: set[str] = set()
         for name, value in values.items():
-            for encode in encodings_of(value):
-                self._names.setdefault(encode(value), name)
+            for text in (value, re.sub(r"\r?\n", "\r\n", value)):  # which forms send
+                for form in (encode(text) for encode in encodings_of(text)):
+                    if key := "".join(form.split()):
+                        self._names.setdefault(key, name)
+                        forms.add(form)
         # The longest first: one value may begin with another.
-        forms = sorted(self._names, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+        patterns = map(_pattern_of, sorted(forms, key=len, reverse=True))
+        self._pattern = re.compile("|".join(patterns)) if forms else None
 
     @classmethod
     def from_environment(cls, names: Sequence[str]) -> Self:
@@ -63,11 +67,23 @@ class Secrets:
         """
         if self._pattern is None:
             return text
-        return self._pattern.sub(lambda found: _shown(self._names[found[0]]), text)
+        return self._pattern.sub(lambda found: _shown(self._names["".join(found[0].split())]), text)
 
     def is_mask(self, text: str) -> bool:
         """Return whether a string is what `mask` returns for the value of a secret."""
         return any(text == _shown(name) for name in self._values)
+
+
+def _pattern_of(form: str) -> str:
+    """Return what finds a value however its whitespace is shown.
+
+    A snapshot has one space for any whitespace, and a field of one line leaves out line breaks.
+    """
+    parts = re.split(r"(\s+)", form.strip())
+    return "".join(
+        (r"\s*" if "\n" in part else r"\s+") if index % 2 else re.escape(part)
+        for index, part in enumerate(parts)
+    )
 
 
 def _shown(name: str) -> str:

@@ -345,12 +345,7 @@ class Hands:
         fresh = watched.lines if all else watched.lines - seen.lines
         seen.lines = watched.lines
         shown = [*watched.console][-fresh:] if fresh else []
-        return {
-            "messages": [
-                {"type": kind, "text": shorten(self._secrets.mask(text), 1_000)}
-                for kind, text in shown
-            ]
-        }
+        return {"messages": [{"type": kind, "text": text} for kind, text in shown]}
 
     @tool(title="Read the network", annotations=_READS)
     async def page_network(

@@ -1,7 +1,7 @@
 """What happens in a page, and what clients have seen of it."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakSet
@@ -16,8 +16,7 @@ from opentabs_py.hands.tree import Node
 
 KEPT: Final = 300  # messages and requests of each page
 KEPT_CLIENTS: Final = 16  # for each page; the snapshot of a large one takes some MB
-# Characters of a message; more than a tool shows, so that a secret which is cut is not shown.
-LONGEST_MESSAGE: Final = 4_000
+LONGEST_MESSAGE: Final = 1_000  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class Watched:
     """What happened in a page.
 
     Attributes:
-        console: What it wrote there, with the kind.
+        console: What it wrote there, with the kind, and without secrets.
         network: Its requests.
         dialog: The dialog that waits for an answer.
         has_dialog: Set while there is one.
@@ -96,17 +95,24 @@ class Watched:
             self.dialog, self.has_dialog = None, anyio.Event()
 
 
-def watch(page: Page) -> Watched:
-    """Return what happens in a page from now on."""
+def watch(page: Page, mask: Callable[[str], str]) -> Watched:
+    """Return what happens in a page from now on.
+
+    Args:
+        page: The page.
+        mask: Hides the secrets in what it writes to its console.
+    """
     watched = Watched()
 
-    def write(message: ConsoleMessage) -> None:
-        watched.console.append((message.type, shorten(message.text, LONGEST_MESSAGE)))
+    def write(kind: str, text: str) -> None:
+        watched.console.append((kind, shorten(mask(text), LONGEST_MESSAGE)))
         watched.lines += 1
 
+    def log(message: ConsoleMessage) -> None:
+        write(message.type, message.text)
+
     def fail(error: Error) -> None:
-        watched.console.append(("uncaught", shorten(str(error), LONGEST_MESSAGE)))
-        watched.lines += 1
+        write("uncaught", str(error))
 
     def end(request: Request) -> None:
         watched.requests += 1
@@ -129,7 +135,7 @@ def watch(page: Page) -> Watched:
         watched.seen.clear()
         watched.editors = Editors()
 
-    page.on("console", write)
+    page.on("console", log)
     page.on("pageerror", fail)
     page.on("requestfinished", end)
     page.on("requestfailed", end)

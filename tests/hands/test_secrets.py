@@ -1,6 +1,7 @@
 """Secrets are hidden from agents, in whatever form they come back."""
 
 import json
+import re
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -23,6 +24,29 @@ VALUE = 'p@ss w!"rd\\é/'
 )
 def test_a_secret_is_hidden_in_every_encoding(shown: str) -> None:
     assert Secrets({"PW": VALUE}).mask(f"a={shown}&b") == "a=<secret PW>&b"
+
+
+KEY = "-----BEGIN KEY-----\nMIIBab\n\tcdef==\n-----END KEY-----\n"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("correct  horse\tstaple", "correct horse staple"),
+        (" lead trail ", "lead trail"),
+        (KEY, " ".join(KEY.split())),
+        (KEY, KEY.replace("\n", "")),
+        (KEY, KEY.replace("\n", "\r\n")),
+        (KEY, quote_plus(KEY.replace("\n", "\r\n"))),
+    ],
+)
+def test_a_secret_is_hidden_however_its_whitespace_is_shown(value: str, shown: str) -> None:
+    masked = Secrets({"PW": value}).mask(f"a{shown}b")
+    assert re.fullmatch(r"a\s*<secret PW>\s*b", masked)
+
+
+def test_a_secret_of_nothing_but_whitespace_hides_nothing() -> None:
+    assert Secrets({"PW": " \n"}).mask("a \n b") == "a \n b"
 
 
 def test_of_two_secrets_that_begin_alike_the_longer_is_hidden_whole() -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from playwright.async_api import Error, Page
 
+from opentabs_py.hands.secrets import Secrets
 from opentabs_py.hands.tree import Node
 from opentabs_py.hands.watching import KEPT, KEPT_CLIENTS, LONGEST_MESSAGE, Watched, watch
 
@@ -37,7 +38,7 @@ class TalkingPage:
 
 def test_of_the_console_the_last_messages_are_kept_and_of_each_the_beginning() -> None:
     page = TalkingPage()
-    watched = watch(cast("Page", page))
+    watched = watch(cast("Page", page), str)
     for _ in range(KEPT):
         page.handlers["console"](Written("x" * 10_000))
     page.handlers["console"](Written("short"))
@@ -48,9 +49,18 @@ def test_of_the_console_the_last_messages_are_kept_and_of_each_the_beginning() -
     assert [*watched.console][-2] == ("log", "short")
 
 
+def test_of_a_message_that_is_cut_no_part_of_a_secret_is_kept() -> None:
+    page = TalkingPage()
+    secret = "0123456789abcdef" * 300
+    watched = watch(cast("Page", page), Secrets({"KEY": secret}).mask)
+    page.handlers["console"](Written(f"{'x' * 900} {secret}"))
+    page.handlers["pageerror"](Error(secret))
+    assert [text[-16:] for _, text in watched.console] == ["xxx <secret KEY>", "<secret KEY>"]
+
+
 def test_nothing_of_a_page_is_kept_once_it_is_closed() -> None:
     page = TalkingPage()
-    watched = watch(cast("Page", page))
+    watched = watch(cast("Page", page), str)
     page.handlers["requestfinished"](Requested())
     watched.seen_by("a").nodes = {"e1": Node("button")}
     assert watched.network

@@ -61,10 +61,12 @@ def create_hands(
         actions = (each.bridge.tabs.user_action for each in browsers)
         return next(filter(None, actions), _NONE)
 
-    hand_pages = HandPages(driven, lambda: find_targets(pages.bridges), missing, bring)
+    secrets = Secrets.from_environment(settings.secrets)
+    hand_pages = HandPages(
+        driven, lambda: find_targets(pages.bridges), missing, bring, mask=secrets.mask
+    )
     for browser in browsers:
         browser.on_driven = hand_pages.follow
-    secrets = Secrets.from_environment(settings.secrets)
     hands = Hands(hand_pages, lambda: pages.tabs.owners, secrets=secrets)
     host = ToolHost(clock, settings.limits, settings.message_limit)
     return hands, [HandTool(function, host, hands) for function in hands.functions]
