@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import islice
 from typing import Final
 
 from opentabs_py.core.text import shorten
@@ -23,7 +24,8 @@ _SHORT: Final = 200  # characters of a text that may share its line
 # About how often difflib compares two lines at most, 0.2 µs each; 1,000 equal lines among others
 # would take it 24 s.
 _MOST_COMPARED: Final = 3_000_000
-_STATES: Final = ("checked", "disabled", "expanded", "pressed", "selected")
+_LONG_CELL: Final = 20  # elements; a cell with more of them is not on the line of its row
+_STATES: Final = ("checked", "disabled", "expanded", "invalid", "pressed", "selected")
 _ROWS: Final = frozenset({"row"})
 _CELLS: Final = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 
@@ -219,8 +221,12 @@ def _element(node: Node, detail: Detail, depth: int, start: int = 0) -> Iterator
     if node.role == TEXT:
         yield f"{indent}{_text(node.text, detail)}"
         return
-    if node.role in _ROWS:
+    if node.role in _ROWS and not any(map(_is_block, node.children)):
         yield f"{indent}{_row(node, detail)}"
+        return
+    if node.role in _CELLS and not _is_block(node):
+        if text := _inline(node, detail):
+            yield f"{indent}{node.role}: {text}"
         return
     if node.role == _ENTRY and _fits_a_line(node.children):
         yield f"{indent}- {' '.join(_inline(each, detail) for each in node.children)}"
@@ -242,16 +248,32 @@ def _fits_a_line(nodes: Sequence[Node]) -> bool:
     return len(nodes) > 1 and not any(each.children or len(each.text) > _SHORT for each in nodes)
 
 
+def _is_block(node: Node) -> bool:
+    """Return whether too much is in a cell for one line, as in tables that lay out a page."""
+    return next(islice(_elements(node), _LONG_CELL, None), None) is not None
+
+
+def _elements(node: Node) -> Iterator[Node]:
+    """Yield an element and those in it, without options, which are folded on their line."""
+    yield node
+    if node.role != "combobox":
+        for each in node.children:
+            yield from _elements(each)
+
+
+def _states(node: Node) -> list[str]:
+    found = [(state, node.attributes[state]) for state in _STATES if state in node.attributes]
+    return [f"{state}={value}" if value else state for state, value in found]
+
+
 def _label(node: Node, detail: Detail) -> str:
     """Return an element in words: its role, name, states and reference."""
     level = node.attributes.get("level", "")
     words = [node.role + level]
-    if node.name:
+    # Of rows and cells, it is what is in them.
+    if node.name and node.role not in _CELLS and (node.role not in _ROWS or node.is_used):
         words.append(f'"{_text(node.name, detail)}"')
-    for state in _STATES:
-        if state in node.attributes:
-            value = node.attributes[state]
-            words.append(f"{state}={value}" if value else state)
+    words += _states(node)
     if "active" in node.attributes and node.is_used:
         words.append("focused")
     if node.ref and (node.is_used or node.role in _LISTS or node.role == "iframe"):
@@ -263,14 +285,14 @@ def _label(node: Node, detail: Detail) -> str:
 
 def _row(node: Node, detail: Detail) -> str:
     """Return a row of a table on one line."""
-    cells = [each for each in node.children if each.role in _CELLS] or node.children
-    texts = [_inline(cell, detail) for cell in cells]
-    head = _label(node, detail) if node.is_used else "row"
-    return f"{head}: {' | '.join(texts)}"
+    return f"{_label(node, detail)}: {' | '.join(_inline(each, detail) for each in node.children)}"
 
 
 def _inline(node: Node, detail: Detail) -> str:
-    """Return what is in a cell on one line."""
+    """Return an element of a row on one line."""
+    options = [each for each in node.children if each.role == "option"]
+    if node.role == "combobox" and options:
+        return f"{_label(node, detail)}: {_options(options, detail)}"
     parts: list[str] = []
     if node.role not in _CELLS and node.role != TEXT:
         parts.append(_label(node, detail))
@@ -279,8 +301,10 @@ def _inline(node: Node, detail: Detail) -> str:
     if node.text:
         parts.append(_text(node.text, detail))
     parts += [_inline(each, detail) for each in node.children]
-    if node.role in _CELLS and node.is_used:
-        parts.append(node.ref)
+    if node.role in _CELLS:
+        parts += _states(node)
+        if node.is_used:
+            parts.append(node.ref)
     return " ".join(each for each in parts if each)
 
 

@@ -92,6 +92,67 @@ def parse_lines(lines: Iterable[str]) -> list[Node]:
     return [*parse("- list [ref=e9999]:\n" + "\n".join(lines))]
 
 
+def test_a_row_has_everything_that_is_in_it_and_its_states() -> None:
+    grid = """\
+- grid [ref=e1]:
+  - row [selected] [ref=e2]:
+    - gridcell "a" [selected] [ref=e3]
+    - textbox "b" [invalid] [ref=e4]: x
+    - button "Delete" [ref=e5]
+    - gridcell [ref=e6]:
+      - combobox "Size" [ref=e7]:
+        - option "small" [selected]
+        - option "large"
+"""
+    [_, row] = render(parse(grid)).splitlines()
+    assert row.split(" | ") == [
+        " row selected: a selected",
+        'textbox "b" invalid e4 x',
+        'button "Delete" e5',
+        'combobox "Size" e7: *small',
+        "large",
+    ]
+
+
+def test_tables_that_lay_out_a_page_are_folded_where_there_is_much_in_them() -> None:
+    rows = "".join(
+        f"""
+          - row [ref=e1{n}]:
+            - cell [ref=e2{n}]:
+              - link "Vote {n}" [ref=e3{n}]
+            - cell "Comment {n}" [ref=e4{n}]
+            - cell [ref=e5{n}]"""
+        for n in range(100, 600)
+    )
+    page = f"""\
+- table [ref=e1]:
+  - row [ref=e2]:
+    - cell "Menu" [ref=e3]
+    - cell [ref=e4]
+    - cell [ref=e5]:
+        - table [ref=e6]:{rows}"""
+    first, *menu = render(parse(page), most=1_000).splitlines()
+    assert first == "table e1"
+    assert menu[:5] == [
+        " row",
+        "  cell: Menu",
+        "  cell",
+        "   table e6",
+        '    row: link "Vote 100" e3100 | Comment 100 | ',
+    ]
+    assert re.fullmatch(r' +… \d+ more with \d+ .*page_snapshot\(ref="e6", start=\d+\)', menu[-1])
+
+
+def test_a_row_with_a_long_choice_stays_on_its_line() -> None:
+    options = "\n".join(f'        - option "Country {n}"' for n in range(200))
+    row = (
+        f"- table [ref=e1]:\n  - row [ref=e2]:\n    - cell [ref=e3]:\n"
+        f"      - combobox [ref=e4]:\n{options}"
+    )
+    [_, line] = render(parse(row), most=300).splitlines()
+    assert re.fullmatch(r" row: combobox e4: Country 0 \| .* \| … \d+ more", line)
+
+
 def test_texts_are_cut_before_anything_that_can_be_used_is_folded() -> None:
     text = render(a_list(60, words=60), most=2_500)
     assert len(re.findall(r"f1e\d+", text)) == 60
