@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp import types
 from mcp.client import Client
-from playwright.async_api import Error
+from playwright.async_api import Dialog, Error
 
 from e2e.hands.rig import PASSWORD, Rig, hand_settings, ref
 from e2e.waiting import PATIENT
@@ -148,6 +148,102 @@ async def test_a_question_ends_when_the_tab_that_it_names_is_closed(rig: Rig) ->
 
     assert isinstance(result.content[0], types.TextContent)
     assert "code=NOT_DELIVERED" in result.content[0].text
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("element", "code"),
+    [
+        ("<button>Cancel</button>", "STALE_REF"),
+        ("<p style='cursor: pointer'>Cancel</p>", "NOT_DELIVERED"),
+    ],
+)
+async def test_what_was_allowed_for_one_element_is_not_done_with_another(
+    rig: Rig, mode: Any, element: str, code: str
+) -> None:
+    asked: list[str] = []
+
+    async def rename(_context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        await page.evaluate("document.body.firstChild.textContent = 'Delete all'")
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        page = await tabs.open(rig.url)
+        await page.evaluate("(element) => (document.body.innerHTML = element)", element)
+        await page.evaluate("void (document.body.onclick = () => (document.title = 'clicked'))")
+        callback: Any = rename
+        async with Client(tabs.mcp_url, mode=mode, elicitation_callback=callback) as client:
+
+            async def click() -> types.CallToolResult:
+                shown = (await client.call_tool("page_snapshot", {})).structured_content
+                assert shown is not None
+                [found] = re.findall(r"\b(?:f\d+)?e\d+\b", shown["snapshot"])
+                return await client.call_tool("page_click", {"ref": found})
+
+            other = await click()
+            was_clicked = await page.title() == "clicked"
+            again = await click()
+
+    assert isinstance(other.content[0], types.TextContent)
+    assert f"code={code}" in other.content[0].text
+    assert not was_clicked
+    assert not again.is_error
+    assert ['"Cancel" on' in asked[0], '"Delete all" on' in asked[1]] == [True, True]
+
+
+async def test_an_answer_to_one_dialog_does_not_answer_the_next(rig: Rig) -> None:
+    dialogs: list[Dialog] = []
+    second = anyio.Event()
+
+    def keep(dialog: Dialog) -> None:
+        dialogs.append(dialog)
+        if len(dialogs) == 2:
+            second.set()
+
+    async def show_next(_context: Any, _params: Any) -> types.ElicitResult:
+        await dialogs[0].accept()  # as the user may
+        with anyio.fail_after(PATIENT):
+            await second.wait()
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        page = await tabs.open(rig.url)
+        page.on("dialog", keep)
+        callback: Any = show_next
+        async with Client(tabs.mcp_url, mode="legacy", elicitation_callback=callback) as client:
+            await client.call_tool("page_snapshot", {})
+            async with page.expect_event("dialog"):
+                await page.evaluate("() => void setTimeout(() => (alert('1'), confirm('2')))")
+            answered = await client.call_tool("page_dialog", {"accept": True})
+            await dialogs[1].dismiss()
+
+    assert isinstance(answered.content[0], types.TextContent)
+    assert 'on the alert dialog "1", but' in answered.content[0].text
+
+
+async def test_a_question_names_the_site_of_a_frame(rig: Rig) -> None:
+    elsewhere = rig.url.replace("127.0.0.1", "localhost")
+    asked: list[str] = []
+
+    async def refuse(_context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        return types.ElicitResult(action="accept", content={"answer": "no"})
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        page = await tabs.open(rig.url)
+        frame = f"<title>Bank</title><iframe src={elsewhere}></iframe>"
+        await page.evaluate("(frame) => (document.body.innerHTML = frame)", frame)
+        await page.frame_locator("iframe").get_by_label("Name").wait_for()
+        callback: Any = refuse
+        async with Client(tabs.mcp_url, mode="legacy", elicitation_callback=callback) as client:
+            shown = (await client.call_tool("page_snapshot", {})).structured_content
+            assert shown is not None
+            name = ref(shown["snapshot"], 'textbox "Name"')
+            await client.call_tool("page_type", {"ref": name, "text": "Ada"})
+
+    host = elsewhere.removeprefix("http://").rstrip("/")
+    assert f'on the textbox "Name" in a frame of {host} on 127.0.0.1:' in asked[0]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -154,6 +154,16 @@ def asked_tab_gone(name: str) -> ChainError:
     return ChainError(ErrorDetail(codes.NOT_DELIVERED, message, category="lost", retryable=True))
 
 
+def asked_about_other(name: str, asked: str, now: str) -> ChainError:
+    """Return the error for a call for which the page now has another element or dialog."""
+    message = (
+        f"The user was asked to allow {name} on the {asked or 'page'}, but the page has changed: "
+        f"it would be on the {now or 'page'} now, so the tool did not run. Call again: they will "
+        "be asked about that."
+    )
+    return ChainError(ErrorDetail(codes.NOT_DELIVERED, message, category="lost", retryable=True))
+
+
 def _how_to_allow(rule: str) -> str:
     return f'set "{rule}" = "auto" under [permissions] in the settings file'
 

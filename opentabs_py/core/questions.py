@@ -85,7 +85,7 @@ def ask_text(question: Question) -> str:
     """Return a question as one line for the user, without the arguments."""
     who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
     place = question.place
-    where = f" on the {one_line(shorten(place.element, 80))}" if place.element else ""
+    where = f" on the {one_line(shorten(place.element, 200))}" if place.element else ""
     if place.site is not None:
         where += f" on {one_line(shorten(place.site, 100))}"
     if place.title is not None:

@@ -385,6 +385,7 @@ class Hands:
         used = await self.use(tabId, progress)
         watched = used.watched
         dialog = watched.dialog
+        used.check_asked_dialog()
         watched.handle_closed()
         if dialog is None:
             raise ToolError("The page has no dialog open.", codes.NO_DIALOG)
@@ -444,7 +445,7 @@ class Hands:
             return await self._use(number, None, progress.heartbeat)
         used = await self._use(number, run.client, progress.heartbeat)
         if run.place is not None:
-            used.stay_on(run.place.site, run.tool)
+            used.stay_on(run.place, run.tool)
         return used
 
     async def _use(

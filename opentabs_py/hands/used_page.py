@@ -70,27 +70,47 @@ class UsedPage:
         self._secrets = secrets
         self._mask = secrets.mask
         self._heartbeat = heartbeat
-        self._allowed: tuple[str, str] | None = None  # a site, and the tool that may act there
+        self._allowed: tuple[Place, str] | None = None  # and the tool that may act there
 
     @property
     def seen(self) -> Seen:
         """What the client has seen of the page."""
         return self.watched.seen_by(self._client)
 
-    def stay_on(self, site: str | None, tool: str) -> None:
-        """Act only while the page is on the site for which the user has allowed the tool.
+    def stay_on(self, place: Place, tool: str) -> None:
+        """Act only on the site, and on what is there, for which the user has allowed the tool.
 
         Raises:
-            ChainError: It is not.
+            ChainError: The page is not on the site.
         """
-        self._allowed = site or "", tool
+        self._allowed = place, tool
         self._check_site()
 
     def _check_site(self) -> None:
         if self._allowed is not None:
-            site, tool = self._allowed
-            if host_of(self.page.url) != site:
+            place, tool = self._allowed
+            if host_of(self.page.url) != (place.site or ""):
                 raise failures.asked_tab_gone(tool)
+
+    def _check_asked(self, element: str) -> None:
+        """Check that the user has been asked about an element or a dialog.
+
+        Raises:
+            ChainError: They have been asked about another.
+        """
+        if self._allowed is not None:
+            place, tool = self._allowed
+            if element != place.element:
+                raise failures.asked_about_other(tool, place.element, element)
+
+    def check_asked_dialog(self) -> None:
+        """Check that the dialog of the page is the one that the user has been asked about.
+
+        Raises:
+            ChainError: It is another.
+        """
+        dialog = self.watched.dialog
+        self._check_asked("" if dialog is None else self._described(dialog))
 
     async def about(self) -> dict[str, Any]:
         """Return the title and the URL of the page; no title if it does not answer."""
@@ -98,30 +118,61 @@ class UsedPage:
 
     async def find_place(self, ref: str) -> Place:
         """Return where an action on an element of this page would take place."""
-        node, dialog = self.watched.find_node(ref, self._client), self.watched.dialog
-        element = "" if node is None else described(node.role, node.name or node.text)
-        if dialog is not None:
-            element = described(f"{dialog.type} dialog", self._message(dialog))
+        if (dialog := self.watched.dialog) is not None:
+            element = self._described(dialog)
+        else:
+            node = self.watched.find_node(ref, self._client)
+            element = "" if node is None else await self._describe(ref, node)
         title = (await self.about())["title"]
         return Place(host_of(self.page.url) or None, title or None, self._number, element=element)
+
+    def _described(self, dialog: Dialog) -> str:
+        return described(f"{dialog.type} dialog", self._message(dialog))
+
+    async def _describe(self, ref: str, node: Node) -> str:
+        """Return an element for users, with the site of its frame if that is another."""
+        what, host = described(node.role, node.name or node.text), ""
+        with suppress(*FAILURES), anyio.move_on_after(TITLE_WITHIN):
+            if (element := await self._locate(ref)) is not None:
+                handle = await element.element_handle()
+                frame = await handle.owner_frame()
+                host = "" if frame is None else host_of(frame.url)
+                await handle.dispose()
+        return what if host in ("", host_of(self.page.url)) else f"{what} in a frame of {host}"
 
     async def find_element(self, ref: str) -> Locator:
         """Return the element of a reference.
 
         Raises:
             ToolError: It is no longer in the page; the message names similar elements.
+            ChainError: The user was asked about another one.
         """
         self.check_dialog()
         is_known = ref in self.seen.nodes
         if is_known or not self._pages.has_shown(ref, self._client):  # else in another tab
-            editor = await self.watched.editors.locate(ref)
-            if editor is not None:
-                return editor
-            element = self.page.locator(f"aria-ref={ref}")
-            with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
-                if ref.isalnum() and await element.count():
-                    return element
+            element = await self._locate(ref)
+            if element is not None:
+                if self._allowed is not None and self._allowed[0].element:
+                    await self._check_asked_element(ref)
+                return element
         raise self._stale(ref, _by_ref(parse(await self._raw())) if is_known else {})
+
+    async def _locate(self, ref: str) -> Locator | None:
+        editor = await self.watched.editors.locate(ref)
+        if editor is not None:
+            return editor
+        element = self.page.locator(f"aria-ref={ref}")
+        with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
+            if ref.isalnum() and await element.count():
+                return element
+        return None
+
+    async def _check_asked_element(self, ref: str) -> None:
+        found = _by_ref(await self._nodes())
+        if ref not in found:  # with another name, an element has another reference
+            raise self._stale(ref, found)
+        self.seen.nodes = {**self.seen.nodes, ref: found[ref]}  # for the next question
+        self._check_asked(await self._describe(ref, found[ref]))
 
     def _stale(self, ref: str, now: Mapping[str, Node]) -> ToolError:
         """Return the error of a reference that is not among the elements that a page has now."""
@@ -255,6 +306,19 @@ class UsedPage:
     async def look(self, ref: str | None, most: int, *, links: bool = False, start: int = 0) -> str:
         """Return the page or a part of it as text, and remember it."""
         self._heartbeat()
+        nodes = await self._nodes()
+        found, seen = _by_ref(nodes), self.seen
+        if ref is not None:
+            if ref not in found:
+                raise self._stale(ref, found)
+            seen.nodes = found
+            return render([found[ref]], most=most, links=links, start=start)
+        text = render(nodes, most=most, links=links, start=start)
+        seen.nodes, seen.shown = found, text
+        return text
+
+    async def _nodes(self) -> Sequence[Node]:
+        """Return what the page shows, without secrets."""
         self.check_dialog()
         editors, empty = await self.watched.editors.find(self.page)
         # Always of the whole page: Playwright forgets the references outside of what it looks at.
@@ -265,16 +329,8 @@ class UsedPage:
                 node.role = "textbox"
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self._mask, (node.name, node.text, node.url))
-        found, seen = _by_ref(nodes), self.seen
-        await self._hide_passwords(found, every)
-        if ref is not None:
-            if ref not in found:
-                raise self._stale(ref, found)
-            seen.nodes = found
-            return render([found[ref]], most=most, links=links, start=start)
-        text = render(nodes, most=most, links=links, start=start)
-        seen.nodes, seen.shown = found, text
-        return text
+        await self._hide_passwords(_by_ref(nodes), every)
+        return nodes
 
     async def _raw(self) -> str:
         async def take() -> str:
