@@ -22,6 +22,9 @@ async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
     async def long(_request: Request) -> Response:
         return HTMLResponse(LONG)
 
+    async def asking(_request: Request) -> Response:
+        return HTMLResponse("<script>document.title = confirm('Delete all?')</script>")
+
     async def stock(_request: Request) -> Response:
         return JSONResponse({"left": 7, "for": PASSWORD})
 
@@ -30,6 +33,7 @@ async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
             Route("/", shop),
             Route("/cart", long),
             Route("/long", long),
+            Route("/asking", asking),
             Route("/api/stock", stock),
         ]
     )

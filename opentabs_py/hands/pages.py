@@ -7,7 +7,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import anyio
-from playwright.async_api import BrowserContext, Page
+from playwright.async_api import BrowserContext, Dialog, Page
 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
@@ -180,6 +180,9 @@ class HandPages:
         if context not in self._following:
             self._following[context] = True
             context.on("page", self._see)
+            # Of all pages at once: until a new page had its own listener, Playwright would dismiss
+            # its dialogs.
+            context.on("dialog", self._ask)
         for page in context.pages:
             self.watched(page)
 
@@ -187,6 +190,10 @@ class HandPages:
         self.watched(page)
         self._came.set()
         self._came = anyio.Event()
+
+    def _ask(self, dialog: Dialog) -> None:
+        if dialog.page is not None:  # else Playwright does not know it yet, so the user answers
+            self.watched(dialog.page).handle_dialog(dialog)
 
     async def _target(self, page: Page) -> str:
         known = self._targets.get(page)

@@ -89,6 +89,11 @@ class Watched:
         seen = (each.nodes.get(ref) for each in reversed(self.seen.values()))
         return next((node for node in seen if node is not None), None)
 
+    def handle_dialog(self, dialog: Dialog) -> None:
+        """Record that a dialog has opened."""
+        self.dialog = dialog
+        self.has_dialog.set()
+
     def handle_closed(self) -> None:
         """Record that the dialog was answered."""
         if self.dialog is not None:
@@ -118,10 +123,6 @@ def watch(page: Page, mask: Callable[[str], str]) -> Watched:
         watched.requests += 1
         watched.network.append(PageRequest(watched.requests, request, request.failure))
 
-    def ask(dialog: Dialog) -> None:
-        watched.dialog = dialog
-        watched.has_dialog.set()
-
     def move(_frame: Frame) -> None:
         watched.moved.set()
         watched.moved = anyio.Event()
@@ -139,7 +140,6 @@ def watch(page: Page, mask: Callable[[str], str]) -> Watched:
     page.on("pageerror", fail)
     page.on("requestfinished", end)
     page.on("requestfailed", end)
-    page.on("dialog", ask)
     page.on("popup", watched.opened.add)
     page.on("framenavigated", move)
     page.on("close", close)
