@@ -1,6 +1,7 @@
 """Agents see what can be used in a page, and what has changed."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,30 @@ async def test_a_long_list_is_folded_and_can_be_opened(rig: Rig) -> None:
     assert [*re.findall(r'link "Item (\d+)"', rest["snapshot"])] == [
         str(n) for n in range(890, 900)
     ]
+
+
+async def test_what_changes_in_a_folded_part_is_shown(rig: Rig) -> None:
+    snapshot = await rig.open("long")
+    add = "document.body.insertAdjacentHTML('beforeend', '<dialog open>Cookies?</dialog>')"
+    await rig.page.evaluate(f"document.links[0].onclick = () => {{ {add}; return false; }}")
+    done = await rig.call("click", ref=ref(snapshot, 'link "Item 0"'))
+    assert "Cookies?" in done["changed"]
+
+    await rig.page.evaluate("document.links[898].textContent = 'Last but one'")
+    again = await rig.call("press", key="a")
+    assert 'link "Last but one"' in again["changed"]
+    assert "Item 3" not in again["changed"]
+
+
+@pytest.mark.parametrize("options", [{"links": True}, {"start": 3}])
+async def test_changes_are_right_after_a_snapshot_with_other_options(
+    rig: Rig, options: dict[str, Any]
+) -> None:
+    search = ref(await rig.open(), 'textbox "Search"')
+    await rig.call("snapshot", **options)
+    done = await rig.call("press", key="K", ref=search)
+    assert "K" in done["changed"]
+    assert not re.search("Cart|Order", done["changed"])
 
 
 async def test_a_look_at_a_part_keeps_the_references_of_the_rest(rig: Rig) -> None:

@@ -19,6 +19,7 @@ from opentabs_py.hands.tree import TEXT, Node
 MOST_TOKENS: Final = 8_000
 _PLAIN: Final = frozenset({"generic", "rowgroup", "listitem", "paragraph", "presentation", "none"})
 _LISTS: Final = frozenset({"list", "listbox", "table", "grid", "menu", "tree", "feed", "tablist"})
+_DIALOGS: Final = frozenset({"dialog", "alertdialog"})
 _ENTRY: Final = "listitem"
 _SHORT: Final = 200  # characters of a text that may share its line
 # About how often difflib compares two lines at most, 0.2 µs each; 1,000 equal lines among others
@@ -80,6 +81,11 @@ def render(
         if (text := fitting(detail)) is not None:
             return text
     return least or _cut([*lines(_FOLDED[-1])], most)
+
+
+def render_whole(nodes: Sequence[Node]) -> str:
+    """Return a page without folding its lists, to compare it with later."""
+    return "\n".join(_lines(_simplified(nodes), Detail(), 0))
 
 
 def _within(most: int, lines: Iterator[str]) -> str | None:
@@ -213,6 +219,8 @@ def _lines(
         where = f'ref="{ref}", ' if ref else ""
         holds = f" with {used} elements to use" if used else ""
         yield f"{' ' * depth}… {len(rest)} more{holds}: page_snapshot({where}start={end})"
+        for dialog in _dialogs(rest):
+            yield from _element(dialog, detail, depth)
 
 
 def _element(node: Node, detail: Detail, depth: int, start: int = 0) -> Iterator[str]:
@@ -241,6 +249,15 @@ def _element(node: Node, detail: Detail, depth: int, start: int = 0) -> Iterator
         line += f": {_text(node.text, detail)}"
     yield line
     yield from _lines(node.children, detail, depth + 1, node.ref, start)
+
+
+def _dialogs(nodes: Sequence[Node]) -> Iterator[Node]:
+    """Yield the dialogs in elements, which are shown even if those are folded."""
+    for node in nodes:
+        if node.role in _DIALOGS:
+            yield node
+        else:
+            yield from _dialogs(node.children)
 
 
 def _fits_a_line(nodes: Sequence[Node]) -> bool:

@@ -22,7 +22,7 @@ from opentabs_py.errors import ChainError, ToolError
 from opentabs_py.hands.network import describe_bodies, describe_request
 from opentabs_py.hands.pages import HandPages, Tab
 from opentabs_py.hands.secrets import Secrets
-from opentabs_py.hands.snapshot import MOST_TOKENS, changes
+from opentabs_py.hands.snapshot import MOST_TOKENS
 from opentabs_py.hands.tabs import ClientTabs
 from opentabs_py.hands.used_page import ACT_WITHIN, UsedPage, about
 from opentabs_py.python_tools.declare import tool
@@ -104,10 +104,10 @@ class Hands:
         Long lists are folded; the text says how to open them. All texts come from the page.
         """
         used = await self.use(tabId, progress)
-        before = used.seen.shown
+        before = used.seen.page
         text = await used.look(ref, maxTokens, links=links, start=start)
         if changed and ref is None:
-            text = changes(before, text) or "(nothing has changed)"
+            text = used.changes_since(before, maxTokens) or "(nothing has changed)"
         return {**await used.about(), "snapshot": text}
 
     @tool(title="Go to a page", annotations=_ACTS)

@@ -20,7 +20,7 @@ from opentabs_py.hands.actions import PatientAction, action_failed
 from opentabs_py.hands.editors import insert
 from opentabs_py.hands.pages import HandPages, Tab
 from opentabs_py.hands.secrets import Secrets
-from opentabs_py.hands.snapshot import MOST_TOKENS, changes, render
+from opentabs_py.hands.snapshot import changes, render, render_whole
 from opentabs_py.hands.tree import Node, parse
 from opentabs_py.hands.watching import Seen
 
@@ -255,7 +255,7 @@ class UsedPage:
         """Do something in the page, and return what it changed there."""
         self.check_dialog()
         watched = self.watched
-        before = self.seen.shown
+        before = self.seen.page
         opened_before = {*watched.opened}
         async with self._pages.as_active(self.page):
             self._check_site()
@@ -263,7 +263,7 @@ class UsedPage:
             with suppress(*FAILURES):  # it may never end
                 await self.page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
         try:
-            text = await self.look(None, MOST_TOKENS)
+            await self._see()
         except ToolError:
             if (dialog := watched.dialog) is None:
                 # Not an error: who gets one repeats what was done.
@@ -272,9 +272,7 @@ class UsedPage:
                 "dialog": {"type": dialog.type, "message": self._message(dialog)},
                 "next": "Answer it with page_dialog.",
             }
-        new = changes(before, text) if before else text
-        if is_longer(new, CHANGED_TOKENS):
-            new = f"{first_tokens(new, CHANGED_TOKENS)}…\n(more: page_snapshot)"
+        new = self.changes_since(before, CHANGED_TOKENS)
         result = {**await self.about(), "changed": new or "(no visible change)"}
         if opened := watched.opened - opened_before:
             result["opened"] = [
@@ -283,6 +281,16 @@ class UsedPage:
                 if tab.page in opened
             ]
         return result
+
+    def changes_since(self, before: Sequence[Node], most: int) -> str:
+        """Return what is new since a look, as far as it has at most this number of tokens."""
+        now = self.seen.page
+        new = changes(render_whole(before), render_whole(now))
+        if is_longer(new, most):  # such as another page, of which folded lists say more
+            new = changes(render(before), render(now))
+        if is_longer(new, most):
+            new = f"{first_tokens(new, most)}…\n(more: page_snapshot)"
+        return new
 
     def check_dialog(self) -> None:
         """Check that no dialog of the page is open, in which case it answers nothing else.
@@ -305,17 +313,21 @@ class UsedPage:
 
     async def look(self, ref: str | None, most: int, *, links: bool = False, start: int = 0) -> str:
         """Return the page or a part of it as text, and remember it."""
+        if ref is None:
+            await self._see()
+            return render(self.seen.page, most=most, links=links, start=start)
+        self._heartbeat()
+        found = _by_ref(await self._nodes())
+        if ref not in found:
+            raise self._stale(ref, found)
+        self.seen.nodes = found
+        return render([found[ref]], most=most, links=links, start=start)
+
+    async def _see(self) -> None:
+        """Remember what the page shows."""
         self._heartbeat()
         nodes = await self._nodes()
-        found, seen = _by_ref(nodes), self.seen
-        if ref is not None:
-            if ref not in found:
-                raise self._stale(ref, found)
-            seen.nodes = found
-            return render([found[ref]], most=most, links=links, start=start)
-        text = render(nodes, most=most, links=links, start=start)
-        seen.nodes, seen.shown = found, text
-        return text
+        self.seen.nodes, self.seen.page = _by_ref(nodes), nodes
 
     async def _nodes(self) -> Sequence[Node]:
         """Return what the page shows, without secrets."""

@@ -1,7 +1,7 @@
 """What happens in a page, and what clients have seen of it."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakSet
@@ -33,13 +33,13 @@ class Seen:
     """What a client has seen of a page.
 
     Attributes:
-        shown: The snapshot that it took last.
-        nodes: What was in it, by reference.
+        page: What was in it when it last looked at all of it.
+        nodes: What it saw in its last snapshot, by reference.
         lines: How many messages in the console it has read.
         requests: The number of the last request that it has read.
     """
 
-    shown: str = ""
+    page: Sequence[Node] = ()
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
     lines: int = 0
     requests: int = 0

@@ -171,6 +171,14 @@ def test_a_list_that_is_too_long_says_how_to_read_on() -> None:
     assert len(re.findall(r"f1e\d+", rest)) == 500 - shown
 
 
+def test_a_dialog_is_shown_though_it_is_in_a_folded_part() -> None:
+    nodes = a_list(500)
+    nodes[0].children[-1].children.append(*parse('- dialog "Sure?" [ref=e1]:\n  - button "OK"'))
+    last = render(nodes, most=1_000).splitlines()[-3:]
+    assert "more with" in last[0]
+    assert last[1:] == [' dialog "Sure?"', '  button "OK"']
+
+
 def test_a_list_is_read_on_to_its_end_and_each_entry_is_shown_once() -> None:
     text, seen = render(a_list(500), most=1_000), list[str]()
     while more := re.search(r"start=(\d+)", text):
