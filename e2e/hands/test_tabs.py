@@ -21,7 +21,44 @@ async def test_what_comes_later_is_waited_for(rig: Rig) -> None:
     await rig.call("wait_for", text="Arrived")
     assert "Arrived" in (await rig.call("snapshot"))["snapshot"]
     message = await rig.fails("ACTION_TIMED_OUT", "wait_for", text="Never", seconds=0.2)
-    assert 'get_by_text("Never")' in message
+    assert '"Never" is not shown' in message
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        "<p hidden>Saved</p><p id=shown>Saved</p>",
+        "<iframe srcdoc='<p>Saved</p>' id=shown></iframe>",
+    ],
+)
+async def test_a_text_is_found_in_frames_and_behind_a_hidden_one(rig: Rig, html: str) -> None:
+    await rig.open()
+    await rig.page.evaluate("(html) => (document.body.innerHTML = html)", html)
+    await rig.call("wait_for", text="Saved")
+    message = await rig.fails("ACTION_TIMED_OUT", "wait_for", gone="Saved", seconds=0.3)
+    assert '"Saved" is not gone' in message
+    await rig.page.evaluate("() => void setTimeout(() => shown.remove(), 300)")
+    await rig.call("wait_for", gone="Saved")
+
+
+async def test_an_address_is_waited_for_though_its_page_does_not_load(rig: Rig) -> None:
+    await rig.open()
+    answered = anyio.Event()
+
+    async def hold(route: PageRoute) -> None:
+        await answered.wait()
+        await route.abort()
+
+    async def show(route: PageRoute) -> None:
+        await route.fulfill(body="<img src=/pending>", content_type="text/html")
+
+    await rig.page.route("**/pending", hold)
+    await rig.page.route("**/?step=3", show)
+    await rig.page.goto(f"{rig.url}?step=3", wait_until="commit")
+    done = await rig.call("wait_for", url="step=3", seconds=2)
+    answered.set()
+    await rig.page.unroute_all(behavior="wait")
+    assert done["url"].endswith("?step=3")
 
 
 async def test_an_address_is_waited_for(rig: Rig) -> None:

@@ -294,10 +294,11 @@ class Hands:
         async def wait() -> None:
             timeout = seconds * 1000
             if url is not None:
-                await used.page.wait_for_url(lambda each: waited_for in each, timeout=timeout)
+                await used.page.wait_for_url(
+                    lambda each: waited_for in each, timeout=timeout, wait_until="commit"
+                )
                 return
-            state: Literal["visible", "hidden"] = "visible" if text is not None else "hidden"
-            await used.page.get_by_text(waited_for).first.wait_for(state=state, timeout=timeout)
+            await used.wait_shown(waited_for, shown=text is not None, within=seconds)
 
         progress.report(f"Waiting for {shorten(waited_for, 60)}")
         return await used.act(wait)
