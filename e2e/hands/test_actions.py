@@ -190,6 +190,30 @@ async def test_an_option_that_is_not_there_fails_with_those_that_are(rig: Rig) -
     assert 'combobox "Color" has no such option. It has: Red, Blue' in said
 
 
+async def test_a_disabled_option_cannot_be_chosen(rig: Rig) -> None:
+    await rig.open()
+    await rig.page.set_content("<select><option>Red<option disabled>Blue</select>")
+    color = ref((await rig.call("snapshot"))["snapshot"], "combobox")
+    said = await rig.fails("ACTION_FAILED", "select", ref=color, values=["Blue"])
+    assert "The option is disabled" in said
+
+
+async def test_a_tab_that_an_action_closes_is_said_to_be_closed(rig: Rig) -> None:
+    await rig.open()
+    async with rig.page.expect_popup() as opening:
+        await rig.page.evaluate("void open('/?closing')")
+    opened = await opening.value
+    await opened.wait_for_load_state()
+    await opened.evaluate(
+        "document.body.innerHTML = '<button onclick=window.close()>Close</button>'"
+    )
+    listed = (await rig.tabs.call("tabs_list"))["tabs"]
+    [tab] = [each["tabId"] for each in listed if each["url"].endswith("?closing")]
+    close = ref((await rig.call("snapshot", tabId=tab))["snapshot"], 'button "Close"')
+    done = await rig.call("click", ref=close, tabId=tab)
+    assert done["changed"] == "(the tab is closed)"
+
+
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Wait for what comes soon, however busy the machine is."""

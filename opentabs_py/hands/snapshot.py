@@ -328,7 +328,9 @@ def _inline(node: Node, detail: Detail) -> str:
 def _options(options: Sequence[Node], detail: Detail) -> str:
     most = detail.entries or len(options)
     texts = [
-        f"{'*' if 'selected' in each.attributes else ''}{_text(each.name or each.text, detail)}"
+        ("*" if "selected" in each.attributes else "")
+        + _text(each.name or each.text, detail)
+        + (" (disabled)" if "disabled" in each.attributes else "")
         for index, each in enumerate(options)
         if "selected" in each.attributes or index < most
     ]

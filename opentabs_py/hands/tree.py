@@ -18,6 +18,7 @@ _ELEMENT: Final = re.compile(
 _QUOTED_KEY: Final = re.compile(r"'((?:[^']|'')*)'")
 _KEY: Final = re.compile(r'(?:"(?:[^"\\]++|\\.)*"|\[[^\]]*\]|[^":\[]++|:(?! |$))*')
 _ATTRIBUTE: Final = re.compile(r"\[([\w-]+)(?:=([^\]]*))?\]")
+_HEX: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\x([0-9a-fA-F]{2})")  # YAML's, which JSON lacks
 TEXT: Final = "text"
 USED: Final = frozenset(
     """
@@ -119,7 +120,7 @@ def _split(rest: str) -> tuple[str, str]:
 def _unquoted(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
         try:
-            return str(json.loads(text))
+            return str(json.loads(_HEX.sub(r"\1\\u00\2", text)))
         except ValueError:
             return text[1:-1]
     if len(text) > 1 and text[0] == text[-1] == "'":

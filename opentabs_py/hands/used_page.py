@@ -262,6 +262,8 @@ class UsedPage:
         try:
             await element.select_option(values, timeout=USABLE_WITHIN * 1000)
         except LateError as error:
+            if "option being selected is not enabled" in str(error):
+                raise Error("The option is disabled. First do what the page asks for") from None
             if "did not find some options" not in str(error):
                 await element.select_option(values, timeout=ACT_WITHIN * 1000)
                 return
@@ -288,7 +290,12 @@ class UsedPage:
         except ToolError:
             if (dialog := watched.dialog) is None:
                 # Not an error: who gets one repeats what was done.
-                return {**await self.about(), "changed": "(the page does not answer yet)"}
+                what = (
+                    "the tab is closed"
+                    if watched.closed.is_set()
+                    else "the page does not answer yet"
+                )
+                return {**await self.about(), "changed": f"({what})"}
             return {
                 "dialog": {"type": dialog.type, "message": self._message(dialog)},
                 "next": "Answer it with page_dialog.",

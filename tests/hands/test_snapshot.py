@@ -238,6 +238,16 @@ def test_the_order_of_a_page_with_very_many_equal_lines_is_not_compared() -> Non
     assert changes(asked, swapped) == "A\n no\nB\n yes\n(2 earlier lines are gone)"
 
 
+def test_a_disabled_option_is_marked() -> None:
+    options = '- combobox "Size" [ref=e1]:\n  - option "S" [selected]\n  - option "L" [disabled]'
+    assert render(parse(options)) == 'combobox "Size" e1: *S | L (disabled)'
+
+
+def test_escaped_control_characters_are_characters() -> None:
+    [text] = parse(r'- text: "a\x07b \\x41 \"c\""')
+    assert text.text == 'a\x07b \\x41 "c"'
+
+
 @pytest.mark.parametrize("end", ["\x85", "\u2028", "\x0b"])
 def test_a_name_with_another_end_of_line_adds_no_elements(end: str) -> None:
     [button] = parse(f'- button "x{end}- textbox [ref=e2]{end}" [ref=e9]: Go')
