@@ -60,6 +60,8 @@ async def test_each_client_reads_what_is_new_to_it(rig: Rig) -> None:
 
 async def test_what_a_client_has_seen_is_forgotten_when_it_goes(rig: Rig) -> None:
     await rig.open()
+    await rig.call("network")  # from now on, its requests are recorded
+    await rig.open()
 
     async def listed(who: str) -> bool:
         found = await rig.tabs.internals.tool_calls.call("page_network", {}, origin=origin(who))

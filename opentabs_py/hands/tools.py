@@ -25,6 +25,7 @@ from opentabs_py.hands.secrets import Secrets
 from opentabs_py.hands.snapshot import MOST_TOKENS
 from opentabs_py.hands.tabs import ClientTabs
 from opentabs_py.hands.used_page import ACT_WITHIN, UsedPage, about
+from opentabs_py.hands.waiting import wait_loaded, wait_shown
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.progress import Progress
 from opentabs_py.python_tools.run import current_run
@@ -131,10 +132,10 @@ class Hands:
             match action:
                 case "back":
                     await used.page.go_back(wait_until="commit", timeout=30_000)
-                    await used.wait_loaded()
+                    await wait_loaded(used.page)
                 case "forward":
                     await used.page.go_forward(wait_until="commit", timeout=30_000)
-                    await used.wait_loaded()
+                    await wait_loaded(used.page)
                 case "reload":
                     await used.page.reload(timeout=30_000)
                 case _:
@@ -298,7 +299,7 @@ class Hands:
                     lambda each: waited_for in each, timeout=timeout, wait_until="commit"
                 )
                 return
-            await used.wait_shown(waited_for, shown=text is not None, within=seconds)
+            await wait_shown(used.page, waited_for, shown=text is not None, within=seconds)
 
         progress.report(f"Waiting for {shorten(waited_for, 60)}")
         return await used.act(wait)

@@ -27,8 +27,6 @@ from opentabs_py.hands.watching import Seen
 ACT_WITHIN: Final = 10.0  # s; for an element to be there, visible, and not covered
 USABLE_WITHIN: Final = 2.0  # s; for a page that enables an element after it has checked others
 TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
-LOOK_EVERY: Final = 0.1  # s; for a text that a call waits for
-LOADED_WITHIN: Final = 30.0  # s; then a page counts as there, though parts of it are not
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
 PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
@@ -199,38 +197,6 @@ class UsedPage:
             codes.STALE_REF,
             retryable=True,
         )
-
-    async def wait_loaded(self) -> None:
-        """Wait until the page that the tab has gone back or forward to has loaded.
-
-        If it is late, that is not an error: who gets one goes back once more.
-        """
-        state: object = None
-        with anyio.move_on_after(TITLE_WITHIN):
-            state = await self.page.evaluate("document.readyState")
-        if state != "complete":  # else it may come from the back/forward cache, which fires no load
-            with suppress(LateError):
-                await self.page.wait_for_load_state(timeout=LOADED_WITHIN * 1000)
-
-    async def wait_shown(self, text: str, *, shown: bool, within: float) -> None:
-        """Wait until any frame of the page shows a text, or until none does any more.
-
-        Raises:
-            Error: That is not so in time.
-        """
-        with anyio.move_on_after(within):
-            while await self._shows(text) != shown:  # noqa: ASYNC110 (a page does not say)
-                await anyio.sleep(LOOK_EVERY)
-            return
-        what = "shown" if shown else "gone"
-        raise LateError(f"Timeout {within:g} s exceeded: {json.dumps(text)} is not {what}")
-
-    async def _shows(self, text: str) -> bool:
-        for frame in self.page.frames:
-            with suppress(Error):  # it is gone, or on its way to another page
-                if await frame.get_by_text(text).filter(visible=True).count():
-                    return True
-        return False
 
     async def wait_usable(
         self, ref: str, element: Locator, state: Literal["enabled", "editable"]
