@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from e2e.hands.rig import LONG, PASSWORD, SHOP, Rig, hand_settings
+from e2e.hands.rig import LONG, PASSWORD, PDF, SHOP, Rig, hand_settings
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
@@ -28,6 +28,12 @@ async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
     async def stock(_request: Request) -> Response:
         return JSONResponse({"left": 7, "for": PASSWORD})
 
+    async def report(_request: Request) -> Response:
+        return Response("a,b", headers={"Content-Disposition": 'attachment; filename="report.csv"'})
+
+    async def paper(_request: Request) -> Response:
+        return Response(PDF, media_type="application/pdf")
+
     site = Starlette(
         routes=[
             Route("/", shop),
@@ -35,6 +41,8 @@ async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
             Route("/long", long),
             Route("/asking", asking),
             Route("/api/stock", stock),
+            Route("/report", report),
+            Route("/paper.pdf", paper),
         ]
     )
     listener = bind("127.0.0.1", 0)

@@ -45,6 +45,13 @@ SHOP = """<!doctype html><title>Shop</title><h1>Shop</h1>
 </script>
 """
 
+PDF = b"""%PDF-1.1
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 99 99]>>endobj
+trailer<</Root 1 0 R>>
+"""
+
 LONG = "<!doctype html><title>Long</title><ul>" + "".join(
     f'<li><a href="/{n}">Item {n}</a> with a text that says something about it</li>'
     for n in range(900)

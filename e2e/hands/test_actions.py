@@ -39,6 +39,34 @@ async def test_a_text_is_typed_key_by_key_where_a_page_reacts_to_each(rig: Rig) 
     assert "a b Enter" in done["changed"]
 
 
+async def test_a_character_that_is_on_no_key_is_typed(rig: Rig) -> None:
+    snapshot = await rig.open()
+    name = ref(snapshot, 'textbox "Name"')
+    await rig.call("press", key="ä", ref=name)
+    done = await rig.call("press", key="🎉")
+    assert "ä🎉" in done["changed"]
+
+
+async def test_a_download_is_named_and_is_no_error(rig: Rig) -> None:
+    await rig.open()
+    done = await rig.call("navigate", url=f"{rig.url}report")
+    assert (done["url"], done["downloads"]) == (rig.url, ["report.csv"])
+    link = "document.body.innerHTML = '<a href=/report>Report</a>'"
+    await rig.page.evaluate(link)
+    shown = (await rig.call("snapshot"))["snapshot"]
+    assert (await rig.call("click", ref=ref(shown, 'link "Report"')))["downloads"] == ["report.csv"]
+    assert "downloads" not in await rig.call("press", key="Escape")
+
+
+async def test_the_pdf_viewer_s_own_requests_are_not_listed(rig: Rig) -> None:
+    await rig.open()
+    await rig.call("network")
+    await rig.call("navigate", url=f"{rig.url}paper.pdf")
+    urls = [each["url"] for each in (await rig.call("network"))["requests"]]
+    assert f"{rig.url}paper.pdf" in urls
+    assert [url for url in urls if not url.startswith("http")] == []
+
+
 async def test_a_key_is_pressed_on_an_element(rig: Rig) -> None:
     search = ref(await rig.open(), 'textbox "Search"')
     done = await rig.call("press", key="Shift+K", ref=search)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 
 import anyio
 from mcp import types
-from playwright.async_api import FloatRect, Locator, Page
+from playwright.async_api import Error, FloatRect, Locator, Page
 from playwright.async_api import TimeoutError as LateError
 from pydantic import BaseModel, Field
 
@@ -139,7 +139,11 @@ class Hands:
                 case "reload":
                     await used.page.reload(timeout=30_000)
                 case _:
-                    await used.page.goto(address, timeout=30_000)
+                    try:
+                        await used.page.goto(address, timeout=30_000)
+                    except Error as error:
+                        if "Download is starting" not in str(error):
+                            raise
 
         return await used.act(go)
 
@@ -221,7 +225,11 @@ class Hands:
         element = None if ref is None else await used.find_element(ref)
 
         async def press() -> None:
-            if element is None:
+            if not key.isascii() and "+" not in key:  # a character, which is on no key for Chromium
+                if element is not None:
+                    await element.focus(timeout=ACT_WITHIN * 1000)
+                await used.page.keyboard.insert_text(key)
+            elif element is None:
                 await used.page.keyboard.press(key)
             else:
                 await element.press(key, timeout=ACT_WITHIN * 1000)

@@ -245,7 +245,7 @@ class UsedPage:
         self.check_dialog()
         watched = self.watched
         before = self.seen.page
-        opened_before = {*watched.opened}
+        opened_before, downloaded = {*watched.opened}, watched.downloaded
         async with self._pages.as_active(self.page):
             self._check_site()
             await PatientAction(watched, self._heartbeat, self.failed).run(action)
@@ -274,6 +274,8 @@ class UsedPage:
                 for tab in await self._pages.tabs()
                 if tab.page in opened
             ]
+        if fresh := watched.downloaded - downloaded:
+            result["downloads"] = [*watched.downloads][-fresh:]
         return result
 
     def changes_since(self, before: Sequence[Node], most: int) -> str:

@@ -7,7 +7,7 @@ from typing import Final
 from weakref import WeakSet
 
 import anyio
-from playwright.async_api import ConsoleMessage, Dialog, Error, Frame, Page, Request
+from playwright.async_api import ConsoleMessage, Dialog, Download, Error, Frame, Page, Request
 
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
@@ -17,6 +17,7 @@ from opentabs_py.hands.tree import Node
 KEPT: Final = 300  # messages and requests of each page
 KEPT_CLIENTS: Final = 16  # for each page; the snapshot of a large one takes some MB
 LONGEST_MESSAGE: Final = 1_000  # characters
+_OF_BROWSER: Final = ("chrome:", "chrome-extension:")  # such as the hundreds of its PDF viewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +53,14 @@ class Watched:
     Attributes:
         console: What it wrote there, with the kind, and without secrets.
         network: Its requests.
+        downloads: The names of the files that it had downloaded, without secrets.
         dialog: The dialog that waits for an answer.
         has_dialog: Set while there is one.
         closed: Set once it is closed.
         moved: Set when it next shows another page, or is closed.
         opened: The pages that it opened in other tabs, as long as they are there.
         requests: How many requests have ended.
+        downloaded: How many files it had downloaded.
         lines: How many messages were written to the console.
         editors: Its rich-text editors.
         seen: What each client has seen of it, by its session; the one that looked last is last.
@@ -65,12 +68,14 @@ class Watched:
 
     console: deque[tuple[str, str]] = field(default_factory=lambda: deque(maxlen=KEPT))
     network: deque[PageRequest] = field(default_factory=lambda: deque(maxlen=KEPT))
+    downloads: deque[str] = field(default_factory=lambda: deque(maxlen=KEPT))
     dialog: Dialog | None = None
     has_dialog: anyio.Event = field(default_factory=anyio.Event)
     closed: anyio.Event = field(default_factory=anyio.Event)
     moved: anyio.Event = field(default_factory=anyio.Event)
     opened: WeakSet[Page] = field(default_factory=WeakSet[Page])
     requests: int = 0
+    downloaded: int = 0
     lines: int = 0
     editors: Editors = field(default_factory=Editors)
     seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
@@ -120,8 +125,14 @@ def watch(page: Page, mask: Callable[[str], str]) -> Watched:
         write("uncaught", str(error))
 
     def end(request: Request) -> None:
+        if request.url.startswith(_OF_BROWSER):
+            return
         watched.requests += 1
         watched.network.append(PageRequest(watched.requests, request, request.failure))
+
+    def save(download: Download) -> None:
+        watched.downloaded += 1
+        watched.downloads.append(mask(download.suggested_filename))
 
     def move(_frame: Frame) -> None:
         watched.moved.set()
@@ -141,6 +152,7 @@ def watch(page: Page, mask: Callable[[str], str]) -> Watched:
     page.on("requestfinished", end)
     page.on("requestfailed", end)
     page.on("popup", watched.opened.add)
+    page.on("download", save)
     page.on("framenavigated", move)
     page.on("close", close)
     return watched

@@ -23,6 +23,7 @@ class Written:
 class Requested:
     """A request that has ended."""
 
+    url: str = "https://site.test/"
     failure: str | None = None
 
 
