@@ -13,6 +13,7 @@ from opentabs_py.hands.watching import Watched
 _HEARTBEAT: Final = 5.0  # s
 _DONE: Final = "click action done"  # in Playwright's log; then it waits for a navigation
 _BEGUN: Final = "performing click action"  # in its log; whether the page has got it is not known
+_CLOSED: Final = "page, context or browser has been closed"
 
 
 class PatientAction:
@@ -35,7 +36,7 @@ class PatientAction:
         self._failed = failed
 
     async def run(self, action: Callable[[], Awaitable[Any]]) -> Any:
-        """Run an action; return None if a dialog is in its way.
+        """Run an action; return None if a dialog is in its way, or if a click has closed the tab.
 
         Raises:
             ToolError: The action failed.
@@ -57,9 +58,14 @@ class PatientAction:
                     await self._watched.has_dialog.wait()
                 self._heartbeat()
             tasks.cancel_scope.cancel()
-        if failures:
+        if failures and not _has_closed_tab(failures[0]):
             raise self._failed(failures[0])
         return result[0] if result else None
+
+
+def _has_closed_tab(error: Exception) -> bool:
+    """Return whether an action failed because the tab was closed after it had begun."""
+    return _CLOSED in str(error) and _BEGUN in str(error)
 
 
 def action_failed(message: str) -> ToolError:
