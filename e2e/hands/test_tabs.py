@@ -208,7 +208,8 @@ async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> 
         target = info["targetInfo"]["targetId"]
         return [TabTarget(tab_id=7, target_id=target, active=True, last_used=0)]
 
-    found = await HandPages(browsers, targets, lambda: "", anyio.lowlevel.checkpoint).tabs(7)
+    pages = HandPages(browsers, targets, lambda: "", anyio.lowlevel.checkpoint, mask=str)
+    found = await pages.tabs(7)
 
     assert [(each.number, each.page) for each in found] == [(7, opened[0])]
     await opened[0].close()

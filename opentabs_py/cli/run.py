@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -106,7 +105,6 @@ def _exit_after(seconds: float, code: int) -> None:
     turn = threading.Lock()  # of the thread that runs them
 
     def end() -> None:
-        time.sleep(seconds)
         if not turn.acquire(blocking=False):
             return  # Python is exiting
         atexit.unregister(turn.acquire)
@@ -117,7 +115,9 @@ def _exit_after(seconds: float, code: int) -> None:
         os._exit(code)
 
     atexit.register(turn.acquire)  # the last one, which runs first
-    threading.Thread(target=end, name="opentabs exit", daemon=True).start()
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 def _log_at_debug(_loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:

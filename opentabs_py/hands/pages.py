@@ -69,7 +69,7 @@ class HandPages:
         missing: Callable[[], str],
         bring: Callable[[], Awaitable[None]],
         *,
-        mask: Callable[[str], str] = str,
+        mask: Callable[[str], str],
     ) -> None:
         self._browsers = browsers
         self._find_targets = targets

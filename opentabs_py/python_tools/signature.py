@@ -101,11 +101,14 @@ class Signature:
             passed = passed | self._filled
         given = {self._names[field]: getattr(model, field) for field in self._names
                  if field in passed}  # fmt: skip
-        positional = self._take_positional(given) if self._positional else []
+        positional = self._pop_positional(given) if self._positional else []
         return positional, {**given, **more}
 
-    def _take_positional(self, given: dict[str, Any]) -> list[Any]:
-        """Take those out that are passed by position, up to the last one that is given."""
+    def _pop_positional(self, given: dict[str, Any]) -> list[Any]:
+        """Remove and return the arguments that can only be passed by position.
+
+        One that was left out before another gets its default.
+        """
         places = [place for place, name in enumerate(self._positional) if name in given]
         until = max(places, default=-1) + 1  # all following parameters have defaults
         defaults = islice(self._positional.items(), until)
