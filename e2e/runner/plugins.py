@@ -2,16 +2,13 @@
 
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
-import anyio
 from playwright.async_api import expect
-from watchfiles import awatch
 
 from e2e.processes import command_line, descendants
 from e2e.runner.tests_page import Shown
-from e2e.waiting import PATIENT
+from e2e.waiting import until_file
 
 # Each test adds a line to a file, so that the run itself says what ran.
 CONFTEST = """
@@ -95,16 +92,7 @@ async def ended(shown: Shown) -> None:
 
 
 async def until_ran(plugin: Path, count: int) -> None:
-    await until(plugin.parent, lambda: len(ran(plugin)) >= count)
-
-
-async def until(directory: Path, is_true: Callable[[], bool]) -> None:
-    """Wait for a condition that depends on a file."""
-    with anyio.fail_after(PATIENT):
-        changes = awatch(directory, rust_timeout=100, yield_on_timeout=True, recursive=False)
-        async for _ in changes:
-            if is_true():
-                return
+    await until_file(plugin.parent, lambda: len(ran(plugin)) >= count)
 
 
 def chromiums(shown: Shown) -> set[int]:

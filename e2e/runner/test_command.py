@@ -20,11 +20,10 @@ from e2e.runner.plugins import (
     environment,
     plugin_with,
     ran,
-    until,
 )
 from e2e.runner.tests_page import COMMAND, opened, piped, shown_tests
 from e2e.terminals import environment_of
-from e2e.waiting import PATIENT
+from e2e.waiting import PATIENT, until_file
 
 TWO_BAD = BAD + BAD.replace("def test_bad", "def test_worse").replace("from ", "# from ")
 
@@ -126,7 +125,7 @@ async def test_the_page_opens_in_the_users_browser(
     opener.chmod(0o755)
     more = {**environment(plugin), "BROWSER": str(opener)}
     with piped(["opentabs", "test", "--ui"], plugin, more) as process:
-        await until(short_path, seen.exists)
+        await until_file(short_path, seen.exists)
         async with opened(browser, seen.read_text().strip()) as page:
             await expect(page.get_by_role("option", name="test_three, passed")).to_be_visible()
         process.send_signal(signal.SIGINT)

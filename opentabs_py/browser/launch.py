@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from typing import Final
+from typing import Any, Final
 
 import anyio
-from playwright.async_api import BrowserContext, Error
+from playwright.async_api import BrowserContext, Dialog, Error
 
 from opentabs_py.browser.driver import FAILURES, Driver, SharedDriver
 from opentabs_py.browser.launch_plan import LaunchPlan
@@ -73,4 +73,23 @@ async def _launch(driver: Driver, plan: LaunchPlan) -> BrowserContext:
         await driver.stop()
         raise
     driver.close_with(context)
+    if plan.headed:
+        await _leave_to_user(context)
     return context
+
+
+async def _leave_to_user(context: BrowserContext) -> None:
+    """Let the user answer dialogs, and let downloads go where the browser's settings say.
+
+    By default, Playwright dismisses dialogs, and keeps downloads only until the browser closes.
+    """
+
+    def wait_for_user(_dialog: Dialog) -> None:
+        pass  # Playwright dismisses only dialogs that nobody listens for
+
+    context.on("dialog", wait_for_user)
+    with suppress(*FAILURES):  # the browser has just been closed
+        session: Any = await context.new_cdp_session(context.pages[0])
+        await session.send(
+            "Browser.setDownloadBehavior", {"behavior": "default", "eventsEnabled": True}
+        )
