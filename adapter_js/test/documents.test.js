@@ -183,7 +183,7 @@ test("a call is listed as the page's only after all its parts have arrived", asy
   assert.deepEqual(after.documents[0].calls, [THIRD]);
 });
 
-test("a call that is sent again to a page that has received it counts as possibly run", async () => {
+test("a call that is sent again to a page that has started it counts as possibly run", async () => {
   const relay = await attach(PAGE);
   dispatch(FIRST);
   relay.say({ type: "received", callId: FIRST });
@@ -194,7 +194,28 @@ test("a call that is sent again to a page that has received it counts as possibl
   assert.deepEqual(take("tool.lost"), [{ callId: FIRST, reason: "navigated" }]);
 });
 
-test("a call that is cancelled before its page confirms it is not listed", async () => {
+test("a page may start a call as long as its tab shows it and somebody waits for the call", async () => {
+  const relay = await attach(PAGE);
+  for (const callId of [FIRST, SECOND]) dispatch(callId);
+  relay.say({ type: "received", callId: FIRST });
+  assert.deepEqual(relay.take("start"), [{ type: "start", callId: FIRST }]);
+  const params = { documentId: PAGE, callId: FIRST, reason: "no longer needed" };
+  say({ method: "tool.cancel", params });
+  relay.say({ type: "received", callId: FIRST });
+  await attach(NEXT);
+  relay.say({ type: "received", callId: SECOND }); // it was busy
+  assert.deepEqual(relay.take("start"), []);
+});
+
+test("a call that has not started when the link breaks is not started on the next", async () => {
+  const relay = await attach(PAGE);
+  dispatch(THIRD);
+  say({ id: 1, result: { serverVersion: "1", time: 0, messageLimit: 1e9 } }); // of the next link
+  relay.say({ type: "received", callId: THIRD }); // it was busy
+  assert.deepEqual(relay.take("start"), []);
+});
+
+test("a call that is cancelled before its page has it is not listed", async () => {
   const relay = await attach(PAGE);
   dispatch(SECOND);
   const params = { documentId: PAGE, callId: SECOND, reason: "no longer needed" };

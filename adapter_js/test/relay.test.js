@@ -179,14 +179,35 @@ test("resent messages follow a marker with the epoch of their link", () => {
   assert.match(sent[1], /tool\.progress/);
 });
 
-test("the worker is notified that a call was received before the page receives it", () => {
+test("a tool starts once the worker says so", () => {
   const relay = startRelay();
-  let heard = -1;
-  relay.node.addEventListener("down", () => {
-    heard = relay.drain().filter(({ type }) => type === "received").length;
-  });
+  relay.hold();
+  assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
+  assert.deepEqual(relay.page.ofKind("tool.dispatch"), []);
+  relay.start();
+  relay.start();
+  assert.equal(relay.page.ofKind("tool.dispatch").length, 1);
+});
+
+test("a call that is cancelled before it starts never starts", () => {
+  const relay = startRelay();
+  relay.hold();
+  relay.server("tool.cancel", { reason: "idle" });
+  relay.start();
+  assert.deepEqual(relay.page.ofKind("tool.dispatch"), []);
+});
+
+test("a call that has not started when the worker dies starts when it is sent again", () => {
+  const relay = startRelay();
+  relay.hold();
+  relay.worker.die();
+  const attach = relay.drain().find(({ type }) => type === "attach");
+  assert.deepEqual(attach.calls, []);
+  relay.resend();
+  relay.start(); // by nobody who has sent it on this link
+  assert.deepEqual(relay.page.ofKind("tool.dispatch"), []);
   relay.dispatch();
-  assert.equal(heard, 1);
+  assert.equal(relay.page.ofKind("tool.dispatch").length, 1);
 });
 
 test("a dispatch in parts is joined, and the worker is notified of its call", () => {
@@ -195,10 +216,11 @@ test("a dispatch in parts is joined, and the worker is notified of its call", ()
   const text = JSON.stringify({ jsonrpc: "2.0", method: "tool.dispatch", params });
   const head = `~${relay.documentId()}00000001`;
   relay.worker.say(`${head}+${text.slice(0, 700_000)}`);
-  assert.equal(relay.page.ofKind("tool.dispatch").length, 0);
+  assert.deepEqual(relay.drain(), []);
   relay.worker.say(`${head}.${text.slice(700_000)}`);
-  assert.deepEqual(relay.page.ofKind("tool.dispatch"), [text]);
   assert.deepEqual(relay.drain(), [{ type: "received", callId: CALL }]);
+  relay.start();
+  assert.deepEqual(relay.page.ofKind("tool.dispatch"), [text]);
 });
 
 test("parts of a dispatch on a lost link are not joined with parts on the next link", () => {
@@ -210,6 +232,7 @@ test("parts of a dispatch on a lost link are not joined with parts on the next l
   relay.resend();
   relay.worker.say(`${head}+${text.slice(0, 10)}`);
   relay.worker.say(`${head}.${text.slice(10)}`);
+  relay.start();
   assert.deepEqual(relay.page.ofKind("tool.dispatch"), [text]);
 });
 

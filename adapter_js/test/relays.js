@@ -144,8 +144,12 @@ export function startRelay({ runtime = true, late = false, document: more = {} }
       childrenChanged();
     },
     nonce: () => page.ofKind("nonce")[0],
-    dispatch: (more = {}) =>
-      server("tool.dispatch", { plugin: "demo", tool: "t", input: {}, ...more }),
+    hold: (more = {}) => server("tool.dispatch", { plugin: "demo", tool: "t", input: {}, ...more }),
+    start: () => worker.say({ type: "start", callId: CALL }),
+    dispatch(more = {}) {
+      this.hold(more);
+      this.start();
+    },
     ack: (/** @type {number} */ seq) => server("tool.ack", { seq }),
     settle: () => server("tool.settled", { callIds: [CALL] }),
     /** @param {unknown[]} reports */

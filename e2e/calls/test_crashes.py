@@ -7,12 +7,9 @@ from collections.abc import AsyncGenerator
 import anyio
 import pytest
 
-from e2e.chain import PROBE, Running, Tab, wait_for_document
+from e2e.chain import PROBE, Tab, wait_for_document
 from e2e.processes import browser_process, command_line, descendants
-from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
-from opentabs_py.errors import CallError
-from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import OpenTabs
 
 
@@ -68,49 +65,3 @@ async def test_a_page_that_dies_with_the_worker_ends_only_its_own_calls(
     assert lost.error is not None
     assert lost.error.detail.code == "PAGE_CRASHED"
     assert kept.value == {"key": "kept", "result": "kept"}
-
-
-# What a page posted just before is lost with its process; what its tool fetched is not.
-DEAF_TO_RECEIPT = b"""
-const connect = chrome.runtime.connect;
-chrome.runtime.connect = (...args) => {
-  const port = connect.apply(chrome.runtime, args);
-  const post = port.postMessage;
-  port.postMessage = (message) => message?.type === "received" || post.call(port, message);
-  return port;
-};
-"""
-
-
-@pytest.mark.parametrize(("how", "code"), [("crash", "PAGE_CRASHED"), ("close", "TAB_CLOSED")])
-async def test_a_call_whose_page_had_no_time_to_confirm_it_is_not_made_again(
-    how: str, code: str, site: str
-) -> None:
-    settings = load_settings(port=0)
-    async with OpenTabs(
-        plugins=[PROBE], settings=settings, _seams=Seams(relay_script=DEAF_TO_RECEIPT)
-    ) as own:
-        # It would be created again here.
-        await open_tab(own, f"{site}/other")
-        tab = await open_tab(own, f"{site}/confirms-nothing")
-        running = Running()
-
-        async def call() -> None:
-            with anyio.fail_after(PATIENT):
-                try:
-                    await own.call("probe_run", {"key": "once", "steps": [{"wait": 60_000}]})
-                except CallError as error:
-                    running.error = error
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(call)
-            await tab.page.wait_for_function("probe.runs.once")
-            if how == "crash":
-                cdp = await own.context.new_cdp_session(tab.page)
-                with anyio.move_on_after(1):  # the answer dies with the page
-                    await cdp.send("Page.crash")
-            else:
-                await tab.page.close()
-
-    assert running.error is not None
-    assert running.error.detail.code == code

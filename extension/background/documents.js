@@ -138,10 +138,12 @@ function handleRelayMessage(doc, message) {
       doc.complete = true;
       plugins.inject(doc);
       break;
-    case "received": // sent before the tool starts, so a call that was not received did not run
-      // A call that was cancelled meanwhile is no longer there.
-      if (doc.calls.has(message.callId)) {
+    case "received":
+      // The call may have ended, or its tab may show another document. Without a link, the server
+      // cannot cancel it; with the next one, it sends the call again.
+      if (link.isUp() && doc.calls.has(message.callId) && documents.get(doc.id) === doc) {
         doc.calls.set(message.callId, true);
+        post(doc, { type: "start", callId: message.callId });
       }
       break;
     case "readiness": {
@@ -277,8 +279,17 @@ export function resendAll() {
   }
 }
 
-/** @param {Doc} doc */
+/**
+ * What the server said of calls that have not started may be lost: it sends those again for which
+ * anyone still waits.
+ * @param {Doc} doc
+ */
 function resend(doc) {
+  for (const [callId, started] of doc.calls) {
+    if (!started) {
+      doc.calls.delete(callId);
+    }
+  }
   post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch(), loadId: currentLoadId() });
 }
 
@@ -321,8 +332,7 @@ async function dropIfGone(doc) {
 }
 
 /**
- * When a page is left, everything that its relay posted still arrives. When it crashes, a lost
- * message may have confirmed that a call was received, so its tool may have run.
+ * A tool whose relay was not told to start it did not run, and never will.
  * @param {Doc} doc
  * @param {"tab_closed" | "navigated" | "crashed"} reason
  */
@@ -330,8 +340,8 @@ function dropDocument(doc, reason) {
   documents.delete(doc.id);
   leaving.get(doc)?.resolve();
   stopAwaiting(doc);
-  for (const [callId, received] of doc.calls) {
-    sendLost(callId, received || reason !== "navigated" ? reason : "not_delivered");
+  for (const [callId, started] of doc.calls) {
+    sendLost(callId, started ? reason : "not_delivered");
   }
 }
 

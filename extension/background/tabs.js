@@ -85,8 +85,8 @@ export async function snapshot() {
       active: tab?.active ?? false,
       focused: tab !== undefined && tab.windowId === focused?.id,
       protected: doc.isProtected,
-      // A call that was not confirmed may have arrived in part; the relay ignores one that it has.
-      calls: Array.from(doc.calls).flatMap(([callId, received]) => (received ? [callId] : [])),
+      // A call that has not started may have arrived in part: the server sends it again.
+      calls: Array.from(doc.calls).flatMap(([callId, started]) => (started ? [callId] : [])),
       plugins: Object.fromEntries(
         Array.from(doc.plugins, ([name, { readiness, reason }]) => [
           name,

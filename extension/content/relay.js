@@ -23,6 +23,7 @@
    * @property {InstanceType<typeof Outbox>} outbox
    * @property {Record<string, number> | null} stamps
    * @property {boolean} mayHaveLogged whether its plugin may have posted logs that have not arrived
+   * @property {string | null} held its dispatch, until the worker says that the tool may start
    */
 
   const channel = new PageChannel(handleFromPage);
@@ -206,7 +207,7 @@
     opened.postMessage({
       type: "attach",
       documentId,
-      calls: [...calls.keys()],
+      calls: Array.from(calls).flatMap(([callId, { held }]) => (held === null ? [callId] : [])),
       isProtected: channel.isProtected,
       complete,
       loadId,
@@ -247,10 +248,17 @@
         loadId = message.loadId;
         chunks.clear(); // the link may have been lost in the middle of a message
         post({ type: "resending", epoch: message.epoch });
-        for (const { outbox } of calls.values()) {
-          outbox.resend();
+        for (const [callId, { outbox, held }] of calls) {
+          if (held === null) {
+            outbox.resend();
+          } else {
+            calls.delete(callId); // if anyone still waits for it, the server sends it again
+          }
         }
         toolList.resend();
+        break;
+      case "start":
+        start(message.callId);
         break;
       case "ask":
         if (!channel.send("ask", message.plugin)) {
@@ -275,9 +283,7 @@
     const { method, params } = JSON.parse(text);
     switch (method) {
       case "tool.dispatch":
-        if (!calls.has(params.callId)) {
-          start(params, text);
-        }
+        hold(params, text);
         break;
       case "tool.ack":
         calls.get(params.callId)?.outbox.acknowledge(params.seq);
@@ -295,17 +301,32 @@
   }
 
   /**
+   * Asks the worker whether a tool may start. This page may have been busy: meanwhile, the caller may
+   * have given up, or the tab may show another page, in which the call was made again.
    * @param {{callId: string, trace: boolean}} params
    * @param {string} text
    */
-  function start({ callId, trace }, text) {
+  function hold({ callId, trace }, text) {
+    const known = calls.get(callId);
+    if (known !== undefined && known.held === null) {
+      return; // it has started
+    }
     // The worker stamps traced calls but parses no frames, so it needs the call's id.
     const send = trace ? (/** @type {string} */ frame) => postTraced(callId, frame) : post;
     const outbox = new Outbox(documentId, callId, send);
     const stamps = trace ? { "relay.down": now() } : null;
-    const call = { outbox, stamps, mayHaveLogged: false };
-    calls.set(callId, call);
-    post({ type: "received", callId }); // until then the call can be sent to another document
+    calls.set(callId, { outbox, stamps, mayHaveLogged: false, held: text });
+    post({ type: "received", callId });
+  }
+
+  /** @param {string} callId */
+  function start(callId) {
+    const call = calls.get(callId);
+    if (call === undefined || call.held === null) {
+      return; // it was cancelled, or has started
+    }
+    const text = call.held;
+    call.held = null;
     if (!channel.send("tool.dispatch", text)) {
       const message = `The tool cannot run: ${NO_RUNTIME}. Open the site in another tab.`;
       const error = { code: "PAGE_UNREACHABLE", message, retryable: false, started: false };
