@@ -238,7 +238,8 @@
   // --- calls ---
 
   /** @param {{callId: string, plugin: string, tool: string, input: object, trace: boolean}} params */
-  async function run({ callId, plugin, tool, input, trace }) {
+  async function run(params) {
+    const { callId, plugin, tool, input, trace } = params;
     if (trace) {
       send("tool.stamps", `${callId}{"runtime.down":${now()}}`); // now: a tool may hang and never answer
     }
@@ -267,7 +268,15 @@
       hasWarnedOfLate: false,
     };
     apply(mapSet, running, [callId, call]);
-    if (!(await isReadyNow(plugin, known))) {
+    const isReady = await isReadyNow(plugin, known);
+    if (apply(mapGet, plugins, [plugin]) !== known) {
+      // removed or replaced in the meantime
+      if (apply(mapDelete, running, [callId])) {
+        run(params);
+      }
+      return;
+    }
+    if (!isReady) {
       if (apply(mapDelete, running, [callId])) {
         const ask = "Ask the user to sign in there, and call again when they have.";
         const message = `The plugin ${plugin} is not ready in this page: ${known.state}. ${ask}`;

@@ -31,6 +31,37 @@ test("a dropped plugin is removed from the page, and its messages are ignored", 
   assert.deepEqual(relay.drain()[0].plugins, []);
 });
 
+test("readiness that changes all the time is sent eight times at once, and then now and then", () => {
+  const relay = startRelay();
+  relay.adopt();
+  const change = (/** @type {string} */ readiness) =>
+    relay.page.say("readiness", JSON.stringify({ plugin: "demo", readiness, reason: "r" }));
+  for (let i = 0; i < 100; i++) change(i % 2 === 0 ? "ready" : "unavailable");
+  assert.equal(relay.drain().length, 8);
+  relay.elapse();
+  assert.deepEqual(
+    relay.drain().map(({ state }) => state.readiness),
+    ["unavailable"],
+  );
+});
+
+test("readiness that the worker has asked for is sent at once, however often it has changed", () => {
+  const relay = startRelay();
+  relay.adopt();
+  const say = (/** @type {string} */ readiness) =>
+    relay.page.say("readiness", JSON.stringify({ plugin: "demo", readiness }));
+  for (let i = 0; i < 10; i++) say("unavailable");
+  relay.drain();
+  relay.worker.say({ type: "ask", plugin: "demo" });
+  say("ready");
+  assert.deepEqual(
+    relay.drain().map(({ state }) => state.readiness),
+    ["ready"],
+  );
+  relay.elapse();
+  assert.deepEqual(relay.drain(), []);
+});
+
 test("the readiness of an unknown plugin is ignored", () => {
   const relay = startRelay();
   relay.page.say("readiness", '{"plugin":"ghost","readiness":"ready"}');

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import vm from "node:vm";
 import { CALL, channelEnd, FocusEvent, fakeWorker, makeNode, makePage, source } from "./fakes.js";
 
-const RELAY = ["channel", "chunks", "outbox", "logs", "tool_list", "relay"]
+const RELAY = ["channel", "chunks", "outbox", "logs", "pace", "tool_list", "relay"]
   .map((name) => source(`extension/content/${name}.js`))
   .join("\n");
 export const MEBI = 1024 * 1024;

@@ -152,6 +152,36 @@ test("a call that is cancelled during isReady() does not start", async () => {
   assert.deepEqual([...relay.ofKind("tool.result"), ...relay.ofKind("tool.error")], []);
 });
 
+for (const replaced of [true, false]) {
+  test(`a plugin that is ${replaced ? "replaced" : "removed"} while a call waits for isReady() does not run it`, async () => {
+    const { page, relay, call } = await startAsked(
+      "() => { if (++asked < 3) return Promise.resolve(true); return new Promise((resolve) => { globalThis.answer = resolve; }); }",
+    );
+    call();
+    await settled();
+    if (replaced) {
+      page.run(
+        "__openTabs.adapters.demo = { isReady: async () => true, tools: [{ name: 'late', handle: () => 2 }] };",
+      );
+      relay.say("adopt", "demo");
+    } else {
+      relay.say("drop", "demo");
+    }
+    await settled();
+    page.run("answer(true)");
+    await until(
+      () => [...relay.ofKind("tool.result"), ...relay.ofKind("tool.error")].length === 1,
+      "the outcome",
+    );
+    const [result] = relay.ofKind("tool.result");
+    const [error] = relay.ofKind("tool.error");
+    assert.deepEqual(
+      [result?.slice(32), error && JSON.parse(error.slice(32)).code],
+      replaced ? ["2", undefined] : [undefined, "PLUGIN_NOT_LOADED"],
+    );
+  });
+}
+
 test("a slow isReady() is not called for each call", async () => {
   const { page, relay, call } = await startAsked("async () => { asked++; pass(60); return true; }");
   const { asked } = page.context;

@@ -293,9 +293,12 @@ function resend(doc) {
   post(doc, { type: "resend", limit: link.limit(), epoch: link.epoch(), loadId: currentLoadId() });
 }
 
-/** @param {Doc} doc */
+/**
+ * Whether what a document sends is for the server: the document is there, and has resent everything.
+ * @param {Doc} doc
+ */
 function isCurrent(doc) {
-  return doc.epoch === link.epoch();
+  return documents.get(doc.id) === doc && doc.epoch === link.epoch();
 }
 
 /**

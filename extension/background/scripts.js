@@ -12,6 +12,7 @@ export const RELAY = [
   "content/chunks.js",
   "content/outbox.js",
   "content/logs.js",
+  "content/pace.js",
   "content/tool_list.js",
   "content/relay.js",
 ];

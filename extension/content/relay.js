@@ -30,12 +30,17 @@
   const logs = new PluginLogs();
   const posted = new PostedMessages();
   const toolList = new ToolList(postTools);
+  const pace = new Pace(postReadiness);
   const chunks = new Chunks();
 
   /** @type {Map<string, Call>} calls that the server has not settled */
   const calls = new Map();
   /** @type {Map<string, PluginState>} */
   const plugins = new Map();
+  /** @type {Set<string>} plugins whose state the worker has not received */
+  const changed = new Set();
+  /** @type {Set<string>} plugins that the worker waits for */
+  const asked = new Set();
 
   let documentId = PageChannel.randomName();
   /** @type {chrome.runtime.Port | null} */
@@ -177,7 +182,24 @@
         ? { readiness, reason: reason.slice(0, 1000).toWellFormed() }
         : { readiness };
     plugins.set(plugin, { injected: plugins.get(plugin)?.injected ?? "", ...state });
-    post({ type: "readiness", plugin, state });
+    changed.add(plugin);
+    if (asked.delete(plugin)) {
+      postReadiness();
+    } else {
+      pace.handleChange();
+    }
+  }
+
+  function postReadiness() {
+    for (const plugin of changed) {
+      const known = plugins.get(plugin);
+      if (known !== undefined) {
+        const { injected: _, ...state } = known;
+        post({ type: "readiness", plugin, state });
+      }
+    }
+    changed.clear();
+    pace.skip();
   }
 
   /** @param {{tools: unknown, leftOut: unknown}} list of the tools that the page registers itself */
@@ -261,6 +283,7 @@
         start(message.callId);
         break;
       case "ask":
+        asked.add(message.plugin);
         if (!channel.send("ask", message.plugin)) {
           setReadiness(message.plugin, "missing", NO_RUNTIME);
         }

@@ -1,19 +1,11 @@
-/**
- * The list of the tools that the page registers itself, on its way to the server.
- *
- * A page may change its tools as often as it likes: the first few lists are sent at once, and then
- * the latest one from time to time.
- */
+/** The list of the tools that the page registers itself, on its way to the server. */
 var ToolList = class ToolList {
-  static #EVERY = 250; // ms
-  static #AT_ONCE = 8;
   static #MAX = 512 * 1024; // characters; the runtime's side stays below half of it
 
   #send;
+  #pace = new Pace(() => this.#sendLatest());
   /** @type {string | null} */
   #latest = null;
-  #sent = 0; // lists in the last while, each of which counts for as long as #EVERY
-  #isSent = true;
 
   /** @param {(list: {tools: unknown, leftOut: unknown}) => void} send */
   constructor(send) {
@@ -26,42 +18,21 @@ var ToolList = class ToolList {
       return; // only a page that broke into an unprotected channel writes this
     }
     this.#latest = text;
-    this.#isSent = false;
-    this.#sendNext();
+    this.#pace.handleChange();
   }
 
   /** There is a new connection, or a new document id. */
   resend() {
-    if (this.#latest !== null) {
-      this.#isSent = true;
-      this.#sendNow(this.#latest);
-    }
+    this.#pace.skip();
+    this.#sendLatest();
   }
 
-  #sendNext() {
-    if (this.#isSent || this.#sent === ToolList.#AT_ONCE || this.#latest === null) {
+  #sendLatest() {
+    if (this.#latest === null) {
       return;
     }
-    this.#isSent = true;
-    if (this.#sent++ === 0) {
-      this.#forgetSoon();
-    }
-    this.#sendNow(this.#latest);
-  }
-
-  #forgetSoon() {
-    setTimeout(() => {
-      if (--this.#sent > 0) {
-        this.#forgetSoon();
-      }
-      this.#sendNext();
-    }, ToolList.#EVERY);
-  }
-
-  /** @param {string} text */
-  #sendNow(text) {
     try {
-      const { tools, leftOut } = JSON.parse(text);
+      const { tools, leftOut } = JSON.parse(this.#latest);
       this.#send({ tools, leftOut });
     } catch {
       // As above.

@@ -125,6 +125,7 @@ class Bridge:
         """
         await self.ensure_browser()
         placement, was_relaunched = Placement(target), False
+        began: float | None = None  # by the clock of the timers
         with self.activity.running():
             while True:
                 try:
@@ -137,8 +138,9 @@ class Bridge:
                     continue
                 if self.tabs.owners:
                     self.tabs.owners.use(document.tab_id, target.purpose)
+                began = self.clock.now() if began is None else began
                 try:
-                    return await self.calls.call(document, target.plugin, tool, call)
+                    return await self.calls.call(document, target.plugin, tool, call, began=began)
                 except ChainError as error:
                     if not placement.retry(error):
                         raise
@@ -322,6 +324,7 @@ class Bridge:
                 self.calls.handle_stamps(connection, params)
             case protocol.TabsChanged(params=params) | (protocol.TabsParams() as params):
                 params = renumbered(params, self.number)
+                connection.keep_parts_of(each.document_id for each in params.documents)
                 self._handle_tabs(params)
                 self.calls.handle_tabs(params)
                 self._notify()

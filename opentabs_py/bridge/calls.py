@@ -57,9 +57,15 @@ class PageCalls:
     # --- for callers ---
 
     async def call(
-        self, document: protocol.DocumentState, plugin: str, tool: str, call: ToolCall
+        self,
+        document: protocol.DocumentState,
+        plugin: str,
+        tool: str,
+        call: ToolCall,
+        *,
+        began: float | None = None,
     ) -> Any:
-        """Run a plugin's tool in a document; see `Bridge.call`."""
+        """Run a plugin's tool in a document; see `Bridge.call` and `Dispatch.call`."""
         request = protocol.DispatchParams(
             document_id=document.document_id,
             call_id=secrets.token_hex(16),  # its own for each document that a call is sent to
@@ -75,7 +81,8 @@ class PageCalls:
             if request.trace and self._connection is not None:
                 self._connection.ping()
         try:
-            self.dispatch.call(request, document.tab_id, call.limits, self._clock.now())
+            now = self._clock.now()
+            self.dispatch.call(request, document.tab_id, call.limits, now, began=began)
             self._turn()
             call.notify_sent()
             if self._connection is not None:

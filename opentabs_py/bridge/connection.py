@@ -6,7 +6,7 @@ This handles what all messages have in common; the bridge interprets them.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from opentabs_py.calling.clock import MS, wall_clock
 from opentabs_py.core import protocol
-from opentabs_py.core.chunks import Assembler, split
+from opentabs_py.core.chunks import WHOLE, Assembler, split
 from opentabs_py.core.trace.hops import clock_offset
 from opentabs_py.core.wire import InvalidHello, OtherHello, parse_from_extension, to_json
 from opentabs_py.errors import ProtocolError
@@ -26,7 +26,9 @@ logger = logging.getLogger(__name__)
 
 KEEPALIVE = 20.0  # s; Chrome stops a service worker that was silent for 30
 MOST_SILENT = 2  # pings without an answer; the first may have met a busy machine
+JITTER = 0.005  # s; of two clocks that are read in different processes
 CLOSE_WITHIN = 2.0  # s; how long closing waits for queued messages
+LONGEST_OWN = 4 * WHOLE  # characters of what is neither an input nor a result, such as reports
 _NO_DOCUMENT = "0" * 32  # the service worker joins these chunks itself
 
 AnyResult = TypeVar("AnyResult", bound=protocol.Model)
@@ -82,7 +84,8 @@ class Connection:
     def __init__(self, socket: Socket, *, message_limit: int) -> None:
         self.clock_offset = 0.0
         self._socket = socket
-        self._assembler = Assembler(limit=message_limit + 4096)  # the envelope does not count
+        limit = max(message_limit, LONGEST_OWN) + 4096  # the envelope does not count
+        self._assembler = Assembler(limit=limit)
         self._outbox: deque[str] = deque()
         self._filled = asyncio.Event()  # far cheaper than anyio's, and it can be cleared
         self._is_sending = False
@@ -157,6 +160,10 @@ class Connection:
             else:
                 answer.cancel()
         return answer.result() if is_in_time and not answer.cancelled() else None
+
+    def keep_parts_of(self, document_ids: Iterable[str]) -> None:
+        """Drop what has arrived of unfinished messages of all other documents."""
+        self._assembler.keep(document_ids)
 
     def abandon_requests(self) -> None:
         """Cancel the requests that have not been answered; the connection has ended."""
@@ -279,9 +286,14 @@ class Connection:
         received = wall_clock()
         sent = pong.ping_time / MS
         round_trip = received - sent
-        if round_trip <= self._best_round_trip:
-            self._best_round_trip = round_trip
-            self.clock_offset = clock_offset(sent=sent, received=received, remote=pong.time / MS)
+        if round_trip < 0:
+            return  # our clock was set back meanwhile
+        offset = clock_offset(sent=sent, received=received, remote=pong.time / MS)
+        # Each is right to within half its round trip. The extension's clock stands still while the
+        # machine is suspended, and ours may be set.
+        possible = (round_trip + self._best_round_trip) / 2 + JITTER
+        if round_trip <= self._best_round_trip or abs(offset - self.clock_offset) > possible:
+            self._best_round_trip, self.clock_offset = round_trip, offset
 
     def _handle_response(self, response: protocol.Response) -> protocol.Model | None:
         request = None if response.id is None else self._requests.pop(response.id, None)

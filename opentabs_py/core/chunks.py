@@ -10,14 +10,14 @@ digits that identify one long message of that document, `+` (more follows) or `.
 last), and a part of the message's text. No JSON text begins with a tilde.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from opentabs_py.errors import ProtocolError
 
 CHUNK = 256 * 1024  # characters; the fastest part size measured for 16 MiB over a Port
 WHOLE = 1024 * 1024  # characters; a message up to this length is sent as one frame
-REFUSED = 1024  # how many refused messages are known, until their last parts come
+STREAM = 33  # characters before the number of the long message
 HEADER = 42  # characters before the part
 
 
@@ -36,24 +36,23 @@ def split(text: str, document_id: str, stream: int) -> Iterator[str]:
 class Assembler:
     """Joins the frames of one connection; make a new one for a new connection.
 
+    A document sends the parts of a message one after the other, so it has at most one unfinished
+    message. When it begins another, the rest of that one never comes.
+
     Args:
         limit: The longest message accepted, in characters.
-        streams: How many unfinished messages may be open at once. Beyond that, the one that
-            has waited longest for its next part is dropped: its document is most likely gone.
     """
 
-    def __init__(self, *, limit: int, streams: int = 64) -> None:
+    def __init__(self, *, limit: int) -> None:
         self._limit = limit
-        self._streams = streams
-        self._open: dict[str, _Partial] = {}  # the most recently updated comes last
-        self._refused: dict[str, None] = {}  # the latest last
+        self._unfinished: dict[str, _Partial] = {}  # by document
 
     def feed(self, frame: str) -> str | None:
         """Receive a frame and return the message it completes, if any.
 
         Raises:
-            ProtocolError: The frame is malformed, or a message was dropped: this one, over
-                the limit, or one that waited too long. All others continue.
+            ProtocolError: The frame is malformed, or its message is over the limit; the rest of
+                that is ignored. All others continue.
         """
         if not frame.startswith("~"):
             if len(frame) > self._limit:
@@ -61,35 +60,32 @@ class Assembler:
             return frame
         if len(frame) < HEADER or frame[HEADER - 1] not in "+.":
             raise ProtocolError("a chunk's header is malformed")
-        key, is_last, part = frame[1 : HEADER - 1], frame[HEADER - 1] == ".", frame[HEADER:]
-        if key in self._refused:
-            if is_last:
-                del self._refused[key]
-            return None
-        message = self._open.pop(key, None) or _Partial()
-        message.parts.append(part)
+        document_id, stream = frame[1:STREAM], frame[STREAM : HEADER - 1]
+        is_last, part = frame[HEADER - 1] == ".", frame[HEADER:]
+        message = self._unfinished.pop(document_id, None)
+        if message is None or message.stream != stream:
+            message = _Partial(stream)
+        if not is_last:
+            self._unfinished[document_id] = message
+        was_refused = message.size > self._limit
         message.size += len(part)
         if message.size > self._limit:
-            if not is_last:
-                self._refuse(key)
+            message.parts.clear()
+            if was_refused:
+                return None
             raise ProtocolError(f"a chunked message is over the limit of {self._limit} characters")
-        if is_last:
-            return "".join(message.parts)
-        self._open[key] = message
-        if len(self._open) > self._streams:
-            oldest = next(iter(self._open))
-            del self._open[oldest]
-            self._refuse(oldest)
-            raise ProtocolError(f"more than {self._streams} messages are unfinished")
-        return None
+        message.parts.append(part)
+        return "".join(message.parts) if is_last else None
 
-    def _refuse(self, key: str) -> None:
-        self._refused[key] = None
-        if len(self._refused) > REFUSED:  # the last parts of most never come: their page has gone
-            del self._refused[next(iter(self._refused))]
+    def keep(self, document_ids: Iterable[str]) -> None:
+        """Drop the unfinished messages of all other documents, which are gone."""
+        there = set(document_ids)
+        for gone in self._unfinished.keys() - there:
+            del self._unfinished[gone]
 
 
 @dataclass(slots=True)
 class _Partial:
+    stream: str
     parts: list[str] = field(default_factory=list[str])
     size: int = 0

@@ -182,10 +182,28 @@ class Dispatch:
 
     # --- inputs ---
 
-    def call(self, request: DispatchParams, tab_id: int, limits: Limits, now: float) -> None:
-        """Start a call and its timers, whether or not the link is up."""
+    def call(
+        self,
+        request: DispatchParams,
+        tab_id: int,
+        limits: Limits,
+        now: float,
+        *,
+        began: float | None = None,
+    ) -> None:
+        """Start a call and its timers, whether or not the link is up.
+
+        Args:
+            request: What the page is sent.
+            tab_id: The tab of its document.
+            limits: Its time limits.
+            now: The time.
+            began: When the call was first sent, if it was sent to another document before: its
+                ceiling counts from then.
+        """
         state = _State.SENT if self._connected else _State.ADRIFT
-        call = _Call(request, tab_id, Timers.start(limits, now), state)
+        timers = Timers(limits, started=now if began is None else began, heard=now)
+        call = _Call(request, tab_id, timers, state)
         self._pending[request.call_id] = call
         self._set_timer(call)
         if self._connected:

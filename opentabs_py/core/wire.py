@@ -37,6 +37,7 @@ _FINAL = re.compile(
     r'\{"jsonrpc":"2\.0","method":"tool\.(?:result|error)","params":\{'
     r'"documentId":"([0-9a-f]{32})","callId":"([0-9a-f]{32})","seq":(\d{1,15}),'
 )
+_KIND = re.compile(r'"(method|result|error)"\s*:')
 _RESPONSE: TypeAdapter[Response] = TypeAdapter(Response)
 _HELLO_RESPONSE: TypeAdapter[HelloResponse] = TypeAdapter(HelloResponse)
 
@@ -95,9 +96,8 @@ def parse_from_extension(text: str) -> Parsed:
     Raises:
         ProtocolError: The message is not valid; `path` says where.
     """
-    # Only requests have a `method`, which every sender writes near the start.
     try:
-        if '"method"' not in text[:200]:
+        if _is_response(text):
             return validate(_RESPONSE, text)
         message = validate(_FROM_EXTENSION, text)
     except ValidationError as error:
@@ -117,6 +117,12 @@ def parse_from_extension(text: str) -> Parsed:
     if begun is not None and not _is_final(message, *begun.groups()):
         return _unreadable(begun, "")
     return message
+
+
+def _is_response(text: str) -> bool:
+    """Return whether a message is a response, by the first member that says so."""
+    found = _KIND.search(text, 0, 200)  # every sender writes it near the start
+    return found is None or found[1] != "method"
 
 
 def _unusable_hello(text: str, reason: str, path: str) -> OtherHello | InvalidHello | None:

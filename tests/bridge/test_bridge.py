@@ -9,7 +9,7 @@ import pytest
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.observer import CallObserver, ProgressObserver
-from opentabs_py.core.chunks import WHOLE
+from opentabs_py.core.chunks import WHOLE, split
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.errors import CallTimeoutError, ChainError, ToolFailedError
@@ -325,6 +325,34 @@ async def test_a_call_that_arrives_after_its_page_has_left_is_made_in_the_next_d
         assert again["documentId"] == OTHER_PAGE
         socket.say(about_call("tool.result", again["callId"], seq=0, value=1))
         assert await caller.outcome() == 1
+
+
+async def test_what_has_arrived_of_a_long_result_is_dropped_when_its_page_goes() -> None:
+    bridge = a_bridge()
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        result = about_call("tool.result", "c" * 32, seq=0, value="x" * 2_000_000)
+        *parts, last = split(json.dumps({"jsonrpc": "2.0", **result}), PAGE, 1)
+        for part in parts:
+            socket.say(part)
+        socket.say(tabs_changed(a_document(documentId=OTHER_PAGE)))
+        socket.say(last)
+        await socket.hear("error")  # the last part alone is not a message
+
+
+async def test_a_limit_of_results_does_not_refuse_reports() -> None:
+    bridge = a_bridge()
+    bridge.message_limit = 1024
+    report = {"progress": 1, "message": "x" * 4096}
+    reports = [{"seq": seq, **report} for seq in range(30)]
+    async with running(bridge) as connect:
+        socket = await greeted(connect, a_document())
+        progress = about_call("tool.progress", "", reports=reports)
+        await call_and_answer(
+            bridge, socket, CALL, progress, {**RESULT, "params": {**RESULT["params"], "seq": 30}}
+        )
+        assert (await socket.hear("tool.settled"))["params"]["callIds"]
+        assert [m["params"]["seq"] for m in socket.heard if m.get("method") == "tool.ack"] == [29]
 
 
 @pytest.mark.parametrize("goes", [True, False])

@@ -3,9 +3,10 @@
 import anyio
 import pytest
 
-from opentabs_py.bridge.connection import MOST_SILENT
+from opentabs_py.bridge.connection import MOST_SILENT, Connection
+from opentabs_py.calling.clock import MS, wall_clock
 from tests.bridge.bridged import CALL, RESULT, call_and_answer
-from tests.fakes import a_bridge, a_document, greeted, running
+from tests.fakes import FakeSocket, a_bridge, a_document, greeted, running
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -45,6 +46,18 @@ async def test_an_extension_that_answers_pings_stays_connected(
             pong = {"time": 0, "pingTime": ping["params"]["time"]}
             socket.say({"method": "pong", "params": pong})
         assert bridge.connected
+
+
+async def test_the_extensions_clock_is_known_again_after_the_machine_has_slept() -> None:
+    socket = FakeSocket()
+    connection = Connection(socket, message_limit=1024)
+    for behind in (0.0, 3600.0):  # s; its clock stands still meanwhile
+        now = wall_clock() * MS
+        socket.say({"method": "pong", "params": {"time": now - behind * MS, "pingTime": now}})
+    socket.say({"method": "tool.lost", "params": {"callId": "c" * 32, "reason": "crashed"}})
+    await connection.receive()
+    socket.dispose()
+    assert connection.clock_offset == pytest.approx(3600.0, abs=PATIENT)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,7 @@ def test_an_integer_is_a_number() -> None:
         ResultResponse(id=3, result={"injected": 1, "problems": []}),
         ErrorResponse(id=3, error=RpcError(code=-32603, message="no")),
         ErrorResponse(id=None, error=RpcError(code=-32600, message='a "method" is wrong')),
+        ResultResponse(id=3, result={"loading": [{"plugins": ["method"]}], "method": 1}),
     ],
 )
 def test_an_answer_is_distinguished_from_a_message_with_a_method(
