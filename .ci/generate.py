@@ -120,6 +120,7 @@ JS = """\
 export const PROTOCOL_VERSION = {version};
 export const SUBPROTOCOL = {subprotocol};
 export const SECRET_SUBPROTOCOL = {secret_subprotocol}; // and the secret
+export const CLOSE_REPLACED = {close_replaced}; // by a newer connection from the same browser
 
 /** @type {{Record<string, any>}} */
 const definitions = {definitions};
@@ -288,6 +289,7 @@ def protocol_js() -> str:
         version=protocol.PROTOCOL_VERSION,
         subprotocol=json.dumps(protocol.SUBPROTOCOL),
         secret_subprotocol=json.dumps(protocol.SECRET_SUBPROTOCOL),
+        close_replaced=protocol.CLOSE_REPLACED,
         definitions=json.dumps(definitions, indent=2),
         roots=json.dumps(roots, indent=2),
         kinds=" | ".join(json.dumps(name) for name in roots),

@@ -73,6 +73,7 @@
 export const PROTOCOL_VERSION = 4;
 export const SUBPROTOCOL = "opentabs";
 export const SECRET_SUBPROTOCOL = "opentabs.secret."; // and the secret
+export const CLOSE_REPLACED = 4002; // by a newer connection from the same browser
 
 /** @type {Record<string, any>} */
 const definitions = {

@@ -78,7 +78,7 @@ function say(message) {
 
 /** Connects the worker to the server. */
 async function greet() {
-  link.start(router.sayHello, router.receive);
+  link.start(router.sayHello, router.receive, router.becomeAnother);
   await settled();
   server.onopen();
   await settled();

@@ -80,7 +80,11 @@ for (const name of ["local", "session", "tabs"]) {
   test(`the next connection sends hello if ${name} fails only once`, async () => {
     failing.add(name);
     registry.restore();
-    link.start(router.sayHello, () => assert.fail("it received something"));
+    link.start(
+      router.sayHello,
+      () => assert.fail("it received something"),
+      () => assert.fail("it was replaced"),
+    );
     await open();
     assert.equal(sent.length, 0);
     failing.clear();

@@ -55,6 +55,7 @@ test("ten relays that attach while the server is away set one timer", async () =
   link.start(
     () => assert.fail("it opened"),
     () => assert.fail("it received something"),
+    () => assert.fail("it was replaced"),
   );
   await settled();
   for (let relay = 0; relay < 10; relay++) await attach();

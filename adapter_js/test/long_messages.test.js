@@ -53,7 +53,7 @@ const registry = await import("../../extension/background/registry.js");
 const router = await import("../../extension/background/router.js");
 
 registry.restore();
-link.start(router.sayHello, router.receive);
+link.start(router.sayHello, router.receive, router.becomeAnother);
 
 async function open() {
   await settled();

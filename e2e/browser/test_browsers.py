@@ -1,5 +1,6 @@
 """Two people with two browsers of one server: each call runs in the right browser."""
 
+import shutil
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -177,8 +178,9 @@ async def test_a_browser_that_dies_comes_back_with_its_profile_and_the_other_sta
         assert [*tabs.internals.pages.names.values()] == ["work", "home"]
 
 
+@pytest.mark.parametrize("copied", [False, True], ids=["two profiles", "a copied profile"])
 async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
-    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copied: bool, site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     plugin = write_plugin(tmp_path / "chat", tools=TOOLS)
@@ -187,14 +189,23 @@ async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
         tabs = await stack.enter_async_context(
             OpenTabs(plugins=[plugin], browser="none", settings=settings)
         )
-        for name in ("one", "two"):
-            planned = LaunchPlan(
+
+        def plan(name: str) -> LaunchPlan:
+            return LaunchPlan(
                 chromium=configured_chromium(settings),
                 extension=tabs.extension_dir,
                 profile=tmp_path / name,
                 scratch=tmp_path / f"{name}-scratch",
                 sandbox=configured_sandbox(settings),
             )
+
+        if copied:
+            async with launch_browser(_ready(plan("one"))):
+                with anyio.fail_after(PATIENT):
+                    await tabs.internals.bridge.wait_connected()
+            shutil.copytree(tmp_path / "one", tmp_path / "two", symlinks=True)
+        for name in ("one", "two"):
+            planned = plan(name)
             context = await stack.enter_async_context(launch_browser(_ready(planned)))
             await context.pages[0].goto(f"{site}/{name}")
         pages = tabs.internals.pages

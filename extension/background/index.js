@@ -55,4 +55,4 @@ chrome.alarms.create(RECONNECT_ALARM, { periodInMinutes: 0.5 });
 
 registry.restore();
 ownTabs.restore();
-link.start(router.sayHello, router.receive);
+link.start(router.sayHello, router.receive, router.becomeAnother);

@@ -1,7 +1,7 @@
 /**
  * The WebSocket to the server: opens it, keeps it open, and reopens it.
  */
-import { SECRET_SUBPROTOCOL, SUBPROTOCOL } from "../protocol.js";
+import { CLOSE_REPLACED, SECRET_SUBPROTOCOL, SUBPROTOCOL } from "../protocol.js";
 import { showState } from "./badge.js";
 import { readConfig } from "./config.js";
 
@@ -25,15 +25,20 @@ let ended = false;
 let onOpen;
 /** @type {(frame: string) => void} */
 let onMessage;
+/** @type {() => void} */
+let onReplaced;
 
 /**
- * Opens the connection, with these to be called for each that opens and for each message.
+ * Opens the connection, with these to be called for each that opens, for each message, and when the
+ * server closes it because of a newer one.
  * @param {(opened: WebSocket) => void} opened
  * @param {(frame: string) => void} received
+ * @param {() => void} replaced
  */
-export function start(opened, received) {
+export function start(opened, received, replaced) {
   onOpen = opened;
   onMessage = received;
+  onReplaced = replaced;
   connect();
 }
 
@@ -68,6 +73,9 @@ function open(opened) {
     socket = null;
     greeted = false;
     showState("not connected", event.reason);
+    if (event.code === CLOSE_REPLACED) {
+      onReplaced();
+    }
     connectLater();
   };
 }

@@ -81,6 +81,15 @@ async function readBrowserId() {
   return made;
 }
 
+/**
+ * This worker has one connection at most. So if a newer one has replaced it, that is of another
+ * browser, with a copy of this profile: this one takes another id.
+ */
+export async function becomeAnother() {
+  browserId = null;
+  await chrome.storage.local.remove(BROWSER_ID);
+}
+
 /** @param {string} frame */
 export function receive(frame) {
   if (!frame.startsWith("~")) {
