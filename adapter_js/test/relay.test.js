@@ -53,6 +53,16 @@ test("a document whose worker died reconnects and lists its calls", () => {
   assert.deepEqual([attach.documentId, attach.calls], [before, [CALL]]);
 });
 
+test("a relay pauses between connections to a worker that dies again and again", () => {
+  const relay = startRelay();
+  for (let i = 0; i < 3; i++) relay.worker.die();
+  assert.equal(relay.worker.ports.length, 4);
+  relay.worker.die();
+  assert.equal(relay.worker.ports.length, 4);
+  relay.elapse();
+  assert.equal(relay.worker.ports.length, 5);
+});
+
 test("a relay that reconnects names the load of the extension that answered it", () => {
   const relay = startRelay();
   assert.equal(relay.attached[0].loadId, null);

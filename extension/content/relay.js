@@ -12,6 +12,9 @@
   }
 
   const ID = 32; // hex digits of a call id
+  const SHORT_LIFE = 1000; // ms; of a Port whose worker could not start, perhaps
+  const AT_ONCE = 3; // how many of those are replaced at once
+  const LONGEST_PAUSE = 5000; // ms; before the next of them
   const LOAD_GRACE = 2000; // ms after the DOM is ready in which a page may load its resources
   const REPORTED = new Set(["ready", "unavailable", "missing"]); // by the runtime, of a plugin
   const NO_RUNTIME =
@@ -50,6 +53,7 @@
   let loadId = null;
   let complete = false;
   let leaving = false;
+  let shortLives = 0; // of Ports, one after the other
 
   // --- the page side ---
 
@@ -215,16 +219,21 @@
       return; // the extension was reloaded or removed; its new worker injects a new relay
     }
     const opened = chrome.runtime.connect({ name: "relay" });
+    const since = now();
     port = opened;
     opened.onMessage.addListener(handleFromWorker);
     opened.onDisconnect.addListener(() => {
       if (port !== opened) {
         return; // an old one, abandoned when the document came back from the cache
       }
-      // Most likely the worker died: connecting starts a new one.
       port = null;
       chunks.clear();
-      connect();
+      shortLives = now() - since < SHORT_LIFE ? shortLives + 1 : 0;
+      if (shortLives <= AT_ONCE) {
+        connect(); // most likely the worker died: this starts a new one
+      } else {
+        setTimeout(reconnect, Math.min(2 ** shortLives, LONGEST_PAUSE));
+      }
     });
     opened.postMessage({
       type: "attach",
@@ -235,6 +244,12 @@
       loadId,
       plugins: [...plugins],
     });
+  }
+
+  function reconnect() {
+    if (port === null) {
+      connect(); // unless the document has come back from the cache meanwhile
+    }
   }
 
   /** @param {unknown} message a string for the server, or an object for the worker */
