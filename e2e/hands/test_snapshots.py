@@ -87,6 +87,15 @@ async def test_only_what_is_new_is_shown(rig: Rig) -> None:
     assert "News" in (await rig.call("snapshot", changed=True))["snapshot"]
 
 
+async def test_a_page_in_which_nothing_can_be_read_says_what_to_do(rig: Rig) -> None:
+    await rig.open()
+    done = await rig.call("navigate", url=f"{rig.url}paper.pdf")
+    for text in (done["changed"], (await rig.call("snapshot"))["snapshot"]):
+        assert (
+            text == "(nothing to read: the page is empty, or drawn, as a PDF is; take a screenshot)"
+        )
+
+
 @pytest.mark.parametrize(
     "editor",
     [

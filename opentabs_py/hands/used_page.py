@@ -33,6 +33,7 @@ PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords take
 AT_ONCE: Final = 16  # fields; with thousands, other tabs would have to wait
 SHORTEST_PASSWORD: Final = 4  # characters; a shorter one would be hidden everywhere by chance
 HIDDEN: Final = "(a password, hidden)"
+NOTHING: Final = "(nothing to read: the page is empty, or drawn, as a PDF is; take a screenshot)"
 MOST_OPTIONS: Final = 20  # named in an error
 _FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
 
@@ -267,7 +268,8 @@ class UsedPage:
                 "next": "Answer it with page_dialog.",
             }
         new = self.changes_since(before, CHANGED_TOKENS)
-        result = {**await self.about(), "changed": new or "(no visible change)"}
+        changed = (new or "(no visible change)") if self.seen.page else NOTHING
+        result = {**await self.about(), "changed": changed}
         if opened := watched.opened - opened_before:
             result["opened"] = [
                 {"tabId": tab.number, **await about(tab.page, self._mask)}
@@ -311,7 +313,7 @@ class UsedPage:
         """Return the page or a part of it as text, and remember it."""
         if ref is None:
             await self._see()
-            return render(self.seen.page, most=most, links=links, start=start)
+            return render(self.seen.page, most=most, links=links, start=start) or NOTHING
         self._heartbeat()
         found = _by_ref(await self._nodes())
         if ref not in found:
