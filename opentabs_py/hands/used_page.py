@@ -1,7 +1,7 @@
 """A page as one call uses it: find its elements, act, and report what has changed."""
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, Literal
 
@@ -10,15 +10,17 @@ from playwright.async_api import Dialog, Error, Locator, Page
 from playwright.async_api import TimeoutError as LateError
 
 from opentabs_py.browser.driver import FAILURES
-from opentabs_py.core import codes, failures
+from opentabs_py.core import codes
 from opentabs_py.core.questions import Place, host_of
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
 from opentabs_py.errors import ToolError
 from opentabs_py.hands.actions import PatientAction, action_failed
+from opentabs_py.hands.allowed import Allowed
 from opentabs_py.hands.editors import insert
 from opentabs_py.hands.pages import HandPages, Tab
+from opentabs_py.hands.passwords import hide_passwords
 from opentabs_py.hands.secrets import Secrets
 from opentabs_py.hands.snapshot import changes, render, render_whole
 from opentabs_py.hands.tree import Node, parse
@@ -29,13 +31,8 @@ USABLE_WITHIN: Final = 2.0  # s; for a page that enables an element after it has
 TITLE_WITHIN: Final = 1.0  # s; a page whose script is busy does not answer
 SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is looked at again
 CHANGED_TOKENS: Final = 1_500
-PASSWORDS_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
-AT_ONCE: Final = 16  # fields; with thousands, other tabs would have to wait
-SHORTEST_PASSWORD: Final = 4  # characters; a shorter one would be hidden everywhere by chance
-HIDDEN: Final = "(a password, hidden)"
 NOTHING: Final = "(nothing to read: the page is empty, or drawn, as a PDF is; take a screenshot)"
 MOST_OPTIONS: Final = 20  # named in an error
-_FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
 
 
 class UsedPage:
@@ -70,7 +67,7 @@ class UsedPage:
         self._secrets = secrets
         self._mask = secrets.mask
         self._heartbeat = heartbeat
-        self._allowed: tuple[Place, str] | None = None  # and the tool that may act there
+        self._allowed: Allowed | None = None
 
     @property
     def seen(self) -> Seen:
@@ -83,25 +80,8 @@ class UsedPage:
         Raises:
             ChainError: The page is not on the site.
         """
-        self._allowed = place, tool
-        self._check_site()
-
-    def _check_site(self) -> None:
-        if self._allowed is not None:
-            place, tool = self._allowed
-            if host_of(self.page.url) != (place.site or ""):
-                raise failures.asked_tab_gone(tool)
-
-    def _check_asked(self, element: str) -> None:
-        """Check that the user has been asked about an element or a dialog.
-
-        Raises:
-            ChainError: They have been asked about another.
-        """
-        if self._allowed is not None:
-            place, tool = self._allowed
-            if element != place.element:
-                raise failures.asked_about_other(tool, place.element, element)
+        self._allowed = Allowed(place, tool)
+        self._allowed.check_site(self.page.url)
 
     def check_asked_dialog(self) -> None:
         """Check that the dialog of the page is the one that the user has been asked about.
@@ -110,7 +90,8 @@ class UsedPage:
             ChainError: It is another.
         """
         dialog = self.watched.dialog
-        self._check_asked("" if dialog is None else self._described(dialog))
+        if self._allowed is not None:
+            self._allowed.check_element("" if dialog is None else self._described(dialog))
 
     async def about(self) -> dict[str, Any]:
         """Return the title and the URL of the page; no title if it does not answer."""
@@ -152,8 +133,8 @@ class UsedPage:
         if is_known or not self._pages.has_shown(ref, self._client):  # else in another tab
             element = await self._locate(ref)
             if element is not None:
-                if self._allowed is not None and self._allowed[0].element:
-                    await self._check_asked_element(ref)
+                if self._allowed is not None and self._allowed.place.element:
+                    await self._check_asked_element(ref, self._allowed)
                 return element
         raise self._stale(ref, _by_ref(parse(await self._raw())) if is_known else {})
 
@@ -167,12 +148,12 @@ class UsedPage:
                 return element
         return None
 
-    async def _check_asked_element(self, ref: str) -> None:
+    async def _check_asked_element(self, ref: str, allowed: Allowed) -> None:
         found = _by_ref(await self._nodes())
         if ref not in found:  # with another name, an element has another reference
             raise self._stale(ref, found)
         self.seen.nodes = {**self.seen.nodes, ref: found[ref]}  # for the next question
-        self._check_asked(await self._describe(ref, found[ref]))
+        allowed.check_element(await self._describe(ref, found[ref]))
 
     def _stale(self, ref: str, now: Mapping[str, Node]) -> ToolError:
         """Return the error of a reference that is not among the elements that a page has now."""
@@ -248,7 +229,8 @@ class UsedPage:
         before = self.seen.page
         opened_before, downloaded = {*watched.opened}, watched.downloaded
         async with self._pages.as_active(self.page):
-            self._check_site()
+            if self._allowed is not None:
+                self._allowed.check_site(self.page.url)
             await PatientAction(watched, self._heartbeat, self.failed).run(action)
             with suppress(*FAILURES):  # it may never end
                 await self.page.wait_for_load_state("networkidle", timeout=SETTLE_WITHIN * 1000)
@@ -339,7 +321,9 @@ class UsedPage:
                 node.role = "textbox"
             # Not before it is parsed: values may be quoted there, and escaped.
             node.name, node.text, node.url = map(self._mask, (node.name, node.text, node.url))
-        await self._hide_passwords(_by_ref(nodes), every)
+        is_hidden = self._secrets.is_mask
+        if not await hide_passwords(self.page, _by_ref(nodes), every, is_hidden=is_hidden):
+            self.check_dialog()  # it may be why the page did not answer
         return nodes
 
     async def _raw(self) -> str:
@@ -351,39 +335,6 @@ class UsedPage:
         while (text := await taking.run(take)) is None:
             self.check_dialog()  # unless the user has answered it
         return str(text)
-
-    async def _hide_passwords(self, found: Mapping[str, Node], every: Iterable[Node]) -> None:
-        """Replace what is in password fields, of which a page shows only dots, wherever it appears.
-
-        An element that such a field labels has it in its name. A field counts as one if it does not
-        say in time that it is none, or is gone by then.
-        """
-        fields = [each for each in found.values() if each.role in _FIELDS and each.text]
-        hidden = {each.ref for each in fields if not self._secrets.is_mask(each.text)}
-        passwords: set[str] = set()
-        others = self.page.locator(":not(input[type=password])")
-        limiter = anyio.CapacityLimiter(AT_ONCE)
-
-        async def check(ref: str) -> None:
-            async with limiter:
-                with suppress(*FAILURES):
-                    if await self.page.locator(f"aria-ref={ref}").and_(others).count():
-                        hidden.discard(ref)
-                    else:
-                        passwords.add(found[ref].text)
-
-        with anyio.move_on_after(PASSWORDS_WITHIN) as asking:
-            async with anyio.create_task_group() as tasks:
-                for ref in [*hidden]:
-                    tasks.start_soon(check, ref)
-        if asking.cancelled_caught:
-            self.check_dialog()  # it may be the reason
-        for ref in hidden:
-            found[ref].text = HIDDEN
-        for password in passwords:
-            if len(password) >= SHORTEST_PASSWORD:
-                for node in every:
-                    node.name = node.name.replace(password, HIDDEN)
 
     def failed(self, error: Exception) -> ToolError:
         """Return the error of an action; Playwright's text may have the value that was typed."""

@@ -1,0 +1,65 @@
+"""Hide what is in password fields, of which a page shows only dots."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Final
+
+import anyio
+from playwright.async_api import Page
+
+from opentabs_py.browser.driver import FAILURES
+from opentabs_py.hands.tree import Node
+
+HIDDEN: Final = "(a password, hidden)"
+FOUND_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
+AT_ONCE: Final = 16  # fields; with thousands, other tabs would have to wait
+SHORTEST: Final = 4  # characters; a shorter one would be hidden everywhere by chance
+_FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
+
+
+async def hide_passwords(
+    page: Page,
+    nodes: Mapping[str, Node],
+    every: Iterable[Node],
+    *,
+    is_hidden: Callable[[str], bool],
+) -> bool:
+    """Replace what is in password fields, wherever it appears.
+
+    An element that such a field labels has it in its name. A field counts as one if it does not
+    say in time that it is none, or is gone by then.
+
+    Args:
+        page: The page.
+        nodes: Its elements, by reference.
+        every: All that it shows.
+        is_hidden: Whether a text is hidden already.
+
+    Returns:
+        Whether all fields have answered in time.
+    """
+    fields = [each for each in nodes.values() if each.role in _FIELDS and each.text]
+    hidden = {each.ref for each in fields if not is_hidden(each.text)}
+    passwords: set[str] = set()
+    others = page.locator(":not(input[type=password])")
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def check(ref: str) -> None:
+        async with limiter:
+            with suppress(*FAILURES):
+                if await page.locator(f"aria-ref={ref}").and_(others).count():
+                    hidden.discard(ref)
+                else:
+                    passwords.add(nodes[ref].text)
+
+    with anyio.move_on_after(FOUND_WITHIN) as asking:
+        async with anyio.create_task_group() as tasks:
+            for ref in [*hidden]:
+                tasks.start_soon(check, ref)
+    for ref in hidden:
+        nodes[ref].text = HIDDEN
+    for password in passwords:
+        if len(password) >= SHORTEST:
+            for node in every:
+                node.name = node.name.replace(password, HIDDEN)
+    return not asking.cancelled_caught
