@@ -16,6 +16,7 @@ from e2e.chain import Running, Tab, another_worker, extension_worker, wait_for_d
 from e2e.on_disk import write_plugin
 from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.protocol import CLOSE_REPLACED
 from opentabs_py.session.session import OpenTabs
 
 pytestmark = pytest.mark.anyio
@@ -118,6 +119,21 @@ async def test_the_tools_of_the_tab_in_front_are_shown_and_change_with_it(
     await expect(active.get_by_role("link", name="Probe")).to_be_visible()
     await expect(active).to_contain_text("http://127.0.0.1/*")
     await expect(active.get_by_role("link", name="probe_echo")).to_have_count(0)
+
+
+async def test_the_tab_in_front_is_shown_though_its_browser_has_taken_another_id(
+    tab: Tab, panel: Page
+) -> None:
+    bridge = tab.tabs.internals.bridge
+    before = bridge.browser_id
+    bridge.disconnect(CLOSE_REPLACED, "replaced by a newer connection")
+    with anyio.fail_after(PATIENT):
+        while bridge.browser_id == before:
+            await bridge.changed().wait()
+
+    await tab.page.bring_to_front()
+    active = panel.get_by_role("region", name="The active tab")
+    await expect(active.get_by_role("region", name="Probe")).to_contain_text("Ready")
 
 
 async def test_a_page_that_is_not_ready_says_why(open_tab: Callable[..., Any], panel: Page) -> None:

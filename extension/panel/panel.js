@@ -106,6 +106,11 @@ async function showState(state) {
   write(byId("gone"), isGone ? text : "");
 }
 
+async function readProfile() {
+  const { browserId } = await chrome.storage.local.get("browserId");
+  profile = typeof browserId === "string" ? browserId : null;
+}
+
 store.subscribe((changed) => {
   router.update(changed);
   if (changed.has("questions")) {
@@ -113,7 +118,7 @@ store.subscribe((changed) => {
     approvals.update(changed);
   }
 });
-const { browserId } = await chrome.storage.local.get("browserId");
-profile = typeof browserId === "string" ? browserId : null;
+await readProfile();
+chrome.storage.local.onChanged.addListener(readProfile);
 router.start(views);
 link.follow((update) => store.apply(update), showState);
