@@ -47,7 +47,9 @@ async def window(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     (tmp_path / "user-dirs.dirs").write_text(f'XDG_DOWNLOAD_DIR="{tmp_path}"\n')
     async with OpenTabs(settings=load_settings(headed=True, port=0)) as tabs:
+        [first] = tabs.context.pages
         page = await tabs.context.new_page()
+        await first.close()
         await page.goto(shop)
         yield page
 
