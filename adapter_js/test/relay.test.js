@@ -55,7 +55,7 @@ test("a document whose worker died reconnects and lists its calls", () => {
 
 test("a relay pauses between connections to a worker that dies again and again", () => {
   const relay = startRelay();
-  for (let i = 0; i < 3; i++) relay.worker.die();
+  for (let i = 0; i < 3; i++) relay.worker.die(); // it has said nothing
   assert.equal(relay.worker.ports.length, 4);
   relay.worker.die();
   assert.equal(relay.worker.ports.length, 4);

@@ -220,15 +220,19 @@
     }
     const opened = chrome.runtime.connect({ name: "relay" });
     const since = now();
+    let hasHeard = false;
     port = opened;
-    opened.onMessage.addListener(handleFromWorker);
+    opened.onMessage.addListener((message) => {
+      hasHeard = true;
+      handleFromWorker(message);
+    });
     opened.onDisconnect.addListener(() => {
       if (port !== opened) {
         return; // an old one, abandoned when the document came back from the cache
       }
       port = null;
       chunks.clear();
-      shortLives = now() - since < SHORT_LIFE ? shortLives + 1 : 0;
+      shortLives = hasHeard || now() - since > SHORT_LIFE ? 0 : shortLives + 1;
       if (shortLives <= AT_ONCE) {
         connect(); // most likely the worker died: this starts a new one
       } else {

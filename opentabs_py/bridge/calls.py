@@ -19,6 +19,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import MS, Clock, wall_clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.core import dispatch, protocol
+from opentabs_py.core.trace.hops import BEGUN
 from opentabs_py.core.trace.recorder import CallRecorder
 
 # s; `tool.settled` may wait this long: results are then acknowledged together, and delay no call
@@ -185,9 +186,11 @@ class PageCalls:
 
     def handle_stamps(self, connection: Connection, params: protocol.StampParams) -> None:
         """Record when a traced call passed the service worker."""
-        recorder = self._recorder(params.call_id)
-        if recorder is not None:
-            self._stamp(recorder, connection, params.stamps)
+        waiter = self._waiters.get(params.call_id)
+        if waiter is not None and waiter.call.recorder is not None:
+            self._stamp(waiter.call.recorder, connection, params.stamps)
+            if BEGUN in params.stamps:
+                waiter.call.notify_begun()
 
     def handle_log(self, params: protocol.LogParams) -> None:
         """Pass what a plugin logged to the observers of its calls in that page."""

@@ -93,6 +93,10 @@ class ToolCall:
         """Notify the observers that the call is on its way."""
         self._notify(lambda observer: observer.on_sent())
 
+    def notify_begun(self) -> None:
+        """Notify the observers that the tool starts."""
+        self._notify(lambda observer: observer.on_begun())
+
     def notify_waiting(self, why: str) -> None:
         """Notify the observers that the call waits for the user."""
         self._notify(lambda observer: observer.on_waiting(why))

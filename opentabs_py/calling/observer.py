@@ -20,6 +20,9 @@ class CallObserver:
     def on_sent(self) -> None:
         """Handle the departure of the call to its tool."""
 
+    def on_begun(self) -> None:
+        """Called when the tool starts; for tools in pages, only of calls that are traced."""
+
     def on_waiting(self, why: str, /) -> None:
         """Called when the call begins to wait for the user, and every few seconds while it does."""
 

@@ -85,6 +85,7 @@ class RunningCall:
         self.cancelled = False
         self._value: Any = None
         self._sent = anyio.Event()
+        self._begun = anyio.Event()
         self._ended = anyio.Event()
         self._scope = anyio.CancelScope()
 
@@ -135,8 +136,18 @@ class RunningCall:
         """Wait until it has been sent to its page, or has ended before that."""
         await self._sent.wait()
 
+    async def wait_begun(self) -> None:
+        """Wait until its tool has started, or it has ended before that.
+
+        Of a tool in a page this is known only if an observer is registered.
+        """
+        await self._begun.wait()
+
     def cancel(self) -> None:
-        """Cancel the call: the tool's signal fires. Does nothing once it has ended."""
+        """Cancel the call: the tool's signal fires, or the tool does not start.
+
+        Does nothing once the call has ended.
+        """
         self._scope.cancel()
 
     async def run(self, caller: ToolCaller, limits: Limits | None) -> None:
@@ -145,7 +156,7 @@ class RunningCall:
         For this package's own use.
         """
         current_call.set(self)
-        observer = _Observer(self._sent, self.progress, self.logs)
+        observer = _Observer(self._sent, self._begun, self.progress, self.logs)
         try:
             with self._scope:
                 self._value = await caller.call(
@@ -159,6 +170,7 @@ class RunningCall:
             raise
         finally:
             self._sent.set()
+            self._begun.set()
             self._ended.set()
 
     # Calls that its tool makes run in its context too, but start later, and have other ids.
@@ -175,14 +187,22 @@ class RunningCall:
 
 class _Observer(CallObserver):
     def __init__(
-        self, sent: anyio.Event, progress: list[ProgressReport], logs: list[CallLog]
+        self,
+        sent: anyio.Event,
+        begun: anyio.Event,
+        progress: list[ProgressReport],
+        logs: list[CallLog],
     ) -> None:
         self._sent = sent
+        self._begun = begun
         self._progress = progress
         self._logs = logs
 
     def on_sent(self) -> None:
         self._sent.set()
+
+    def on_begun(self) -> None:
+        self._begun.set()
 
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
         self._progress.extend(reports)

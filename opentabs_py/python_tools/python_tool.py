@@ -132,6 +132,7 @@ class PythonTool:
         for parameter, what in self._signature.injected.items():
             named[parameter] = Progress(run) if what == "progress" else progress_callback(run)
         call.notify_sent()
+        call.notify_begun()
         has_value = False
         token = current_run.set(run)
         try:

@@ -19,13 +19,14 @@ import anyio
 import anyio.to_thread
 from playwright.async_api import BrowserContext, Page
 
-from opentabs_py import __version__, stacks
+from opentabs_py import __version__
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import absolute
 from opentabs_py.errors import BrowserError, ConfigError
 from opentabs_py.session.arguments import check_list
 from opentabs_py.session.browsers.source import BrowserSource
+from opentabs_py.session.own_task import OwnTask
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.tools.python_tool_set import PythonToolSet
 
@@ -138,7 +139,7 @@ class OpenTabs:
         self._trace = trace
         self._while_launching = while_launching
         self._python = PythonToolSet(tools, lambda: self.settings, self._clock)
-        self._stack = AsyncExitStack()
+        self._own_task: OwnTask | None = None
         self._keeps_records = False
         self._is_open = False
         self._has_ended = False
@@ -160,10 +161,14 @@ class OpenTabs:
             ConfigError: The port is not available, or a setting names a plugin that does not
                 exist.
         """
+        if self._own_task is not None:
+            raise RuntimeError(
+                "This session is already running. For another one, create another OpenTabs."
+            )
+        self._own_task = OwnTask(self._start)
         try:
-            await self._start(self._stack)
+            await self._own_task.begin()
         except BaseException:
-            await stacks.close(self._stack)
             self._unset()
             raise
         return self
@@ -175,18 +180,20 @@ class OpenTabs:
         traceback: TracebackType | None,
     ) -> None:
         """Stop everything, in reverse order."""
+        if self._own_task is None:
+            raise self._not_running()
         self._is_open = False
         for browser in self._browsers:
             browser.keep_closed()  # the last calls must not launch it
-            self._stack.push_async_callback(browser.detach)
-        # Arguments not passed on: our task groups would wrap the caller's error in a group.
+            self._own_task.stack.push_async_callback(browser.detach)
         try:
-            await stacks.close(self._stack)
+            await self._own_task.end()
         finally:
             self._has_ended = True
             self._unset()
 
     def _unset(self) -> None:
+        self._own_task = None
         for name in _SET_IN_CONTEXT:
             self.__dict__.pop(name, None)
 

@@ -1,7 +1,8 @@
 """A call made by a test."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from opentabs_py.calling.running import CallLog, RunningCall
 from opentabs_py.core.progress import ProgressReport
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from playwright.sync_api import Page
+
+
+BEGINS_WITHIN: Final = 1.0  # s; takes some ms, unless the page is busy
 
 
 class Call:
@@ -109,9 +113,29 @@ class Call:
         return self
 
     def cancel(self) -> None:
-        """Cancel the call, and wait until it has ended; the tool's signal fires in the page."""
+        """Cancel the call, and wait until it has ended; the tool's signal fires in the page.
+
+        A tool whose call is cancelled before it starts never starts, so that is waited for first,
+        for up to a second.
+        """
+        self.wait_begun()
+        self.cancel_now()
+
+    def cancel_now(self) -> None:
+        """Cancel the call, whether or not its tool has started.
+
+        For this package's own use.
+        """
         self._thread.do(self.running.cancel)
         self.wait()
+
+    def wait_begun(self) -> None:
+        """Wait until the tool has started, for up to a second.
+
+        For this package's own use.
+        """
+        with suppress(TimeoutError):
+            self._thread.run(self.running.wait_begun, within=BEGINS_WITHIN)
 
     def wait_up_to(self, seconds: float) -> None:
         """Wait for the end of the call, at most this long.

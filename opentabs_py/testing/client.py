@@ -132,6 +132,7 @@ class _McpCaller:
 
         for observer in observers:
             observer.on_sent()
+            observer.on_begun()  # as far as a client knows
         result = await self._client.call_tool(
             name, dict(arguments), progress_callback=note if self._wants_progress else None
         )

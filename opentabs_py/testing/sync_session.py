@@ -230,7 +230,7 @@ class SyncOpenTabs:
         try:
             return call.wait(self._patience)
         except TimeoutError:
-            call.cancel()
+            call.cancel_now()
             raise TimeoutError(
                 f"{call.name} has not ended within {self._patience:g} s, and no timer will end it, "
                 "because the clock stands still. Use start() instead, and advance the clock."

@@ -1,5 +1,6 @@
 """How a session starts, as far as this needs no browser."""
 
+import asyncio
 import inspect
 import subprocess
 import sys
@@ -9,10 +10,11 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import anyio
+import anyio.lowlevel
 import psutil
 import pytest
 
-from opentabs_py import OpenTabs
+from opentabs_py import OpenTabs, stacks
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError, ConfigError
@@ -336,3 +338,66 @@ async def test_an_extension_that_cannot_be_written_is_an_error_that_names_the_fi
     with pytest.raises(BrowserError, match=why):
         async with OpenTabs(browser="none", settings=load_settings(port=0)):
             pytest.fail("it started")
+
+
+# --- entering and leaving ---
+
+
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"Hello {name}"
+
+
+def a_session() -> OpenTabs:
+    return OpenTabs(tools=[greet], settings=load_settings(port=0))
+
+
+async def test_a_session_can_be_entered_and_left_in_different_tasks() -> None:
+    session = a_session()
+    await asyncio.create_task(session.__aenter__())
+    assert await session.call("greet", {"name": "Ada"}) == "Hello Ada"
+    await asyncio.create_task(session.__aexit__(None, None, None))
+
+
+async def test_a_session_that_is_running_is_not_entered_again() -> None:
+    async with a_session() as session:
+        with pytest.raises(RuntimeError, match="already running"):
+            await session.__aenter__()
+        assert await session.call("greet", {"name": "Ada"}) == "Hello Ada"
+
+
+async def test_a_session_can_be_entered_again_after_it_has_ended() -> None:
+    session = a_session()
+    for _ in range(2):
+        async with session:
+            assert await session.call("greet", {"name": "Ada"}) == "Hello Ada"
+
+
+async def test_an_error_of_the_session_s_own_cancels_its_body_and_is_raised() -> None:
+    async def fail() -> None:
+        raise ValueError("a bug")
+
+    async def use() -> None:
+        async with a_session() as session:
+            session.internals.tasks.start_soon(fail)
+            await anyio.sleep_forever()
+
+    with pytest.raises(ExceptionGroup) as caught, anyio.fail_after(PATIENT):
+        await use()
+    assert isinstance(stacks.innermost(caught.value), ValueError)
+    await anyio.lowlevel.checkpoint()  # nothing of the cancellation is left
+
+
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 10, 20])
+async def test_a_session_that_is_cancelled_while_it_starts_leaves_nothing_behind(
+    steps: int,
+) -> None:
+    before, session = asyncio.all_tasks(), a_session()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(session.__aenter__)
+        for _ in range(steps):
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert asyncio.all_tasks() == before
+    async with session:  # and it can start again
+        pass

@@ -15,6 +15,9 @@ from typing import Final, Literal
 Carrier = Literal["mcp", "server", "fleet", "websocket", "port", "event", "tool", "several"]
 Reached = Literal["server", "websocket", "service worker", "relay", "page", "answer"]
 
+BEGUN: Final = "runtime.down"
+"""The stamp of a tool that is about to start in its page."""
+
 # (stamp, where it is taken), in the order of a call.
 _PLACES: Final = (
     ("client.sent", "MCP client"),
@@ -24,7 +27,7 @@ _PLACES: Final = (
     ("server.sent", "server"),
     ("worker.down", "service worker"),
     ("relay.down", "relay"),
-    ("runtime.down", "page"),
+    (BEGUN, "page"),
     ("runtime.up", "page"),
     ("relay.up", "relay"),
     ("worker.up", "service worker"),
@@ -72,12 +75,12 @@ _SERVER = (
     "fleet.up",
 )
 _BROWSER = STAMPS[3:9]
-_TOOL = ORDER.index("runtime.down")
+_TOOL = ORDER.index(BEGUN)
 
 # How far each stamp proves that a call got, the furthest first.
 _PROOFS: Final[tuple[tuple[str, Reached], ...]] = (
     ("runtime.up", "answer"),  # it comes with the answer
-    ("runtime.down", "page"),
+    (BEGUN, "page"),
     ("relay.down", "relay"),
     ("worker.down", "service worker"),
     ("server.sent", "websocket"),

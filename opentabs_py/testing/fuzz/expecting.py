@@ -86,7 +86,7 @@ def expect_contract(
             description names.
         may_fetch: Match patterns of what it may fetch outside the plugin's sites.
         unaffected: With `arguments`: others that succeed before, and have to succeed afterwards.
-        cancel_after: With `arguments`: cancel the call after this many seconds.
+        cancel_after: With `arguments`: cancel the call this many seconds after its tool starts.
 
     Raises:
         ContractError: The tool broke a promise, or cannot be called here.
