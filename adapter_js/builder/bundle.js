@@ -38,6 +38,12 @@ const TOP_LEVEL_AWAIT =
 const ADAPTER_FILE = "adapter.iife.js";
 const PRE_SCRIPT_FILE = "pre-script.iife.js";
 
+/** How esbuild defines a module's exports; and the same, of the same length, without `for…in`. */
+const EXPORTS =
+  "(target,all)=>{for(var name in all)__defProp(target,name,{get:all[name],enumerable:true})}";
+const OWN_EXPORTS =
+  "(to,all)=>{for(let n of Object.keys(all))__defProp(to,n,{get:all[n],enumerable:true})}";
+
 const FOUND = Symbol("zod is already being resolved");
 
 /** The parts of the SDK that can be imported besides its main file. */
@@ -152,7 +158,9 @@ export class Bundler {
         if (name === "describe.js") {
           describe = file.text;
         } else {
-          files[name] = name.endsWith(".map") ? this.#withStableSources(file.text) : file.text;
+          files[name] = name.endsWith(".map")
+            ? this.#withStableSources(file.text)
+            : withOwnExports(file.text);
         }
       }
     }
@@ -279,6 +287,9 @@ function packages(sdk, { bundleZod }) {
         resolveDir: pluginData,
       }));
       build.onLoad({ filter: /\.[cm]?[jt]sx?$/ }, async ({ path }) => {
+        if (path.includes(`${sep}node_modules${sep}zod${sep}`)) {
+          return { contents: withOwnKeys(await readFile(path, "utf8")), loader: loaderOf(path) };
+        }
         if (path.includes(`${sep}node_modules${sep}`) || path.startsWith(SDK + sep)) {
           return null;
         }
@@ -301,6 +312,27 @@ function asNamespace(source) {
         ? found
         : `${indent}import ${found.replace(/[^\n]/g, "")}* as z from ${quote}${path}${quote}`,
   );
+}
+
+/**
+ * Makes Zod visit only an object's own members. `for…in` also visits what the page, or an old library
+ * in it, has added to `Object.prototype`.
+ * @param {string} source of a module of Zod
+ */
+function withOwnKeys(source) {
+  return source.replace(
+    /\bfor \((const|let|var) (\w+) in ([\w.]+)\)/g,
+    "for ($1 $2 of Object.keys($3))",
+  );
+}
+
+/**
+ * Does the same for the exports of modules. The text keeps its length, so that the source map stays
+ * right.
+ * @param {string} code a minified bundle
+ */
+function withOwnExports(code) {
+  return code.replace(EXPORTS, OWN_EXPORTS.padEnd(EXPORTS.length));
 }
 
 /**
