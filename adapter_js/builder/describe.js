@@ -56,6 +56,8 @@ const TOOL_FIELDS = [
   "annotations",
 ];
 const MEMBERS = ["isReady"];
+/** The globals of Node that are not in a page. */
+const NODE = ["process", "Buffer", "global", "setImmediate", "clearImmediate"];
 
 /**
  * Describes plugins. A worker for the next one is started in advance, because starting it takes
@@ -129,6 +131,10 @@ if (!isMainThread && parentPort !== null) {
       const why = `threw an error that nothing catches while it was read: ${messageOf(error)}`;
       port.postMessage(unusable(task.entry, why));
     });
+    // Otherwise a plugin that uses them would be built, and end with an error in every page.
+    for (const name of NODE) {
+      Reflect.deleteProperty(globalThis, name);
+    }
     port.postMessage(await read(task));
   });
   await import("zod"); // nearly every plugin imports it
@@ -154,9 +160,11 @@ async function read({ file, root, entry }) {
     bundle = await import(pathToFileURL(file).href);
   } catch (error) {
     const at = locate(/** @type {any} */ (error)?.stack, root);
-    const why =
-      `cannot be imported outside a page: ${messageOf(error)}; the build imports it to read its ` +
-      "schemas, so use what only a page has in onActivate(), isReady() or a tool";
+    const missing = /^(\w+) is not defined$/.exec(messageOf(error))?.[1] ?? "";
+    const why = NODE.includes(missing)
+      ? `uses ${missing}, which only Node has; a plugin runs in a page`
+      : `cannot be imported outside a page: ${messageOf(error)}; the build imports it to read its ` +
+        "schemas, so use what only a page has in onActivate(), isReady() or a tool";
     return { plugin: null, tools: [], problems: [{ ...at, file: at.file || entry, why }] };
   }
   const { plugin, problem } = instance(bundle.module.default);

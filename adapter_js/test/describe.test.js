@@ -32,3 +32,12 @@ test("an error that nothing catches is always reported, however fast the plugin 
     }
   }
 });
+
+test("a plugin that exits the process while it is imported is reported", async () => {
+  const code = `import { exit } from "node:process"; exit(0); ${PLUGIN}`;
+
+  const { plugin, problems } = await new Describer().describe(code, "/", "src/index.ts");
+
+  assert.equal(plugin, null);
+  assert.match(problems[0]?.why ?? "", /^exited the process/);
+});

@@ -328,7 +328,14 @@ UNUSABLE = {
         "src/index.ts:1: uses await at the top level of a module, but",
     ),
     "the page": ("document.title;", "src/index.ts:1: cannot be imported outside a page"),
-    "an end": ("process.exit(0);", "src/index.ts: exited the process"),
+    "a global of Node": (
+        "const key = process.env.KEY ?? 'none';\n" + INDEX,
+        "src/index.ts:1: uses process, which only Node has; a plugin runs in a page",
+    ),
+    "a buffer of Node": (
+        "const key = Buffer.from('key');\n" + INDEX,
+        "src/index.ts:1: uses Buffer, which only Node has; a plugin runs in a page",
+    ),
     "an error in a callback": (
         "queueMicrotask(() => { throw new Error('no'); });\n" + INDEX,
         "src/index.ts: threw an error that nothing catches while it was read: no",
