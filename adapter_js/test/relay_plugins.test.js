@@ -124,6 +124,56 @@ test("logs without the nonce, from another window, or of an unknown plugin are d
   assert.deepEqual(relay.drain(), []);
 });
 
+/** A relay in a document that is loading, and a function that posts logs of a plugin. */
+function startLoading() {
+  const relay = startRelay({ document: { readyState: "loading" } });
+  const log = (/** @type {unknown} */ plugin, /** @type {number} */ count) => {
+    const entries = Array.from({ length: count }, (_, i) => ({ message: `${plugin} ${i}` }));
+    relay.post({ type: "opentabs:plugin-logs", plugin, entries, nonce: relay.nonce() });
+  };
+  /** @param {string[]} plugins */
+  const adopted = (...plugins) => {
+    for (const plugin of plugins) relay.adopt(plugin);
+    return relay
+      .drain()
+      .filter(({ method }) => method === "plugin.log")
+      .map(({ params: { plugin, entries, dropped } }) => [plugin, entries.length, dropped]);
+  };
+  return { ...relay, log, adopted };
+}
+
+test("logs of a pre-script are forwarded once the document has its plugin, and only once", () => {
+  const relay = startLoading();
+  relay.log("demo", 1);
+  relay.log("demo", 2);
+  relay.log("ghost", 1);
+  assert.deepEqual(relay.drain(), []);
+  assert.deepEqual(relay.adopted("demo"), [["demo", 3, 0]]);
+  assert.deepEqual(relay.adopted("demo"), []);
+});
+
+test("of the logs of plugins that a document does not have, only a few are kept", () => {
+  const relay = startLoading();
+  relay.log("first", 60);
+  relay.log("first", 1);
+  relay.log("x".repeat(257), 1);
+  relay.log({ no: "name" }, 1);
+  for (let i = 2; i <= 11; i++) relay.log(`p${i}`, 1);
+  assert.deepEqual(relay.adopted("first", "x".repeat(257), "p10", "p11"), [
+    ["first", 50, 11],
+    ["p10", 1, 0],
+  ]);
+});
+
+test("the logs of a plugin that a loaded document does not receive are forgotten", () => {
+  const relay = startLoading();
+  relay.log("demo", 1);
+  relay.fire("load");
+  relay.elapse();
+  relay.log("demo", 1);
+  assert.deepEqual(relay.adopted("demo"), []);
+});
+
 test("logs over the rate limit are dropped and counted", () => {
   const relay = startLogs();
   relay.log(...Array.from({ length: 250 }, (_, i) => ({ message: `${i}` })));

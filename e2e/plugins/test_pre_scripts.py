@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-from playwright.async_api import Page
+from playwright.async_api import Page, Route
 
 from e2e.on_disk import PLAIN, write_plugin
 from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
+from opentabs_py.core.protocol import LogParams
 from opentabs_py.session.session import OpenTabs
 
 # A short form of what the ecosystem's build generates for `definePreScript`. It records what the
@@ -126,3 +127,39 @@ async def test_a_document_that_was_open_before_has_the_plugin_and_not_its_pre_sc
         assert await values(page) is None
         await page.reload()
         assert await page.evaluate("pageSaw") == "1"
+
+
+LOGS = """
+window.postMessage({ type: "opentabs:plugin-logs", plugin: "chat", nonce: __openTabs._logNonce,
+  entries: [{ level: "error", message: "too early", data: [], ts: Date.now() }] }, "*");
+window.addEventListener("message", ({ data }) => { window.sawLogs = data.plugin === "chat"; });
+"""
+SLOW = "<!doctype html><title>x</title><script src='/slow.js' defer></script><body>"
+
+
+async def test_what_it_logs_while_the_page_loads_arrives_once_the_page_has_the_plugin(
+    tmp_path: Path,
+) -> None:
+    chat = write_plugin(tmp_path / "chat", pre_script=LOGS)
+    logged: list[LogParams] = []
+    release = anyio.Event()
+
+    async def answer(route: Route) -> None:
+        if route.request.url.endswith("slow.js"):
+            await release.wait()
+            await route.fulfill(body="", content_type="text/javascript")
+        else:
+            await route.fulfill(body=SLOW, content_type="text/html")
+
+    async with chain(chat) as tabs:
+        tabs.internals.bridge.on_log = logged.append
+        await tabs.context.route("http://127.0.0.1/**", answer)
+        page = await tabs.context.new_page()
+        await page.goto("http://127.0.0.1/slow", wait_until="commit")
+        await page.wait_for_function("window.sawLogs")
+        release.set()
+        await tabs.call("chat_version")
+
+    assert [(params.plugin, params.entries[0].message) for params in logged] == [
+        ("chat", "too early")
+    ]

@@ -68,6 +68,51 @@ var PluginLogs = class PluginLogs {
 };
 
 /**
+ * Keeps the records of plugins that the document does not have yet: their pre-scripts run, and may
+ * fail, long before the document is complete. A page can name any plugins, so this is little.
+ */
+var EarlyLogs = class EarlyLogs {
+  static #PLUGINS = 10;
+  static #NAME = 256; // characters; no plugin's name is longer
+  static #RECORDS = 50; // of one plugin
+
+  /** @type {Map<string, {entries: object[], dropped: number}> | null} null once they are forgotten */
+  #kept = new Map();
+
+  /**
+   * @param {unknown} plugin
+   * @param {{entries: object[], dropped: number}} admitted
+   */
+  keep(plugin, { entries, dropped }) {
+    if (this.#kept === null || typeof plugin !== "string" || plugin.length > EarlyLogs.#NAME) {
+      return;
+    }
+    const kept = this.#kept.get(plugin) ?? { entries: [], dropped: 0 };
+    if (this.#kept.size < EarlyLogs.#PLUGINS) {
+      this.#kept.set(plugin, kept);
+    }
+    const fitting = entries.slice(0, EarlyLogs.#RECORDS - kept.entries.length);
+    kept.entries.push(...fitting);
+    kept.dropped += dropped + entries.length - fitting.length;
+  }
+
+  /**
+   * @param {string} plugin
+   * @returns the members of its `plugin.log` message, if it has logged anything
+   */
+  take(plugin) {
+    const kept = this.#kept?.get(plugin);
+    this.#kept?.delete(plugin);
+    return kept;
+  }
+
+  /** Forgets what nobody has taken, and keeps nothing more. */
+  forget() {
+    this.#kept = null;
+  }
+};
+
+/**
  * Knows when all messages posted to this window so far have arrived: a message to a port arrives in
  * a separate task after them, and the page does not see it.
  */

@@ -16,6 +16,7 @@
   const AT_ONCE = 3; // how many of those are replaced at once
   const LONGEST_PAUSE = 5000; // ms; before the next of them
   const LOAD_GRACE = 2000; // ms after the DOM is ready in which a page may load its resources
+  const ADOPTION = 10_000; // ms after the load in which a document receives its plugins' adapters
   const REPORTED = new Set(["ready", "unavailable", "missing"]); // by the runtime, of a plugin
   const NO_RUNTIME =
     "scripts cannot run in this page (a CSP sandbox without allow-scripts, or JavaScript is off)";
@@ -31,6 +32,7 @@
 
   const channel = new PageChannel(handleFromPage);
   const logs = new PluginLogs();
+  const earlyLogs = new EarlyLogs();
   const posted = new PostedMessages();
   const toolList = new ToolList(postTools);
   const pace = new Pace(postReadiness);
@@ -153,17 +155,38 @@
       return;
     }
     const { type, plugin, nonce, entries } = data;
-    if (nonce !== channel.nonce || !plugins.has(plugin)) {
+    if (nonce !== channel.nonce) {
       return;
     }
-    if (type === "opentabs:readiness-changed") {
+    if (type === "opentabs:readiness-changed" && plugins.has(plugin)) {
       channel.send("check", plugin);
     } else if (type === "opentabs:plugin-logs" && Array.isArray(entries)) {
       const admitted = logs.admit(entries);
-      if (admitted !== null) {
-        const params = { documentId, plugin, ...admitted };
-        post(JSON.stringify({ jsonrpc: "2.0", method: "plugin.log", params }));
+      if (admitted === null) {
+        return;
       }
+      if (plugins.has(plugin)) {
+        postLogs(plugin, admitted);
+      } else {
+        earlyLogs.keep(plugin, admitted);
+      }
+    }
+  }
+
+  /**
+   * @param {string} plugin
+   * @param {{entries: object[], dropped: number}} admitted
+   */
+  function postLogs(plugin, admitted) {
+    const params = { documentId, plugin, ...admitted };
+    post(JSON.stringify({ jsonrpc: "2.0", method: "plugin.log", params }));
+  }
+
+  /** @param {string} plugin */
+  function postEarlyLogs(plugin) {
+    const early = earlyLogs.take(plugin);
+    if (early !== undefined) {
+      postLogs(plugin, early);
     }
   }
 
@@ -312,6 +335,7 @@
         if (!channel.send("adopt", message.plugin)) {
           setReadiness(message.plugin, "missing", NO_RUNTIME);
         }
+        postEarlyLogs(message.plugin);
         break;
       case "drop":
         plugins.delete(message.plugin);
@@ -391,6 +415,7 @@
     if (!complete) {
       complete = true;
       post({ type: "complete" });
+      setTimeout(() => earlyLogs.forget(), ADOPTION);
     }
   }
 
