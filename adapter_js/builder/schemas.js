@@ -42,6 +42,9 @@ const NOT_EXPRESSIBLE = /** @type {Record<string, string>} */ ({
 /** The flags without which a regular expression matches other texts; JSON Schema has no flags. */
 const FLAGS = /[ims]/;
 
+/** What `z.coerce` sensibly makes another of. */
+const SCALARS = ["string", "number", "boolean", "null"];
+
 const NO_SCHEMA = "is not a schema of Zod 4";
 
 const CONVERT = {
@@ -76,7 +79,11 @@ export function toJsonSchema(zod, schema, side) {
     /** @param {Converted} found */
     const override = (found) => {
       refuse(found);
+      dropOverwritten(found, zod);
       dropFlagged(found);
+      if (side === "input") {
+        allowCoerced(found);
+      }
       allowAbsent(found);
     };
     const json = JSON.parse(JSON.stringify(zod.toJSONSchema(schema, { io: "input", override })));
@@ -135,6 +142,43 @@ function dropFlagged({ zodSchema, jsonSchema }) {
     jsonSchema.allOf = jsonSchema.allOf.filter(
       (/** @type {{pattern?: string}} */ each) => !flagged.includes(each.pattern ?? ""),
     );
+  }
+}
+
+/**
+ * Leaves out the checks of a value that the schema changes first, as `.trim()` does. The server would
+ * make them of the value before, so they are made only in the page.
+ * @param {Converted} found
+ * @param {any} zod
+ */
+function dropOverwritten({ zodSchema, jsonSchema }, zod) {
+  const { def } = zodSchema._zod;
+  const { checks = [] } = def;
+  const first = checks.findIndex((/** @type {Schema} */ it) => it._zod.def.check === "overwrite");
+  if (first === -1) {
+    return;
+  }
+  const [all, before] = [checks, checks.slice(0, first)].map((some) =>
+    zod.toJSONSchema(zodSchema.clone({ ...def, checks: some }), { io: "input" }),
+  );
+  for (const keyword of Object.keys({ ...all, ...before })) {
+    if (!(keyword in before)) {
+      delete jsonSchema[keyword];
+    } else if (JSON.stringify(all[keyword]) !== JSON.stringify(before[keyword])) {
+      jsonSchema[keyword] = before[keyword];
+    }
+  }
+}
+
+/**
+ * Lets a value that Zod coerces be any that it can sensibly coerce. What it becomes comes first.
+ * @param {Converted} found
+ */
+function allowCoerced({ zodSchema, jsonSchema }) {
+  if (zodSchema._zod.def.coerce === true && typeof jsonSchema.type === "string") {
+    const { type } = jsonSchema;
+    const result = type === "integer" ? "number" : type;
+    jsonSchema.type = [type, ...SCALARS.filter((each) => each !== result)];
   }
 }
 

@@ -97,6 +97,57 @@ async def test_a_pattern_that_means_something_else_without_its_flags_is_left_out
     assert tool["output_schema"]["properties"]["it"] == expected
 
 
+OVERWRITTEN = [
+    (r"z.string().trim().regex(/^\d+$/)", {"type": "string"}),
+    ("z.string().min(2).trim().max(3)", {"type": "string", "minLength": 2}),
+    ("z.string().trim().max(3).describe('A').optional()", {"type": "string", "description": "A"}),
+    ("z.string().trim().check(z.email())", {"type": "string"}),
+    (
+        "z.string().trim().max(3).meta({ pattern: 'x' })",
+        {"type": "string", "pattern": "x"},
+    ),
+    ("z.string().toLowerCase().regex(/a/).regex(/b/)", {"type": "string"}),
+    ("z.string().regex(/a/).normalize().regex(/b/)", {"type": "string", "pattern": "a"}),
+    ("z.number().min(1).overwrite(Math.round).int().max(5)", {"type": "number", "minimum": 1}),
+    (
+        "z.array(z.string().min(2)).overwrite((all) => all.slice(0, 2)).max(2)",
+        {"type": "array", "items": {"type": "string", "minLength": 2}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("schema", "expected"), OVERWRITTEN)
+async def test_a_check_of_what_zod_has_changed_is_left_out(
+    builder: Builder, tmp_path: Path, schema: str, expected: object
+) -> None:
+    await build(builder, source(tmp_path, given=f"z.object({{ it: {schema} }})"))
+
+    [tool] = tools(tmp_path)
+
+    assert tool["input_schema"]["properties"]["it"] == expected
+
+
+COERCED = [
+    ("z.coerce.string().max(3)", ["string", "number", "boolean", "null"]),
+    ("z.coerce.number().min(3)", ["number", "string", "boolean", "null"]),
+    ("z.coerce.number().int().default(1)", ["integer", "string", "boolean", "null"]),
+    ("z.coerce.boolean().optional().describe('A')", ["boolean", "string", "number", "null"]),
+]
+
+
+@pytest.mark.parametrize(("schema", "types"), COERCED)
+async def test_an_argument_that_zod_coerces_may_have_other_types(
+    builder: Builder, tmp_path: Path, schema: str, types: list[str]
+) -> None:
+    both = f"z.object({{ it: {schema} }})"
+    await build(builder, source(tmp_path, given=both, output=both))
+
+    [tool] = tools(tmp_path)
+
+    assert tool["input_schema"]["properties"]["it"]["type"] == types
+    assert tool["output_schema"]["properties"]["it"]["type"] == types[0]  # it is sent unparsed
+
+
 async def test_a_member_that_zod_replaces_when_it_is_absent_is_not_required(
     builder: Builder, tmp_path: Path
 ) -> None:
