@@ -45,7 +45,13 @@ SAY_EVERY = 10.0  # s
 Victim = Literal["stop", "close", "sigkill", "link", "renderer", "driver"]
 VICTIMS: tuple[Victim, ...] = get_args(Victim)
 # The tool did not run: the caller may retry.
-REFUSED = {"TAB_NOT_FOUND", "TAB_NOT_READY", "EXTENSION_NOT_CONNECTED", "NOT_DELIVERED"}
+REFUSED = {
+    "EXTENSION_NOT_CONNECTED",
+    "NOT_DELIVERED",
+    "PLUGIN_NOT_LOADED",
+    "TAB_NOT_FOUND",
+    "TAB_NOT_READY",
+}
 # The page went away during the call: its tool may have run, once.
 GONE = {"PAGE_CRASHED", "TAB_CLOSED"}
 

@@ -89,13 +89,13 @@ async def test_results_and_errors_are_those_of_the_tool_on_a_host_with_patched_b
     assert (error.detail.code, error.detail.message) == ("RATE_LIMITED", "slow down")
 
 
-async def test_a_host_where_adapters_cannot_register_is_not_ready_and_says_why(
+async def test_a_host_where_adapters_cannot_register_runs_none_and_says_why(
     host: Callable[..., Any],
 ) -> None:
     tab: Tab = await host(NO_PLACE, "missing")
     error = await tab.refuse("echo", {"value": 1})
 
-    assert error.detail.code == "TAB_NOT_READY"
+    assert (error.detail.code, error.detail.retryable) == ("PLUGIN_NOT_LOADED", False)
     assert "probe" in error.detail.message
 
 

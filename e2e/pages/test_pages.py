@@ -157,12 +157,11 @@ async def test_tools_work_on_a_page_whose_policy_forbids_scripts(
     assert await tab.call("echo", {"value": kind}) == {"value": kind}
 
 
-async def test_a_sandboxed_page_is_not_ready_and_says_why(open_tab: Callable[..., Any]) -> None:
+async def test_a_sandboxed_page_runs_no_plugin_and_says_why(open_tab: Callable[..., Any]) -> None:
     tab = await open_tab("sandbox", "missing")
     error = await tab.refuse("echo", {"value": 1})
 
-    assert error.detail.code == "TAB_NOT_READY"
-    assert error.detail.retryable
+    assert (error.detail.code, error.detail.retryable) == ("PLUGIN_NOT_LOADED", False)
     assert "scripts cannot run in this page" in error.detail.message
 
 

@@ -442,6 +442,22 @@ def not_ready(plugin: str, url: str, reason: str) -> ChainError:
     )
 
 
+def does_not_run(plugin: str, url: str, reason: str) -> ChainError:
+    """Return the error for a tab in which the plugin's code does not run.
+
+    Not retryable: its adapter's file ran and failed, or no script can run there.
+    """
+    return ChainError(
+        ErrorDetail(
+            codes.PLUGIN_NOT_LOADED,
+            f"The plugin {plugin!r} does not run in {url}: {reason}. Reload the page, or open the "
+            "site in another tab. If that does not help, look for the plugin's error in the page's "
+            "console, and build the plugin again.",
+            category="tab",
+        )
+    )
+
+
 def needs_sign_in(error: ChainError) -> bool:
     """Return whether a call failed before its tool started, because its user has to sign in."""
     return error.detail.code == codes.TAB_NOT_READY and not error.detail.retryable

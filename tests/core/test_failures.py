@@ -110,6 +110,9 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "TAB_NOT_READY", "They were asked and have not signed in", "wait until they say"),
     (lambda: failures.not_ready_yet("chat", "https://a/", "the page is loading"), ChainError,
      "TAB_NOT_READY", "the page is loading", "Call again when it is"),
+    (lambda: failures.does_not_run("chat", "https://a/", "its adapter is not there"), ChainError,
+     "PLUGIN_NOT_LOADED", "'chat' does not run in https://a/: its adapter is not there. Reload",
+     "look for the plugin's error in the page's console"),
     (lambda: failures.unknown_tool("chat_sent", ["chat_send", "chat_seen"]), CallRefusedError,
      "UNKNOWN_TOOL", "no tool 'chat_sent'", "did you mean 'chat_send' or 'chat_seen'?"),
     (lambda: failures.unknown_tool("x", []), CallRefusedError, "UNKNOWN_TOOL",
@@ -288,6 +291,7 @@ def _code_of(call: ast.Call) -> ast.Constant | None:
 def test_only_a_page_that_is_not_loading_needs_its_user() -> None:
     assert failures.needs_sign_in(failures.not_ready("chat", "https://a/", "isReady() is not true"))
     assert not failures.needs_sign_in(failures.not_ready_yet("chat", "https://a/", "it loads"))
+    assert not failures.needs_sign_in(failures.does_not_run("chat", "https://a/", "it failed"))
     assert not failures.needs_sign_in(failures.no_tab("chat", []))
 
 
@@ -299,6 +303,7 @@ def test_what_may_be_repeated_depends_on_more_than_the_code() -> None:
         failures.not_ready("chat", "https://a/", "isReady() is not true").detail.retryable is False
     )
     assert failures.not_ready_yet("chat", "https://a/", "it loads").detail.retryable is True
+    assert failures.does_not_run("chat", "https://a/", "it failed").detail.retryable is False
     assert failures.wrong_tab("plugin 'chat'", 9, {}).detail.retryable is False
     assert failures.other_instance("chat", 9, "work", None).detail.retryable is False
     assert fleet.no_such_tab(9).detail.retryable is False

@@ -11,7 +11,9 @@ from opentabs_py.errors import CallError
 # Only these mean that the tool was not started, so that it may be started elsewhere.
 NOT_STARTED: Final = frozenset({codes.NOT_DELIVERED, codes.TAB_NOT_READY})
 # A page that was just opened, or a user who just signed in, may not have been reported yet.
-_WORTH_ASKING: Final = frozenset({codes.TAB_NOT_FOUND, codes.TAB_NOT_READY})
+_WORTH_ASKING: Final = frozenset(
+    {codes.PLUGIN_NOT_LOADED, codes.TAB_NOT_FOUND, codes.TAB_NOT_READY}
+)
 
 LONGEST: Final = 20.0  # s; a page that reloads again and again would be waited for without end
 REDIRECTS: Final = 3  # pages that may navigate away, one after another, before a call gives up

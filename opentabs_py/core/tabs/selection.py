@@ -272,5 +272,5 @@ def _not_ready(plugin: str, url: str, state: PluginState) -> ChainError:
     if state.readiness == "pending":
         return failures.not_ready_yet(plugin, url, "isReady() has not answered yet")
     if state.readiness == "missing":
-        return failures.not_ready_yet(plugin, url, state.reason or "its code does not run there")
+        return failures.does_not_run(plugin, url, state.reason or "its adapter is not there")
     return failures.not_ready(plugin, url, state.reason or "isReady() is not true")

@@ -82,7 +82,12 @@ def test_a_page_that_is_left_after_a_long_wait_is_waited_for_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("readiness", "code"), [((), "TAB_NOT_FOUND"), (("unavailable",), "TAB_NOT_READY")]
+    ("readiness", "code"),
+    [
+        ((), "TAB_NOT_FOUND"),
+        (("unavailable",), "TAB_NOT_READY"),
+        (("missing",), "PLUGIN_NOT_LOADED"),
+    ],
 )
 def test_the_extension_is_asked_once_before_a_call_fails_for_lack_of_a_tab(
     readiness: tuple[str, ...], code: str

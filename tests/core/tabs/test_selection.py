@@ -136,8 +136,10 @@ def test_only_a_page_whose_plugin_says_so_is_one_to_sign_in_on() -> None:
 
 def test_a_page_in_which_the_plugin_does_not_run_is_refused_with_the_reason() -> None:
     given = tabs(document(1, "missing", reason="its adapter did not register itself in the page"))
-    assert "did not register itself in the page. Call again" in str(refused(given, now=9.0))
-    said = "'chat' is not ready in https://chat.example/1: its code does not run there."
+    error = refused(given, now=9.0)
+    assert (error.detail.code, error.detail.retryable) == ("PLUGIN_NOT_LOADED", False)
+    assert "did not register itself in the page. Reload the page" in str(error)
+    said = "'chat' does not run in https://chat.example/1: its adapter is not there."
     assert said in str(refused(tabs(document(1, "missing")), now=9.0))
 
 
