@@ -90,6 +90,37 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
     assert alive(family) == {}
 
 
+async def test_a_module_outside_src_and_one_outside_the_plugin_are_built_when_they_change(
+    project: Path,
+) -> None:
+    chat = project / "chat"
+    hello = chat / "src" / "tools" / "hello.js"
+    (chat / "lib").mkdir()
+    (chat / "lib" / "near.js").write_text('export const near = "Hello, ";')
+    (project / "far.js").write_text('export const far = "";')
+    imports = "import { near } from '../../lib/near.js'; import { far } from '../../../far.js';\n"
+    hello.write_text(imports + hello.read_text().replace("Hello, ", "${near}${far}"))
+    with terminal(["opentabs", "dev", "chat", "--port", "0"], project) as shown:
+        await wait_for(shown, "MCP at ")
+        await wait_for(shown, "/mcp")
+        url = shown.output.partition("MCP at ")[2].split()[0]
+        with anyio.fail_after(PATIENT):
+            async with Client(streamable_http_client(url)) as client:
+                assert await greeting(client) == "Hello, Ada!"
+
+                change(chat / "lib" / "near.js", "Hello", "Hi")
+                await wait_for(shown, "Reloaded chat")  # from here on, it watches
+                change(chat / "lib" / "near.js", "Hi", "Good day")
+                await wait_for(shown, "lib/near.js changed")
+                await wait_for(shown, "Reloaded chat")
+                assert await greeting(client) == "Good day, Ada!"
+
+                change(project / "far.js", '""', '"dear "')
+                await wait_for(shown, "../far.js changed")
+                await wait_for(shown, "Reloaded chat")
+                assert await greeting(client) == "Good day, dear Ada!"
+
+
 async def test_a_plugin_whose_first_build_fails_is_served_and_shown_once_it_is_fixed(
     project: Path,
 ) -> None:

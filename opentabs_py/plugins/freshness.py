@@ -1,5 +1,7 @@
 """Check whether a plugin has source, and whether its build is older."""
 
+import json
+import os
 from pathlib import Path
 from shlex import quote
 
@@ -34,10 +36,33 @@ def is_stale(directory: Path) -> bool:
             return False
         if not (directory / BUILT_TOOLS).is_file():
             return True
-        sources = [directory / PACKAGE, *(directory / "src").rglob("*")]
+        sources = {directory / PACKAGE, *(directory / "src").rglob("*"), *build_inputs(directory)}
         # A build that changes nothing writes no file; it sets the directory's time.
         dist = directory / DIST
         latest = max(path.stat().st_mtime for path in (dist, *dist.iterdir()))
         return any(source.stat().st_mtime > latest for source in sources if source.is_file())
     except OSError:  # it is being built, or may not be opened
         return False
+
+
+def build_inputs(directory: Path) -> frozenset[Path]:
+    """Return the plugin's own files that its build was made of, as its source maps list them.
+
+    They may be anywhere: a module may import others from outside the plugin's directory. What comes
+    from packages is left out.
+    """
+    dist = (directory / DIST).resolve()
+    found: set[str] = set()
+    for file in source_maps(directory):
+        try:
+            found.update(json.loads(file.read_bytes())["sources"])
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # it is not the builder's
+    return frozenset(
+        Path(os.path.normpath(dist / name)) for name in found if name.startswith("../")
+    )
+
+
+def source_maps(directory: Path) -> list[Path]:
+    """Return the source maps in a plugin's build."""
+    return sorted((directory / DIST).glob("*.js.map"))

@@ -93,7 +93,7 @@ def _of_plugin(
     sizes: dict[str, int],
 ) -> Iterator[str]:
     if is_stale(directory):
-        yield "dist/ is older than src/: run `opentabs build`"
+        yield "dist/ is older than its source: run `opentabs build`"
     if manifest.sdk_version is None:
         yield UNKNOWN
     broad = [each for each in manifest.url_patterns if each in _EVERYWHERE]

@@ -1,5 +1,6 @@
 """Watch a plugin's source and its tests."""
 
+import os
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from watchfiles import (
 )
 
 from opentabs_py.core.plugins.file_names import BUILT_ADAPTER, BUILT_TOOLS, DIST
+from opentabs_py.plugins.freshness import build_inputs, source_maps
 
 _QUIET = 20  # ms without a change before changes are reported
 _AT_MOST = 100  # ms before changes are reported even while more follow
@@ -27,9 +29,14 @@ SHOWN = 3  # names of changed files
 
 
 class SourceChanges:
-    """The files that have changed since the last call of `next`."""
+    """The files that have changed since the last call of `next`.
+
+    Attributes:
+        inputs: The files that the plugin's last build was made of.
+    """
 
     def __init__(self) -> None:
+        self.inputs: frozenset[str] = frozenset()
         self._files: set[str] = set()
         self._came = anyio.Event()
 
@@ -52,8 +59,9 @@ class SourceChanges:
 async def watch_source(directory: Path) -> AsyncGenerator[SourceChanges]:
     """Watch a plugin's source and its tests from now on.
 
-    A build that is deleted counts as a change of `dist`. If the directory is removed, all that is
-    there when it comes back has changed.
+    Files outside its directory count if its last build was made of them. A build that is deleted
+    counts as a change of `dist`. If the directory is removed, all that is there when it comes back
+    has changed.
     """
     changes = SourceChanges()
     watch = _Watch(Path(await anyio.Path(directory).resolve()), changes)
@@ -69,6 +77,8 @@ class _Watch:
         self._root = root
         self._changes = changes
         self._built = {root / DIST, root / BUILT_ADAPTER, root / BUILT_TOOLS}
+        self._maps: dict[Path, int] = {}  # when the source maps that were read were written
+        self._outside: dict[Path, int] = {}  # the same of inputs outside the directory
 
     async def run(self) -> None:
         is_new = False
@@ -94,10 +104,32 @@ class _Watch:
         async with aclosing(notifications):
             async for changed in notifications:
                 files = {Path(path) for _, path in changed}
-                self._report(files - {self._root} | (self._all_files() if is_new else set()))
+                self._read_inputs()
+                outside = self._changed_outside()
+                new = self._all_files() if is_new else set[Path]()
+                self._report(files - {self._root} | outside | new)
                 is_new = False
                 if self._root in files or _identity(self._root) != identity:
                     return
+
+    def _read_inputs(self) -> None:
+        """Look which files the last build was made of, if there was another build."""
+        maps = _times(source_maps(self._root))
+        if maps != self._maps:
+            self._maps = maps
+            inputs = build_inputs(self._root)
+            self._changes.inputs = frozenset(map(self._name, inputs))
+            built = _times([self._root / DIST])[self._root / DIST]
+            times = _times(each for each in inputs if not each.is_relative_to(self._root))
+            self._outside = {
+                # One that is newer than the build was not among the inputs that were watched then.
+                file: self._outside.get(file, 0 if time > built else time)
+                for file, time in times.items()
+            }
+
+    def _changed_outside(self) -> set[Path]:
+        before, self._outside = self._outside, _times(self._outside)
+        return {file for file, time in self._outside.items() if before[file] != time}
 
     def _matters(self, change: Change, path: str) -> bool:
         file = Path(path)
@@ -110,14 +142,26 @@ class _Watch:
         return not hidden and _is_kept(change, path)
 
     def _report(self, files: Iterable[Path]) -> None:
-        names = [
-            DIST if each in self._built else str(each.relative_to(self._root)) for each in files
-        ]
+        names = [DIST if each in self._built else self._name(each) for each in files]
         if names:
             self._changes.add(names)
 
+    def _name(self, file: Path) -> str:
+        return os.path.relpath(file, self._root)
+
     def _all_files(self) -> set[Path]:
         return {each for each in self._root.glob("*") if self._matters(Change.added, str(each))}
+
+
+def _times(files: Iterable[Path]) -> dict[Path, int]:
+    """Return when files were written; 0 for one that cannot be read."""
+    found: dict[Path, int] = {}
+    for file in files:
+        try:
+            found[file] = file.stat().st_mtime_ns
+        except OSError:
+            found[file] = 0
+    return found
 
 
 def _identity(directory: Path) -> tuple[int, int]:
@@ -126,16 +170,11 @@ def _identity(directory: Path) -> tuple[int, int]:
     return stat.st_dev, stat.st_ino
 
 
-async def next_source(changes: SourceChanges, *, or_build: bool = False) -> list[str]:
-    """Wait until files change that the plugin or its tests depend on, and return their paths.
-
-    Args:
-        changes: The plugin's.
-        or_build: Whether to return `dist` when the build is deleted.
-    """
+async def next_source(changes: SourceChanges) -> list[str]:
+    """Wait until files change that the plugin or its tests depend on, and return their paths."""
     while True:
         files = await changes.next()
-        if files := [each for each in files if is_source(each) or (or_build and each == DIST)]:
+        if files := [each for each in files if is_source(each) or each in changes.inputs]:
             return files
 
 

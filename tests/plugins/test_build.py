@@ -75,6 +75,21 @@ async def test_a_build_that_changes_nothing_is_not_stale(builder: Builder, tmp_p
     assert not is_stale(tmp_path)
 
 
+@pytest.mark.parametrize("name", ["lib/who.ts", "lib/names.json", "../shared.ts"])
+async def test_a_build_is_stale_once_any_module_that_it_was_made_of_has_changed(
+    builder: Builder, tmp_path: Path, name: str
+) -> None:
+    text = "[1]" if name.endswith(".json") else "export default [1];"
+    index = f"import who from '../{name}';\nexport const first = who[0];\n{INDEX}"
+    directory = source(tmp_path / "plugin", **{"src/index.ts": index, name: text})
+    await build(builder, directory)
+    assert not is_stale(directory)
+
+    os.utime(directory / name, (4_000_000_000, 4_000_000_000))
+
+    assert is_stale(directory)
+
+
 async def test_a_change_is_built(builder: Builder, tmp_path: Path) -> None:
     await build(builder, source(tmp_path))
     before = dist(tmp_path)

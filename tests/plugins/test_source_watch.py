@@ -1,13 +1,21 @@
 """Watching the sources of a plugin."""
 
+import json
 import os
 import shutil
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
-from opentabs_py.plugins.source_watch import SourceChanges, changed_text, is_source, watch_source
+from opentabs_py.plugins.source_watch import (
+    SourceChanges,
+    changed_text,
+    is_source,
+    next_source,
+    watch_source,
+)
 from tests.waiting import PATIENT
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +35,42 @@ async def test_changes_of_source_files_are_reported_and_others_are_not(
             (tmp_path / "src" / "index.ts").write_text("written")
 
             assert await changes.next() == [str(Path("src", "index.ts"))]
+
+
+def write_map(plugin: Path, *sources: str) -> None:
+    (plugin / "dist").mkdir(parents=True, exist_ok=True)
+    (plugin / "dist" / "adapter.iife.js.map").write_text(json.dumps({"sources": sources}))
+
+
+async def test_a_file_outside_the_directory_counts_once_the_build_was_made_of_it(
+    tmp_path: Path,
+) -> None:
+    plugin, shared = tmp_path / "plugin", tmp_path / "shared.js"
+    shared.write_text("1")
+    os.utime(shared, (1, 1))
+    write_map(plugin, "zod/v4/core/core.js", "opentabs:adapter")
+    with anyio.fail_after(PATIENT):
+        async with watch_source(plugin) as changes:
+            write_map(plugin, "../../shared.js", "../lib/who.js")
+            while not changes.inputs:
+                await anyio.lowlevel.checkpoint()
+            assert changes.inputs == {str(Path("..", "shared.js")), str(Path("lib", "who.js"))}
+            os.utime(shared, (2, 2))
+            assert await next_source(changes) == [str(Path("..", "shared.js"))]
+            shared.unlink()
+            assert await next_source(changes) == [str(Path("..", "shared.js"))]
+
+
+async def test_a_file_that_changed_during_the_build_that_first_read_it_counts(
+    tmp_path: Path,
+) -> None:
+    plugin, shared = tmp_path / "plugin", tmp_path / "shared.js"
+    shared.write_text("1")
+    write_map(plugin, "../../shared.js")
+    os.utime(plugin / "dist", (1, 1))
+    with anyio.fail_after(PATIENT):
+        async with watch_source(plugin) as changes:
+            assert await next_source(changes) == [str(Path("..", "shared.js"))]
 
 
 @pytest.mark.parametrize("how", ["deleted", "moved", "one file"])

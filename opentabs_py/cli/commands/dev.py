@@ -106,7 +106,7 @@ async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
     """Build a plugin whenever its source changes, until cancelled."""
     from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.terminal import err, print_error
-    from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
+    from opentabs_py.plugins.source_watch import changed_text, watch_source
 
     is_open = bool(tabs.plugins)
     async with builder(quiet=True) as running, watch_source(directory) as changes:
@@ -125,7 +125,7 @@ async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
                     await tabs.reload_plugins()
                     await _open_start_page(tabs, built.name)
             is_first = False
-            files = await next_source(changes, or_build=True)
+            files = await changes.next()
             err.print(f"[dim]{escape(changed_text(files))}[/]")
 
 
