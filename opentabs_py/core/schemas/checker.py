@@ -19,7 +19,7 @@ from opentabs_py.core.schemas.cost import (
     follow,
     objects,
 )
-from opentabs_py.core.schemas.patterns import is_linear, patterns, with_patterns
+from opentabs_py.core.schemas.patterns import as_in_javascript, is_linear, patterns, with_patterns
 from opentabs_py.core.text import path_text, shorten
 
 __all__ = ["Checker", "JsonObject", "Violation", "check_schema"]
@@ -58,7 +58,7 @@ class Checker:
     """
 
     def __init__(self, schema: JsonObject, *, mask: str | None = None) -> None:
-        self._schema = schema
+        self._given = schema
         self._mask = mask
 
     def violations(self, value: JsonValue, *, most: int | None = None) -> list[Violation]:
@@ -84,6 +84,10 @@ class Checker:
         errors = validator.iter_errors(value)
         faults = (fault for error in errors for fault in explain(error, self._schema))
         return [(path_text(path), _shorten(message)) for path, message in islice(faults, most)]
+
+    @cached_property
+    def _schema(self) -> JsonObject:
+        return as_in_javascript(self._given)
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Validator:
@@ -121,7 +125,7 @@ def check_schema(schema: JsonObject) -> None:
         if not (follow(schema, fragment)[0] if is_pointer else fragment in named):
             raise ValueError(f"refers to {quoted}, which it does not contain; add it")
     try:
-        _compile(schema)
+        _compile(as_in_javascript(schema))
     except jsonschema_rs.ValidationError as error:
         raise ValueError(_why_not_valid(error)) from None
     except ValueError:  # the recursion limit

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from opentabs_py.core.schemas.checker import Checker
+from opentabs_py.core.schemas.checker import Checker, check_schema
 from opentabs_py.core.schemas.patterns import (
     MOST_CHARACTERS,
     with_patterns,
@@ -47,6 +47,22 @@ def test_members_whose_names_match_no_pattern_that_is_left_are_allowed() -> None
     left = with_small_patterns(schema)
     assert Checker(left).violations({"b": 1, "2026-01-01": 1}) == []
     assert Checker(left).violations({"a": 1}) != []
+
+
+def test_escaped_angle_brackets_are_characters_as_in_javascript() -> None:
+    schema: Json = {
+        "properties": {"tag": {"pattern": r"^\<b\>$"}, "other": {"pattern": r"^[\<\>]\\<\d$"}},
+        "patternProperties": {r"^\<": {"type": "null"}},
+    }
+    check_schema(schema)
+    for checked in (schema, with_small_patterns(schema)):
+        checker = Checker(checked)
+        assert checker.violations({"tag": "<b>", "other": r"<\<1", "<x": None}) == []
+        assert sorted(checker.violations({"tag": "b", "other": "<1", "<x": 1})) == [
+            ("<x", '1 is not of type "null"'),
+            ("other", r'"<1" does not match "^[<>]\\<\d$"'),
+            ("tag", r'"b" does not match "^<b>$"'),
+        ]
 
 
 def test_a_schema_without_large_patterns_stays_as_it_is() -> None:
