@@ -45,6 +45,9 @@ const FLAGS = /[ims]/;
 /** What `z.coerce` sensibly makes another of. */
 const SCALARS = ["string", "number", "boolean", "null"];
 
+/** A step to any item, or to one. */
+const ITEM = /^\[\d*\]$/;
+
 const NO_SCHEMA = "is not a schema of Zod 4";
 
 const CONVERT = {
@@ -101,16 +104,17 @@ export function toJsonSchema(zod, schema, side) {
 
 /**
  * Makes each object of an input reject additional members, because Zod drops them and a misspelled
- * one would go unnoticed. The parts of an intersection accept each other's members.
+ * one would go unnoticed. Objects at one place in both parts of an intersection accept each other's
+ * members.
  * @param {Schema} root
  * @returns {(found: Converted) => void}
  */
 function refuseUnknown(root) {
   /** @type {Set<Schema>} */
   const parts = new Set();
-  for (const schema of within(root, () => true)) {
-    if (schema._zod.def.type === "intersection") {
-      within(schema, (step) => step === "", parts);
+  for (const { _zod } of within(root, () => true)) {
+    if (_zod.def.type === "intersection") {
+      collectShared(_zod.def.left, _zod.def.right, parts, new Map());
     }
   }
   return ({ zodSchema, jsonSchema }) => {
@@ -119,6 +123,45 @@ function refuseUnknown(root) {
       jsonSchema.additionalProperties = false;
     }
   };
+}
+
+/**
+ * Collects the schemas of the places that two schemas of one value both describe.
+ * @param {Schema} left
+ * @param {Schema} right
+ * @param {Set<Schema>} parts
+ * @param {Map<Schema, Set<Schema>>} seen pairs: schemas may contain themselves
+ */
+function collectShared(left, right, parts, seen) {
+  const known = seen.get(left) ?? new Set();
+  if (known.has(right)) {
+    return;
+  }
+  seen.set(left, known.add(right));
+  /** @param {Schema} side */
+  const membersOf = (side) =>
+    [...within(side, (step) => step === "")].flatMap((schema) => {
+      parts.add(schema);
+      return children(schema._zod.def).filter(([step]) => step !== "");
+    });
+  const others = membersOf(right);
+  for (const [step, child] of membersOf(left)) {
+    for (const [other, its] of others) {
+      if (overlaps(step, other)) {
+        collectShared(child, its, parts, seen);
+      }
+    }
+  }
+}
+
+/**
+ * @param {string} step of `children`
+ * @param {string} other
+ */
+function overlaps(step, other) {
+  const isItem = ITEM.test(step);
+  const any = isItem ? "[]" : ".*";
+  return isItem === ITEM.test(other) && (step === other || step === any || other === any);
 }
 
 /**

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.plugins.build import Builder
 from tests.plugins.sources import HEAD, TOOL, build, source, tools
 
@@ -41,6 +43,7 @@ async def test_an_input_schema_says_which_of_its_objects_are_closed(
         loose: z.looseObject({}),
         open: z.object({}).catchall(z.number()),
         both: z.object({ a: z.string() }).and(z.object({ b: z.object({}) })),
+        lists: z.object({ l: z.array(z.object({})) }).and(z.object({ m: z.array(z.object({})) })),
         either: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
     })"""
     await build(builder, source(tmp_path, given=schema))
@@ -55,10 +58,49 @@ async def test_an_input_schema_says_which_of_its_objects_are_closed(
         "loose": {},
         "open": {"type": "number"},
         "both": None,
+        "lists": None,
         "either": None,
     }
     assert [each["additionalProperties"] for each in members["either"]["anyOf"]] == [False, False]
     assert members["both"]["properties"]["b"]["additionalProperties"] is False
+    assert members["lists"]["properties"]["l"]["items"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        (
+            "z.array(z.object({ a: z.string() })).and(z.array(z.object({ b: z.string() })))",
+            [{"a": "x", "b": "y"}],
+        ),
+        (
+            """z.object({ r: z.record(z.string(), z.object({ a: z.string() })) })
+                .and(z.object({ r: z.record(z.string(), z.object({ b: z.string() })) }))""",
+            {"r": {"key": {"a": "x", "b": "y"}}},
+        ),
+        (
+            """z.object({ o: z.object({ a: z.string() }).optional() })
+                .and(z.object({ o: z.object({ b: z.string() }).describe("B") }))""",
+            {"o": {"a": "x", "b": "y"}},
+        ),
+        (
+            "z.tuple([z.object({ a: z.string() })]).and(z.array(z.object({ b: z.string() })))",
+            [{"a": "x", "b": "y"}],
+        ),
+        (
+            "z.record(z.string(), z.object({ a: z.string() })).and(z.object({ k: z.object({}) }))",
+            {"k": {"a": "x"}},
+        ),
+    ],
+)
+async def test_the_parts_of_an_intersection_accept_each_other_s_members_at_every_depth(
+    builder: Builder, tmp_path: Path, schema: str, value: Any
+) -> None:
+    await build(builder, source(tmp_path, given=f"z.object({{ it: {schema} }})"))
+
+    [tool] = tools(tmp_path)
+
+    assert Checker(tool["input_schema"]).violations({"it": value}) == []
 
 
 async def test_what_a_tool_returns_may_have_members_that_its_schema_does_not_name(
