@@ -44,6 +44,11 @@ class _SafeConsole(Console):
             else:
                 yield Segment(visible(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Leave the error to `main`: Rich would exit with 1, within a task group."""
+        self.quiet = True
+        raise  # noqa: PLE0704 (it is called where the error is handled)
+
 
 err = _SafeConsole(stderr=True)
 out = _SafeConsole()

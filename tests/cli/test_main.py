@@ -128,6 +128,34 @@ def test_a_command_whose_output_is_closed_ends_with_success(command: str, tmp_pa
     assert (run.returncode, run.stderr) == (0, "")
 
 
+PRINTING = """
+import sys
+from opentabs_py import cli
+from opentabs_py.cli import run, terminal
+
+async def command():
+    terminal.out.print("a line")
+    return 0
+
+cli._run = lambda: sys.exit(run.run(command))
+cli.main()
+"""
+
+
+def test_a_command_whose_output_is_closed_while_tasks_run_ends_with_success() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "w") as out:
+        run = subprocess.run(
+            [sys.executable, "-c", PRINTING],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("command", ["tools", "start", "build"])
 def test_a_command_in_a_directory_that_was_deleted_says_so(command: str, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
