@@ -35,6 +35,9 @@ export const EXPORT = "write export default new MyPlugin(), a class that extends
 const TOP_LEVEL_AWAIT =
   "uses await at the top level of a module, but a plugin is one classic script, which cannot wait; " +
   "await in isReady(), in a hook or in handle()";
+const STYLES =
+  'A plugin cannot load style sheets; import its text, with { type: "text" }, and write that into ' +
+  "a <style> element of the page";
 const ADAPTER_FILE = "adapter.iife.js";
 const PRE_SCRIPT_FILE = "pre-script.iife.js";
 
@@ -234,7 +237,8 @@ function entries(root, modules) {
 }
 
 /**
- * Resolves the two packages that every plugin imports, and rewrites imports of Zod.
+ * Resolves the two packages that every plugin imports, rewrites imports of Zod, and refuses style
+ * sheets, for which esbuild would write files that nothing loads.
  * @param {string} sdk the SDK's main file, or its substitute
  * @param {{bundleZod: boolean}} options whether to bundle Zod or import it from where it is
  * @returns {Plugin}
@@ -257,6 +261,17 @@ function packages(sdk, { bundleZod }) {
             }
           : { path: resolve(SDK, file), sideEffects: false };
       });
+      build.onResolve({ filter: /\.css$/ }, ({ path, importer, with: attributes }) => {
+        if (attributes.type !== undefined) {
+          return null;
+        }
+        const why = [{ text: STYLES }];
+        // What a package imports is not the author's to change, and its code may work without.
+        return isOfPackage(importer)
+          ? { path, namespace: "style", warnings: why }
+          : { errors: why };
+      });
+      build.onLoad({ filter: /.*/, namespace: "style" }, () => ({ contents: "" }));
       build.onResolve(
         { filter: /^zod(\/|$)/ },
         async ({ path, resolveDir, pluginData, ...from }) => {
@@ -290,13 +305,18 @@ function packages(sdk, { bundleZod }) {
         if (path.includes(`${sep}node_modules${sep}zod${sep}`)) {
           return { contents: withOwnKeys(await readFile(path, "utf8")), loader: loaderOf(path) };
         }
-        if (path.includes(`${sep}node_modules${sep}`) || path.startsWith(SDK + sep)) {
+        if (isOfPackage(path) || path.startsWith(SDK + sep)) {
           return null;
         }
         return { contents: asNamespace(await readFile(path, "utf8")), loader: loaderOf(path) };
       });
     },
   };
+}
+
+/** @param {string} path */
+function isOfPackage(path) {
+  return path.includes(`${sep}node_modules${sep}`);
 }
 
 /**

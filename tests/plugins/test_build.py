@@ -338,6 +338,10 @@ UNUSABLE = {
         "import '@opentabs-dev/plugin-sdk/nope';",
         'src/index.ts:1: The SDK has no "nope"',
     ),
+    "a style sheet": (
+        "import './style.css';",
+        "src/index.ts:1: A plugin cannot load style sheets; import its text",
+    ),
     "await at the top level": (
         "await fetch('/config');\n" + INDEX,
         "src/index.ts:1: uses await at the top level of a module, but",
@@ -381,6 +385,33 @@ async def test_a_source_that_cannot_be_parsed_is_reported_with_its_place(
 
     assert [str(problem) for problem in built.problems if str(problem).startswith(wanted)]
     assert not (tmp_path / "dist").exists()
+
+
+async def test_the_text_of_a_style_sheet_may_be_imported(builder: Builder, tmp_path: Path) -> None:
+    index = f"import css from './style.css' with {{ type: 'text' }};\nconsole.log(css);\n{INDEX}"
+    files = {"src/index.ts": index, "src/style.css": "b { color: red }"}
+
+    await build(builder, source(tmp_path, **files))
+
+    assert b"b { color: red }" in dist(tmp_path)["adapter.iife.js"]
+    assert list(dist(tmp_path)) == ["adapter.iife.js", "adapter.iife.js.map", "tools.json"]
+
+
+async def test_a_style_sheet_that_a_package_imports_is_left_out_with_a_warning(
+    builder: Builder, tmp_path: Path
+) -> None:
+    files = {
+        "src/index.ts": f"import 'widget';\n{INDEX}",
+        "node_modules/widget/index.js": "import './style.css';",
+        "node_modules/widget/style.css": "b { color: red }",
+    }
+
+    built = await build(builder, source(tmp_path, **files))
+
+    assert [each.why.partition(";")[0] for each in built.warnings] == [
+        "A plugin cannot load style sheets"
+    ]
+    assert list(dist(tmp_path)) == ["adapter.iife.js", "adapter.iife.js.map", "tools.json"]
 
 
 async def test_a_name_that_a_package_does_not_export_is_one_problem(
