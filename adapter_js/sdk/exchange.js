@@ -6,6 +6,8 @@ import { httpStatusToToolError } from "./status.js";
 /** @import { Schema } from "./schema.js" */
 
 const TIMEOUT = 30_000; // ms
+/** How Chromium begins the error for a URL, a method, headers or a body that cannot be sent. */
+const UNSENDABLE = "Failed to execute 'fetch'";
 const EXCERPT = 300; // characters of a response that an error quotes
 
 /**
@@ -47,7 +49,7 @@ export async function exchange(url, init = {}, read) {
       throw error;
     }
     bound.signal.throwIfAborted();
-    throw unreachable(what, error);
+    throw unanswered(what, error);
   } finally {
     bound.clear();
   }
@@ -128,8 +130,12 @@ function cut(text) {
  * @param {string} what
  * @param {unknown} cause
  */
-function unreachable(what, cause) {
+function unanswered(what, cause) {
   const why = cause instanceof Error ? cause.message : String(cause);
+  if (why.startsWith(UNSENDABLE)) {
+    const message = `${what} cannot be sent: ${why}`;
+    return new ToolError(message, "INTERNAL_ERROR", { category: "internal", cause });
+  }
   const message = `${what} failed: ${why}. The site cannot be reached, or does not allow requests from this page.`;
   return new ToolError(message, "INTERNAL_ERROR", { category: "internal", retryable: true, cause });
 }

@@ -28,8 +28,9 @@ import { buildQueryString } from "./params.js";
  * @param {string | URL} url may be relative to the page
  * @param {FetchFromPageInit} [init] `timeout` covers the response headers, not the body
  * @returns {Promise<Response>} a response with a 2xx status
- * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, if the site cannot be reached; for any
- *   other status, the error from `httpStatusToToolError`
+ * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, if the site cannot be reached, and not
+ *   if the request cannot be sent, as with an invalid URL; for any other status, the error from
+ *   `httpStatusToToolError`
  */
 export function fetchFromPage(url, init) {
   return exchange(url, init, (response) => response);

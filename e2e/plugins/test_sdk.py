@@ -183,6 +183,17 @@ async def test_the_fields_of_a_tool_error_arrive_whole(running: OpenTabs) -> Non
 
 
 @pytest.mark.usefixtures("open_page")
+@pytest.mark.parametrize("part", ["URL", "method", "header"])
+async def test_a_request_that_cannot_be_sent_is_not_worth_repeating(
+    running: OpenTabs, part: str
+) -> None:
+    with pytest.raises(ToolFailedError, match="cannot be sent: Failed to execute") as caught:
+        await running.call("sdk_probe_attempt", {"what": f"an invalid {part}"})
+
+    assert (caught.value.detail.code, caught.value.detail.retryable) == ("INTERNAL_ERROR", False)
+
+
+@pytest.mark.usefixtures("open_page")
 async def test_logs_arrive_in_order_with_their_levels_and_before_the_result(
     running: OpenTabs,
 ) -> None:

@@ -32,8 +32,9 @@ export type SendJSON<Body> = {
  * @param {string | URL} url may be relative to the page
  * @param {FetchFromPageInit} [init] `timeout` covers the response headers, not the body
  * @returns {Promise<Response>} a response with a 2xx status
- * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, if the site cannot be reached; for any
- *   other status, the error from `httpStatusToToolError`
+ * @throws {ToolError} TIMEOUT; INTERNAL_ERROR, retryable, if the site cannot be reached, and not
+ *   if the request cannot be sent, as with an invalid URL; for any other status, the error from
+ *   `httpStatusToToolError`
  */
 export declare function fetchFromPage(url: string | URL, init?: FetchFromPageInit): Promise<Response>;
 /**

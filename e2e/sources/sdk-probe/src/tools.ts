@@ -35,6 +35,11 @@ const uses: Record<string, (context: Context) => unknown> = {
     throw sdk.ToolError.rateLimited("slow down", 1500);
   },
 
+  // --- what fetch() itself refuses
+  "an invalid URL": () => sdk.fetchText("http://[::1"),
+  "an invalid method": () => sdk.fetchFromPage("/api/text", { method: "B D" }),
+  "an invalid header": () => sdk.fetchJSON("/api/text", { headers: { "a b": "c" } }),
+
   // --- the page
   waitForSelector: async () => {
     setTimeout(() => document.body.append(document.createElement("late-one")), 20);
