@@ -143,6 +143,21 @@ async def test_a_page_that_is_not_ready_says_why(open_tab: Callable[..., Any], p
     await expect(probe).to_contain_text("Not ready")
 
 
+async def test_a_page_that_can_observe_its_tools_is_marked_and_one_that_runs_none_is_not(
+    open_tab: Callable[..., Any], panel: Page
+) -> None:
+    active = panel.get_by_role("region", name="The active tab")
+    notice = active.get_by_text("This page can observe its tools")
+    tab = await open_tab("sandbox-scripts")
+    await tab.page.bring_to_front()
+    await expect(notice).to_contain_text("or its site sandboxes it")
+
+    tab = await open_tab("sandbox", readiness="missing")
+    await tab.page.bring_to_front()
+    await expect(active).to_contain_text("scripts cannot run in this page")
+    await expect(notice).to_have_count(0)
+
+
 async def test_a_tool_can_be_tried_from_the_panel(tab: Tab, panel: Page) -> None:
     await tab.page.bring_to_front()
     await panel.get_by_role("link", name="probe_give").click()

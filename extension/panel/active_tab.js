@@ -8,7 +8,7 @@
 
 import { h, plural, site } from "./console/dom.js";
 import { pluginIcon } from "./console/icons.js";
-import { READINESS } from "./console/store.js";
+import { EXPOSED, isExposed, READINESS } from "./console/store.js";
 import { toolList } from "./console/tool_list.js";
 
 const TOOLS = 12; // of one plugin; the rest are on its own page
@@ -99,12 +99,7 @@ export function activeTabView({ store, link }, profile) {
         h("strong", {}, row.loading ? "Loading" : row.title || "No title"),
         h("span", { class: "quiet" }, site(row.url)),
       ),
-      !row.protected &&
-        h(
-          "p",
-          { class: "notice" },
-          "This page was open before the extension was loaded, so it can observe its tools. Reload it.",
-        ),
+      isExposed(row) && h("p", { class: "notice" }, EXPOSED),
       ...plugins.map((plugin) => ofPlugin(row, plugin)),
     ].filter((each) => each !== false);
   }

@@ -105,6 +105,16 @@ export const READINESS = {
   missing: "Not running",
 };
 
+export const EXPOSED =
+  "This page can observe its tools: it was open before the extension was loaded (then reload it), or its site sandboxes it.";
+
+/**
+ * Whether a page can observe the tools that run in it.
+ * @param {TabRow} tab
+ */
+export function isExposed(tab) {
+  return !tab.protected && tab.plugins.some(({ readiness }) => readiness !== "missing");
+}
 /** @type {{[S in Section]: (row: Sections[S]) => string}} */
 const KEYS = {
   calls: (row) => row.id,

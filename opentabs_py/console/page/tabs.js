@@ -6,7 +6,7 @@
 /** @import {BrowserRow, TabRow} from "./store.js" */
 
 import { h, matches, plural, site, wordsOf, write } from "./dom.js";
-import { READINESS } from "./store.js";
+import { EXPOSED, isExposed, READINESS } from "./store.js";
 
 /**
  * @param {Console} console_
@@ -109,16 +109,7 @@ export function tabsView({ store }) {
         "ul",
         { class: "badges", "aria-label": "Plugins" },
         tab.focused && tab.active && h("li", { class: "badge" }, "active"),
-        !tab.protected &&
-          h(
-            "li",
-            {
-              class: "badge warn",
-              title:
-                "The page was open before the extension was loaded, so it can observe its tools. Reload it.",
-            },
-            "reload to protect",
-          ),
+        isExposed(tab) && h("li", { class: "badge warn", title: EXPOSED }, "not protected"),
         ...tab.plugins.map((plugin) =>
           h(
             "li",
