@@ -321,17 +321,47 @@ function isOfPackage(path) {
 
 /**
  * `import { z }` bundles all of Zod, including its languages: 580 KB. `import * as z` is equivalent
- * for its users, and bundles only what is used: 120 KB. Every line keeps its number.
+ * for its users, and bundles only what is used: 120 KB. So is `import z`. Every line keeps its number.
  * @param {string} source
  */
 function asNamespace(source) {
   return source.replace(
-    /^([ \t]*)import\s*\{\s*z\s*\}\s*from\s*(["'])(zod(?:\/v4)?)\2/gm,
-    (found, indent, quote, path, at) =>
-      source.slice(0, at).includes("`")
-        ? found
-        : `${indent}import ${found.replace(/[^\n]/g, "")}* as z from ${quote}${path}${quote}`,
+    /^([ \t]*)import\b\s*(?:(?!type\b)(\w+)\b\s*)?(?:,\s*)?(?:\{([^{}]*)\}\s*)?from\s*(["'])(zod(?:\/v4)?)\4/gm,
+    (found, indent, byDefault, list = "", quote, path, at) => {
+      const from = `from ${quote}${path}${quote}`;
+      const names = byDefault === undefined ? [] : [byDefault];
+      const others = [];
+      let lines = ""; // the ends of lines that go with what is taken out
+      for (const part of list.split(",")) {
+        const name = /^\s*z(?:\s+as\s+(\w+))?\s*$/.exec(part);
+        if (name === null) {
+          others.push(lines + part);
+          lines = "";
+        } else {
+          names.push(name[1] ?? "z");
+          lines += part.replace(/[^\n]/g, "");
+        }
+      }
+      if (names.length === 0 || isInTemplate(source.slice(0, at))) {
+        return found;
+      }
+      const imports = names.map((name) => `import * as ${name} ${from}`).join("; ");
+      const rest = others.join(",") + lines;
+      return rest.trim() === ""
+        ? `${indent}${found.replace(/[^\n]/g, "")}${imports}`
+        : `${indent}${imports}; import {${rest}} ${from}`;
+    },
   );
+}
+
+/**
+ * Whether code may be within a template literal, which may hold anything.
+ * @param {string} before the code before it
+ */
+function isInTemplate(before) {
+  return before
+    .replace(/\/\/.*|\/\*[\s\S]*?\*\/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'/g, "")
+    .includes("`");
 }
 
 /**

@@ -143,6 +143,40 @@ async def test_only_the_part_of_zod_that_is_used_is_bundled(
     assert built.sizes["adapter.iife.js"] < 200_000
 
 
+@pytest.mark.parametrize(
+    ("z", "line"),
+    [
+        ("z", "import z from 'zod';"),
+        ("zod", "import zod, { ZodError } from 'zod'; console.log(ZodError);"),
+        ("z", "import { z, type ZodType } from 'zod';"),
+        ("z", "import { ZodError, z, } from 'zod'; console.log(ZodError);"),
+        ("zed", "import {\n  ZodError,\n  z as zed,\n} from 'zod/v4'; console.log(ZodError);"),
+        ("z", "// Uses the `x` API, and it's \"new\".\n/* `\n*/\nimport { z } from 'zod';"),
+        ("z", "const quoted = \"`//\";\nimport { z } from 'zod';"),
+    ],
+)
+async def test_only_the_part_of_zod_that_is_used_is_bundled_however_it_is_imported(
+    builder: Builder, tmp_path: Path, z: str, line: str
+) -> None:
+    tool = TOOL.format(input=f"{z}.object({{ text: {z}.string() }})", output=f"{z}.object({{}})")
+    text = HEAD.replace("import { z } from 'zod';", line) + tool
+
+    built = await build(builder, source(tmp_path, **{"src/tools.ts": text}))
+
+    assert built.sizes["adapter.iife.js"] < 200_000
+
+
+async def test_what_only_looks_like_an_import_of_zod_stays_as_it_is(
+    builder: Builder, tmp_path: Path
+) -> None:
+    quoted = "\nimport { z } from 'zod';\n"
+    index = f"import type {{ z }} from 'zod';\n{INDEX}\nconsole.log(`{quoted}` as unknown as z);"
+
+    await build(builder, source(tmp_path, **{"src/index.ts": index}))
+
+    assert "import { z } from 'zod';" in dist(tmp_path)["adapter.iife.js"].decode()
+
+
 async def test_zods_compiled_validators_are_off_before_the_plugin_is_made(
     builder: Builder, tmp_path: Path
 ) -> None:
@@ -166,10 +200,12 @@ async def test_a_plugin_in_javascript_is_built(builder: Builder, tmp_path: Path)
 async def test_an_import_of_zod_over_several_lines_moves_no_other_line(
     builder: Builder, tmp_path: Path
 ) -> None:
-    text = "import {\n  z,\n} from 'zod';\nimport {\n  z\n} from 'zod/v4';\nconst = z;"
+    first, second = "import {\n  z,\n} from 'zod';\n", "import {\n  z\n} from 'zod/v4';\n"
+    third = "import zod, {\n  z as again,\n  ZodError,\n} from 'zod';\n"
+    text = f"{first}{second}{third}const = z;"
     built = await builder.build(source(tmp_path, **{"src/tools.ts": text}))
     [problem] = built.problems
-    assert (problem.file, problem.line) == ("src/tools.ts", 7)
+    assert (problem.file, problem.line) == ("src/tools.ts", 11)
 
 
 COMMON_JS = """
