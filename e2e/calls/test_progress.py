@@ -138,14 +138,15 @@ async def test_a_flood_of_long_reports_takes_a_bounded_amount_of_memory(tab: Tab
 
 async def test_another_call_goes_through_during_a_flood(tab: Tab) -> None:
     async with anyio.create_task_group() as group:
-        steps = [{"flood": 2_000}, {"wait": 10}] * 20
-        running = await tab.start(group, steps, "flood")
+        running = await tab.start(group, [{**HOLD, "flood": 2_000}], "flood")
+        await running.wait_for_report()
 
         assert await tab.call("echo", {"value": 1}) == {"value": 1}
         assert not running.ended.is_set()
 
+        await tab.release("flood")
         await running.wait()
-    assert len(running.reports) == 40_000
+    assert len(running.reports) % 2_000 == 0  # each arrived
 
 
 async def test_malformed_reports_reset_the_timer_and_do_not_affect_the_result(tab: Tab) -> None:

@@ -113,19 +113,7 @@ class Call:
         return self
 
     def cancel(self) -> None:
-        """Cancel the call, and wait until it has ended; the tool's signal fires in the page.
-
-        A tool whose call is cancelled before it starts never starts, so that is waited for first,
-        for up to a second.
-        """
-        self.wait_begun()
-        self.cancel_now()
-
-    def cancel_now(self) -> None:
-        """Cancel the call, whether or not its tool has started.
-
-        For this package's own use.
-        """
+        """Cancel the call, and wait until it has ended; the tool's signal fires in the page."""
         self._thread.do(self.running.cancel)
         self.wait()
 
@@ -159,5 +147,5 @@ class Caller(Protocol):
         ...
 
     def start(self, name: str, arguments: Mapping[str, Any] | None = None, /) -> Call:
-        """Start a call, and return it once it has been sent, or has ended."""
+        """Start a call; see `SyncOpenTabs.start`."""
         ...

@@ -54,7 +54,7 @@ class SyncPageTool:
         return self._caller.call(self.mcp_name, self._given(arguments, more))
 
     def start(self, arguments: Mapping[str, Any] | None = None, /, **more: Any) -> Call:
-        """Start a call, and return it once it has been sent; see `SyncOpenTabs.start`."""
+        """Start a call, and return it once its tool has started; see `SyncOpenTabs.start`."""
         return self._caller.start(self.mcp_name, self._given(arguments, more))
 
     def _given(self, arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Any:

@@ -206,7 +206,7 @@ class Turn:
         for call in self._transcript.calls:
             if not call.ended:
                 with suppress(TimeoutError):
-                    call.cancel_now()
+                    call.cancel()
         try:
             if self._recording is not None:
                 self._recording.end(has_passed=self.has_passed)

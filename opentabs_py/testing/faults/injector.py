@@ -170,6 +170,14 @@ class FaultInjector:
         """Change a character in messages."""
         self._inject(hop, "corrupt", **which)
 
+    @property
+    def are_injected(self) -> bool:
+        """Whether messages are subject to faults now, or tabs are frozen.
+
+        For this package's own use.
+        """
+        return bool(self._messages.rules or self._frozen)
+
     def clear(self) -> None:
         """Remove all injected faults, and unfreeze frozen tabs."""
         for cdp in self._frozen.values():

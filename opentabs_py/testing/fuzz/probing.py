@@ -91,7 +91,7 @@ class Probe:
         took = monotonic() - began
         breach = find_breach(ended, documented=self._documented, within=self._within)
         if breach is not None and breach.kind in ("end", "page"):
-            made.cancel_now()
+            made.cancel()
             return ended, took, breach  # its page may not answer
         return ended, took, self._find_trouble_in_page() or breach
 
@@ -125,10 +125,9 @@ class Probe:
         self._pages.forget_cancelled()
         beside = self._start(arguments)
         cancelled = self._start(arguments)
-        cancelled.wait_begun()
         if moment > 0:
             cancelled.wait_up_to(moment)
-        cancelled.cancel_now()
+        cancelled.cancel()
         after, _, breach = self.call(arguments)
         if breach is not None and breach.kind != "fetch":
             return Breach("page", f"was cancelled after {moment:g} s; the next call {breach.text}")

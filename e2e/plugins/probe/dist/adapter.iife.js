@@ -66,12 +66,18 @@
       context?.signal.addEventListener("abort", () => {
         seen.aborted[key] = String(context.signal.reason?.message);
       });
+      const flood = ({ flood: count = 0, size = 100 }) => {
+        for (let i = 0; i < count; i++) {
+          context?.reportProgress({ progress: i + 1, total: count, message: `report ${i + 1} of ${count}, ${"x".repeat(size)}` });
+        }
+      };
       for (const step of steps) {
         if (step.wait !== undefined) {
           await wait(step.wait, context?.signal);
         }
         while (step.until !== undefined && !(key in seen[step.until])) {
           await wait(5); // whatever its signal says
+          flood(step);
         }
         if (step.log !== undefined) {
           const entries = [{ level: "warn", message: step.log, data: [], ts: Date.now() }];
@@ -85,8 +91,8 @@
             context?.reportProgress(value);
           }
         }
-        for (let i = 0; i < (step.flood ?? 0); i++) {
-          context?.reportProgress({ progress: i + 1, total: step.flood, message: `report ${i + 1} of ${step.flood}, ${"x".repeat(step.size ?? 100)}` });
+        if (step.until === undefined) {
+          flood(step);
         }
         if (step.fetch !== undefined) {
           await fetch(step.fetch, { method: step.method, signal: context?.signal });
