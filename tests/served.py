@@ -1,7 +1,7 @@
 """Servers over a bridge without a browser, and a client that sends only what the test says."""
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from mcp import types
 from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
+from starlette.types import ASGIApp, Message
 
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.http.app import create_app
@@ -32,6 +33,7 @@ def initialize(*, revision: str = "2025-11-25", name: str = "t") -> Json:
 
 INITIALIZE = initialize()
 INITIALIZED: Json = {"method": "notifications/initialized"}
+_ANSWERS = [b'"result":', b'"error":']
 
 
 class Served:
@@ -59,6 +61,59 @@ class Served:
                 serve_http(create_app(apps, self.bridge.pages), listener),
             ):
                 yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+
+
+class Poster:
+    """A client that reads each part of a response before the server continues."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._session: list[tuple[bytes, bytes]] = []
+
+    async def post(
+        self,
+        message: Json,
+        on_answer: Callable[[], Awaitable[None]] | None = None,
+        drop: anyio.Event | None = None,
+    ) -> int:
+        """Send a request; return the status.
+
+        Args:
+            message: The request.
+            on_answer: Called with the answer.
+            drop: The connection drops when this is set.
+        """
+        body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        sent: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+        status = 0
+
+        async def receive() -> Message:
+            if sent:
+                return sent.pop()
+            await (anyio.sleep_forever() if drop is None else drop.wait())
+            return {"type": "http.disconnect"}
+
+        async def send(part: Message) -> None:
+            nonlocal status
+            if part["type"] == "http.response.start":
+                status = part["status"]
+                given = [each for each in part["headers"] if each[0] == b"mcp-session-id"]
+                self._session = given or self._session
+            elif on_answer is not None and any(each in part["body"] for each in _ANSWERS):
+                await on_answer()
+
+        headers = [
+            (b"accept", b"application/json, text/event-stream"),
+            (b"content-type", b"application/json"),
+            *self._session,
+        ]
+        scope: dict[str, Any] = {
+            "type": "http", "method": "POST", "path": "/mcp", "headers": headers,
+            "query_string": b"",
+        }  # fmt: skip
+        with anyio.fail_after(PATIENT):
+            await self._app(scope, receive, send)
+        return status
 
 
 class RawClient:

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from itertools import chain
 from typing import Any
 
+import anyio
 from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
@@ -54,7 +55,8 @@ class WholeRequests:
     """Forwards requests once they have arrived completely, within a limit, and with a unique id.
 
     A request is refused while another request of its session with the same id is running: the
-    SDK would send the answers of both to the second, and none to the first.
+    SDK would send the answers of both to the second, and none to the first. In the initialize era
+    a request goes on when its client's connection drops, so its id stays taken until it has ended.
 
     Args:
         manager: Receives the forwarded requests.
@@ -89,7 +91,7 @@ class WholeRequests:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        replay = _replaying(body, receive)
+        replay = _replaying(body, receive if key is None else _without_end(receive))
         del body, message  # free them: a call may take minutes, and its body is read once
         await self._forward(scope, replay, send, key)
 
@@ -147,6 +149,22 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
         return left.pop() if left else await receive()
 
     return replay
+
+
+def _without_end(receive: Receive) -> Receive:
+    """Return a function that receives the same, but never that the client has gone.
+
+    The SDK would return at once, and leave open when the request ends and frees its id. What it
+    sends meanwhile is dropped.
+    """
+
+    async def until_gone() -> Message:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            await anyio.sleep_forever()  # the SDK cancels this when it has answered
+        return message
+
+    return until_gone
 
 
 def _refuse(
