@@ -22,10 +22,12 @@ from tests.fakes import FakeBridge, Json, a_manifest, a_tool, tool_calls_of
 from tests.waiting import PATIENT
 
 
-def initialize(*, revision: str = "2025-11-25", name: str = "t") -> Json:
+def initialize(
+    *, revision: str = "2025-11-25", name: str = "t", capabilities: Json | None = None
+) -> Json:
     params = {
         "protocolVersion": revision,
-        "capabilities": {},
+        "capabilities": capabilities or {},
         "clientInfo": {"name": name, "version": "1"},
     }
     return {"id": 1, "method": "initialize", "params": params}
@@ -33,7 +35,6 @@ def initialize(*, revision: str = "2025-11-25", name: str = "t") -> Json:
 
 INITIALIZE = initialize()
 INITIALIZED: Json = {"method": "notifications/initialized"}
-_ANSWERS = [b'"result":', b'"error":']
 
 
 class Served:
@@ -73,14 +74,14 @@ class Poster:
     async def post(
         self,
         message: Json,
-        on_answer: Callable[[], Awaitable[None]] | None = None,
+        on_part: Callable[[bytes], Awaitable[None]] | None = None,
         drop: anyio.Event | None = None,
     ) -> int:
         """Send a request; return the status.
 
         Args:
             message: The request.
-            on_answer: Called with the answer.
+            on_part: Called with each part of the response.
             drop: The connection drops when this is set.
         """
         body = json.dumps({"jsonrpc": "2.0", **message}).encode()
@@ -99,8 +100,8 @@ class Poster:
                 status = part["status"]
                 given = [each for each in part["headers"] if each[0] == b"mcp-session-id"]
                 self._session = given or self._session
-            elif on_answer is not None and any(each in part["body"] for each in _ANSWERS):
-                await on_answer()
+            elif on_part is not None:
+                await on_part(part["body"])
 
         headers = [
             (b"accept", b"application/json, text/event-stream"),

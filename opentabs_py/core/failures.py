@@ -126,6 +126,17 @@ def client_cannot_ask(name: str, rule: str, why: str) -> CallRefusedError:
     return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
 
 
+def client_gone(name: str) -> CallRefusedError:
+    """Return the error for a call whose client's connection dropped while it asked its user."""
+    message = (
+        f"The user was asked whether {name} may run, but the connection of the call dropped before "
+        "they answered, so it did not run. Call again."
+    )
+    return CallRefusedError(
+        ErrorDetail(codes.CONSENT_NEEDED, message, category="permission", retryable=True)
+    )
+
+
 def nobody_answered(name: str, rule: str) -> CallRefusedError:
     """Return the error for a call that nobody has allowed in time."""
     message = (

@@ -160,6 +160,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
     (lambda: failures.client_cannot_ask("chat_send", "chat.send", "a\nbug."), CallRefusedError,
      "CONSENT_NEEDED", "The client answered the question with an error: a bug. The user",
      "allow it for good"),
+    (lambda: failures.client_gone("chat_send"), CallRefusedError, "CONSENT_NEEDED",
+     "the connection of the call dropped before they answered, so it did not run", "Call again."),
     (lambda: failures.nobody_answered("chat_send", "chat.send"), CallRefusedError,
      "CONSENT_NEEDED", "so it did not run", "Call again when they are there"),
     (lambda: failures.not_allowed("chat_send"), CallRefusedError, "CONSENT_REFUSED",

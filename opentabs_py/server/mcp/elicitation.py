@@ -19,10 +19,11 @@ from mcp.types.methods import is_input_required
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
 from opentabs_py.calling.client import Asker
-from opentabs_py.core import codes
+from opentabs_py.core import codes, failures
 from opentabs_py.core.questions import ASK_FOR, About, Answer, Place, Question
 from opentabs_py.errors import CallRefusedError, ErrorDetail
 from opentabs_py.server.mcp.connections import ClientConnection
+from opentabs_py.server.mcp.drops import find_drop
 from opentabs_py.server.mcp.forms import Forms, make_form, read_answers
 
 if TYPE_CHECKING:
@@ -184,6 +185,7 @@ class FormAsker:
     def __init__(self, ctx: ServerRequestContext[Any], forms: Forms) -> None:
         self._ctx = ctx
         self._forms = forms
+        self._drop = find_drop(ctx.request)
 
     async def ask(self, question: Question, /) -> Answer:
         """Return the answer.
@@ -191,7 +193,10 @@ class FormAsker:
         Raises:
             CallRefusedError: The client could not ask its user after all.
         """
-        return await self._forms.ask(question, self._elicit)
+        # No answer can come once the connection has dropped, and the form would block the next.
+        with self._drop.cancelling():
+            return await self._forms.ask(question, self._elicit)
+        raise failures.client_gone(question.tool)
 
     async def _elicit(self, message: str, schema: dict[str, Any]) -> types.ElicitResult:
         return await self._ctx.session.elicit_form(message, schema, self._ctx.request_id)

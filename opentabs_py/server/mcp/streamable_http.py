@@ -1,6 +1,6 @@
 """MCP servers over Streamable HTTP, as ASGI applications."""
 
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from itertools import chain
 from typing import Any
@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.core.text import shorten
 from opentabs_py.server.mcp.answers import Rewriter, offer_slot
+from opentabs_py.server.mcp.drops import offer_drop
 from opentabs_py.server.mcp.workarounds import (
     header_mismatch,
     is_routed_by_session,
@@ -91,7 +92,9 @@ class WholeRequests:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        replay = _replaying(body, receive if key is None else _without_end(receive))
+        if key is not None:
+            receive = _without_end(receive, offer_drop(scope).handle)
+        replay = _replaying(body, receive)
         del body, message  # free them: a call may take minutes, and its body is read once
         await self._forward(scope, replay, send, key)
 
@@ -151,8 +154,8 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _without_end(receive: Receive) -> Receive:
-    """Return a function that receives the same, but never that the client has gone.
+def _without_end(receive: Receive, on_gone: Callable[[], None]) -> Receive:
+    """Return a function that receives the same, but not that the client has gone: it calls another.
 
     The SDK would return at once, and leave open when the request ends and frees its id. What it
     sends meanwhile is dropped.
@@ -161,6 +164,7 @@ def _without_end(receive: Receive) -> Receive:
     async def until_gone() -> Message:
         message = await receive()
         if message["type"] == "http.disconnect":
+            on_gone()
             await anyio.sleep_forever()  # the SDK cancels this when it has answered
         return message
 

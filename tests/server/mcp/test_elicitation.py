@@ -1,5 +1,6 @@
 """MCP clients of both eras ask their user whether a call may run."""
 
+import json
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,8 +26,9 @@ from opentabs_py.server.mcp import elicitation
 from opentabs_py.server.mcp.connections import ClientConnection
 from opentabs_py.server.mcp.results import ERROR_META_KEY
 from opentabs_py.server.mcp.server import create_mcp_server
-from tests.fakes import FakeBridge, SignedOut, a_document, a_manifest, a_tool, tool_calls_of
-from tests.served import Served
+from opentabs_py.server.mcp.streamable_http import run_http_apps
+from tests.fakes import FakeBridge, Json, SignedOut, a_document, a_manifest, a_tool, tool_calls_of
+from tests.served import Poster, Served, initialize
 from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
@@ -189,6 +191,7 @@ class Request:
 
     client_capabilities: types.ClientCapabilities
     protocol_version: str = "2025-06-18"
+    request: None = None
 
     @property
     def session(self) -> "Request":
@@ -362,6 +365,35 @@ async def test_questions_that_come_while_one_is_open_are_asked_in_one_form() -> 
     assert [len(form.requested_schema["properties"]) for form in forms] == [1, 9]
     assert "9 calls wait for you." in forms[1].message
     assert len(served.bridge.received) == 10
+
+
+async def test_the_form_of_a_call_whose_connection_dropped_does_not_delay_the_next() -> None:
+    served, forms = Asking(), [anyio.Event(), anyio.Event()]
+    form_ids: list[int] = []
+
+    async def handle(part: bytes) -> None:
+        if b"elicitation/create" in part:
+            form_ids.append(json.loads(part.partition(b"data: ")[2])["id"])
+            forms[len(form_ids) - 1].set()
+
+    def a_call(number: int) -> Json:
+        return {"id": number, "method": "tools/call", "params": {"name": "chat_send"}}
+
+    async with run_http_apps({"/mcp": served.server}, request_limit=10_000) as apps:
+        client, drop = Poster(apps["/mcp"]), anyio.Event()
+        await client.post(initialize(capabilities={"elicitation": {}}))
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(client.post, a_call(1), handle, drop)
+                await forms[0].wait()
+                drop.set()
+                tasks.start_soon(client.post, a_call(2), handle)
+                await forms[1].wait()
+                yes = {"action": "accept", "content": {"answer": "once"}}
+                await client.post({"id": form_ids[1], "result": yes})
+
+    assert len(served.bridge.received) == 1
+    assert served.gate.questions.waiting == []
 
 
 class Either:
