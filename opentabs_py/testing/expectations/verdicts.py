@@ -98,15 +98,21 @@ def failed(
     """Judge whether the call failed, with an error that has these fields."""
     if not seen.ended:
         return Verdict(None, ending(seen))
-    if not isinstance(seen.error, CallError):
-        return Verdict(holds=False, got=ending(seen))
-    detail = seen.error.detail
-    holds = (
-        (code is None or detail.code == code)
-        and (category is None or detail.category == category)
-        and (retryable is None or detail.retryable == retryable)
-        and (message is None or re.search(message, detail.message) is not None)
-    )
+    if isinstance(seen.error, CallError):
+        detail = seen.error.detail
+        holds = (
+            (code is None or detail.code == code)
+            and (category is None or detail.category == category)
+            and (retryable is None or detail.retryable == retryable)
+            and (message is None or re.search(message, detail.message) is not None)
+        )
+    else:
+        # An error of the MCP client, for example, has only a text.
+        holds = (
+            seen.error is not None
+            and (code is None and category is None and retryable is None)
+            and (message is None or re.search(message, str(seen.error)) is not None)
+        )
     return Verdict(holds, ending(seen))
 
 

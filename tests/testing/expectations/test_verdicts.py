@@ -4,6 +4,8 @@ import re
 from typing import Any, Literal
 
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
 
 from opentabs_py.calling.running import CallLog
 from opentabs_py.core.progress import ProgressReport
@@ -96,13 +98,27 @@ def test_a_failure_is_judged_by_the_fields_that_are_given(
     assert verdicts.failed(ended(1), **every).holds is False
 
 
-def test_an_error_that_is_not_a_tools_is_not_an_expected_failure() -> None:
-    seen = ended(error=RuntimeError("boom"))
+@pytest.mark.parametrize(
+    ("fields", "holds"),
+    [
+        ({}, True),
+        ({"message": "^No progressToken"}, True),
+        ({"message": "nobody"}, False),
+        ({"code": "NOT_FOUND"}, False),
+        ({"category": "not_found"}, False),
+        ({"retryable": False}, False),
+    ],
+)
+def test_an_error_without_fields_is_a_failure_with_a_message_only(
+    fields: dict[str, Any], holds: bool
+) -> None:
+    every = {"code": None, "category": None, "retryable": None, "message": None, **fields}
+    seen = ended(error=MCPError(INVALID_PARAMS, "No progressToken, NOT_FOUND"))
 
-    verdict = verdicts.failed(seen, code=None, category=None, retryable=None, message=None)
+    verdict = verdicts.failed(seen, **every)
 
-    assert verdict.holds is False
-    assert "boom" in verdict.got
+    assert verdict.holds is holds
+    assert "No progressToken" in verdict.got
 
 
 def test_a_call_runs_until_it_has_ended() -> None:
