@@ -65,6 +65,22 @@ def test_a_test_that_passes_when_it_is_run_again_is_flaky_and_not_passed(unstabl
     assert "the site is slow today" in ran["test_flaky"].properties["opentabs_flaky"]
 
 
+def test_junit_shows_what_xml_cannot_hold_in_the_failure_of_a_flaky_test(suite: Path) -> None:
+    (suite / "test_it.py").write_text(
+        "attempts = []\n"
+        "def test_flaky():\n"
+        "    attempts.append(1)\n"
+        "    if len(attempts) == 1: raise AssertionError('\\x1b[31mred\\x00 \\ud83d')\n"
+    )
+
+    ran = run(suite, "--opentabs-retries=1")
+
+    assert ran.code == 0, ran.output
+    failure = elements(ran, "flakyFailure")["test_flaky"]
+    for text in (failure.attrib["message"], failure.text or ""):
+        assert "AssertionError: #x1B[31mred#x00 #xD83D" in text
+
+
 def test_a_test_that_fails_each_time_has_failed(unstable: Path) -> None:
     ran = run(unstable, "--opentabs-retries=2")
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 from xml.etree import ElementTree as ET
 
 import pytest
-from _pytest.junitxml import xml_key
+from _pytest.junitxml import bin_xml_escape, xml_key
 from _pytest.runner import call_and_report  # pyright: ignore[reportUnknownVariableType]
 
 from opentabs_py.testing.reports.run_stash import REPORTING
@@ -141,8 +141,9 @@ class JUnit:
         if report.when == "call":
             for attempt in _attempts(report):
                 why = [line[1:].strip() for line in attempt.splitlines() if line.startswith("E ")]
-                element = ET.Element("flakyFailure", message=(why or [""])[0])
-                element.text = attempt
+                message = bin_xml_escape((why or [""])[0])
+                element = ET.Element("flakyFailure", message=message)
+                element.text = bin_xml_escape(attempt)
                 self._xml.node_reporter(report).append(element)
 
 
