@@ -26,6 +26,7 @@ from pydantic import ValidationError
 
 from opentabs_py.core.text import well_formed
 from opentabs_py.server.mcp.answers import Prepared
+from opentabs_py.server.mcp.request_ids import explain_taken
 
 logger = logging.getLogger(__name__)
 
@@ -43,13 +44,13 @@ class Slots:
     def __len__(self) -> int:
         return len(self._slots)
 
-    def receive(self, message: types.JSONRPCMessage) -> SessionMessage:
-        """Return a message for the server; a request has a slot with it.
+    def __contains__(self, request_id: types.RequestId) -> bool:
+        """Return whether a request with this id is still running."""
+        return request_id in self._slots
 
-        A client may repeat the id of a request that still runs, although it must not. Then only
-        the first one gets a slot, since nothing else tells their answers apart.
-        """
-        if not isinstance(message, types.JSONRPCRequest) or message.id in self._slots:
+    def receive(self, message: types.JSONRPCMessage) -> SessionMessage:
+        """Return a message for the server; a request, whose id must be free, has a slot with it."""
+        if not isinstance(message, types.JSONRPCRequest):
             return SessionMessage(message)
 
         async def forget() -> None:
@@ -61,10 +62,10 @@ class Slots:
         )
 
     def send(self, message: types.JSONRPCMessage) -> Iterator[bytes]:
-        """Yield the line of a message, with what was prepared for it put in."""
-        line = message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-        slot = self._take(message, line)
-        if slot is None:
+        """Yield the line of the server's message, with what was prepared for it put in."""
+        line = _to_line(message)
+        slot = self._take(message)
+        if slot is None or slot.placeholder not in line:
             yield line
             return
         before, _, after = line.partition(slot.placeholder)
@@ -74,15 +75,22 @@ class Slots:
         else:
             yield from parts
 
-    def _take(self, message: types.JSONRPCMessage, line: bytes) -> Prepared | None:
-        if isinstance(message, types.JSONRPCError) and message.id is not None:
-            self._slots.pop(message.id, None)
-        if not isinstance(message, types.JSONRPCResponse) or message.id not in self._slots:
-            return None
-        if self._slots[message.id].placeholder not in line:
-            return None  # it was prepared for another request with the same id
-        slot = self._slots.pop(message.id)
-        return slot if slot.placeholder else None
+    def _take(self, message: types.JSONRPCMessage) -> Prepared | None:
+        """Return the slot of the request that a message answers, if something was put there."""
+        match message:
+            case types.JSONRPCResponse() | types.JSONRPCError() if message.id is not None:
+                slot = self._slots.pop(message.id, None)
+                return slot if slot is not None and slot.placeholder else None
+            case _:
+                return None
+
+
+class _Refusal(SessionMessage):
+    """This transport's own answer, to a request that the server never gets."""
+
+
+def _to_line(message: types.JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
 
 
 async def serve_stdio(server: Server[Any], *, line_limit: int) -> None:
@@ -138,13 +146,18 @@ async def _read(
     async with to_server, to_client:
         async for line in _lines(reader):
             if line is None:
-                await to_client.send(SessionMessage(_too_long(limit)))
+                await to_client.send(_Refusal(_too_long(limit)))
                 continue
             try:
                 message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError as error:
                 if (refusal := _refuse(line, error)) is not None:
-                    await to_client.send(SessionMessage(refusal))
+                    await to_client.send(_Refusal(refusal))
+                continue
+            if isinstance(message, types.JSONRPCRequest) and message.id in slots:
+                # Nothing would tell their answers apart.
+                refusal = _error(message.id, explain_taken(message.id))
+                await to_client.send(_Refusal(refusal))
             else:
                 await to_server.send(slots.receive(message))
 
@@ -170,9 +183,7 @@ async def _lines(reader: asyncio.StreamReader) -> AsyncGenerator[bytes | None]:
 
 
 def _too_long(limit: int) -> types.JSONRPCError:
-    message = f"Dropped a message longer than {limit:,} bytes. Send less at a time."
-    error = types.ErrorData(code=types.INVALID_REQUEST, message=message)
-    return types.JSONRPCError(jsonrpc="2.0", id=None, error=error)
+    return _error(None, f"Dropped a message longer than {limit:,} bytes. Send less at a time.")
 
 
 def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
@@ -199,8 +210,14 @@ def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
         number = None
     if isinstance(number, str) and well_formed(number) != number:
         number = None  # an answer cannot carry it
-    data = types.ErrorData(code=code, message=f"Cannot read the request: {why}.")
-    return types.JSONRPCError(jsonrpc="2.0", id=number, error=data)
+    return _error(number, f"Cannot read the request: {why}.", code)
+
+
+def _error(
+    request_id: types.RequestId | None, why: str, code: int = types.INVALID_REQUEST
+) -> types.JSONRPCError:
+    error = types.ErrorData(code=code, message=why)
+    return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
 
 async def _write(
@@ -218,7 +235,10 @@ async def _write(
                 elif notified:
                     await _wait_until_read(writer, pipe)
                     notified = False
-                for part in slots.send(message.message):
+                # A refusal may have the id of a request that still runs, and does not answer it.
+                is_ours = isinstance(message, _Refusal)
+                sent = message.message
+                for part in [_to_line(sent)] if is_ours else slots.send(sent):
                     writer.write(part)
                     await writer.drain()
         except (OSError, RuntimeError) as error:

@@ -16,9 +16,9 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from opentabs_py.core.text import shorten
 from opentabs_py.server.mcp.answers import Rewriter, offer_slot
 from opentabs_py.server.mcp.drops import offer_drop
+from opentabs_py.server.mcp.request_ids import explain_taken
 from opentabs_py.server.mcp.workarounds import (
     header_mismatch,
     is_routed_by_session,
@@ -104,13 +104,8 @@ class WholeRequests:
         """Return the answer to a request that must not reach the SDK."""
         if (mismatch := header_mismatch(headers, message)) is not None:
             return _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
-        if key in self._in_flight:
-            shown = shorten(request_id) if isinstance(request_id, str) else request_id
-            why = (
-                f"A request of this session with the id {shown!r} is still running; ids must "
-                "be unique within a session. Use another one."
-            )
-            return _refuse(400, request_id, why)
+        if request_id is not None and key in self._in_flight:
+            return _refuse(400, request_id, explain_taken(request_id))
         return None
 
     async def _forward(self, scope: Scope, replay: Receive, send: Send, key: _Key | None) -> None:

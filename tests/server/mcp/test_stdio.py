@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +27,51 @@ from opentabs_py.server.mcp.stdio import serve_stdio
 from tests.served import Served
 anyio.run(lambda: serve_stdio(Served().server, line_limit={LIMIT}))
 """
+# A tool waits until another one is called.
+WAITING_SERVER = f"""
+import anyio
+from opentabs_py import tool
+from opentabs_py.calling.clock import AlarmClock
+from opentabs_py.python_tools.collection import PythonTools
+from opentabs_py.python_tools.run import ToolHost
+from opentabs_py.server.mcp.stdio import serve_stdio
+from tests.served import Served
+
+async def main():
+    released = anyio.Event()
+    @tool
+    async def wait() -> dict[str, bool]:
+        await released.wait()
+        return {{"waited": True}}
+    @tool
+    async def release() -> dict[str, bool]:
+        released.set()
+        return {{"released": True}}
+    served = Served()
+    served.registry.set_tools(PythonTools([wait, release], ToolHost(AlarmClock())).tools)
+    await serve_stdio(served.server, line_limit={LIMIT})
+
+anyio.run(main)
+"""
 LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
 
 
 @pytest.fixture
 def server() -> Generator[subprocess.Popen[bytes]]:
+    with serving(SERVER) as process:
+        yield process
+
+
+@pytest.fixture
+def waiting_server() -> Generator[subprocess.Popen[bytes]]:
+    with serving(WAITING_SERVER) as process:
+        yield process
+
+
+@contextmanager
+def serving(program: str) -> Generator[subprocess.Popen[bytes]]:
     with subprocess.Popen(
-        [sys.executable, "-c", SERVER],
+        [sys.executable, "-c", program],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -136,6 +175,22 @@ def test_a_request_that_cannot_be_read_is_answered_under_its_id(
     assert answer["id"] == LIST["id"]
 
 
+def test_a_request_with_the_id_of_one_that_runs_is_refused_and_the_other_is_answered(
+    waiting_server: subprocess.Popen[bytes],
+) -> None:
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "release"}}
+    wait = {**call, "params": {"name": "wait"}}
+    say(waiting_server, wait, LIST, {**LIST, "method": 9}, {**call, "id": 3})
+
+    taken, invalid, *ended = [hear(waiting_server) for _ in range(4)]
+
+    assert (taken["id"], taken["error"]["code"]) == (2, -32600)
+    assert "with the id 2 is still running" in taken["error"]["message"]
+    assert (invalid["id"], invalid["error"]["code"]) == (2, -32600)
+    results = {each["id"]: each["result"]["structuredContent"] for each in ended}
+    assert results == {2: {"waited": True}, 3: {"released": True}}
+
+
 @pytest.mark.parametrize("line", [b'{"id": 1, "result": %s}' % CUT, b'{"method": 9}'])
 def test_what_expects_no_answer_and_cannot_be_read_is_logged(
     server: subprocess.Popen[bytes], line: bytes
@@ -192,13 +247,12 @@ def test_an_answer_for_which_nothing_was_prepared_stays_as_it_is() -> None:
     assert len(slots) == 0
 
 
-def test_of_two_requests_with_one_id_each_gets_its_own_answer() -> None:
+def test_an_id_is_taken_until_its_request_is_answered() -> None:
     slots = Slots()
-    prepare(ask(slots, 1), "prepared")
-    assert ask(slots, 1) is None
-    assert answer(slots, 1, tools=["not prepared"]) == {"tools": ["not prepared"]}
-    assert answer(slots, 1, tools=[]) == {"tools": ["prepared"]}
-    assert len(slots) == 0
+    ask(slots, 1)
+    assert (1 in slots, "1" in slots) == (True, False)
+    answer(slots, 1)
+    assert 1 not in slots
 
 
 def test_what_was_prepared_for_a_request_that_fails_is_forgotten() -> None:
