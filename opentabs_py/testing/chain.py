@@ -245,13 +245,14 @@ class Chain:
         """Launch the browser from the test's thread; this is a `Launcher`."""
         plan = await planned()
         self._plan.set_result(plan)
-        await self._launched.wait()
-        if self._failure is not None:
-            raise self._failure
         try:
+            await self._launched.wait()
+            if self._failure is not None:
+                raise self._failure
             yield None
         finally:
-            await end_browser(plan.scratch)  # at Ctrl-C, its driver may be gone before it
+            # At Ctrl-C, its driver may be gone before it, or may have just started it.
+            await end_browser(plan.scratch)
 
 
 def launch_options(

@@ -1,6 +1,10 @@
 """How the server of a test ends, without a browser."""
 
+import subprocess
+import sys
 from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, cast
 
 import anyio
@@ -8,9 +12,11 @@ import pytest
 
 from opentabs_py.browser.launch_plan import LaunchPlan
 from opentabs_py.config.settings import Settings
+from opentabs_py.session.seams import Seams
 from opentabs_py.testing import chain
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.thread import ServerThread
+from tests.waiting import PATIENT
 
 
 class Session:
@@ -67,3 +73,41 @@ def test_a_server_that_does_not_stop_is_in_the_log(
     assert [record.getMessage() for record in caplog.records] == [
         "The server of a test has not stopped within 0.01 s"
     ]
+
+
+@dataclass
+class Plan:
+    """A plan to launch a browser."""
+
+    scratch: Path
+
+
+class Launching(Session):
+    """A server that launches a browser while it starts."""
+
+    scratch: Path
+
+    def __init__(self, *, _seams: Seams, **_: Any) -> None:
+        self._seams = _seams
+
+    async def __aenter__(self) -> Self:
+        async def planned() -> Any:
+            return Plan(self.scratch)
+
+        assert self._seams.launch is not None
+        async with self._seams.launch(planned):
+            return self
+
+
+def test_a_browser_whose_launch_is_interrupted_is_ended(
+    thread: ServerThread, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(chain, "OpenTabs", Launching)
+    monkeypatch.setattr(Launching, "scratch", tmp_path, raising=False)
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with subprocess.Popen([*sleep, f"--user-data-dir={tmp_path}/profile"]) as browser:
+        interrupted = Chain(thread, plugins=[], tools=[], settings=Settings())
+        assert thread.wait(interrupted._plan, chain.START_WITHIN)
+        interrupted.close()
+
+        browser.wait(PATIENT)  # it would live for a minute
