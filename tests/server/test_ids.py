@@ -1,11 +1,13 @@
 """The ids of requests over HTTP: each belongs to one request at a time."""
 
+import json
+
 import anyio
 import pytest
 
 from opentabs_py.server.mcp.streamable_http import run_http_apps
 from tests.fakes import FakeBridge, Json
-from tests.served import INITIALIZE, Poster, Served
+from tests.served import INITIALIZE, INITIALIZED, Poster, Served
 from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
@@ -57,3 +59,19 @@ async def test_the_id_of_a_call_whose_connection_dropped_stays_taken_until_the_c
         assert await client.post(call) == 200
 
     assert len(bridge.received) == 2
+
+
+@pytest.mark.parametrize("request_id", [None, True, 1.5, 2.0, [], {}])
+async def test_a_request_whose_id_is_not_valid_is_refused(request_id: object) -> None:
+    message: Json = {"id": request_id, "method": "tools/list"}
+    async with run_http_apps({"/mcp": Served().server}, request_limit=10_000) as apps:
+        client, parts = Poster(apps["/mcp"]), list[bytes]()
+        await client.post(INITIALIZE)
+
+        async def keep(part: bytes) -> None:
+            parts.append(part)
+
+        assert await client.post(message, keep) == 400
+        assert await client.post({**INITIALIZED, "id": None}) == 202
+    refused = json.loads(b"".join(parts))
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)

@@ -23,10 +23,11 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from opentabs_py.core.text import well_formed
 from opentabs_py.server.mcp.answers import Prepared
-from opentabs_py.server.mcp.request_ids import explain_taken
+from opentabs_py.server.mcp.request_ids import explain_invalid, explain_taken
 
 logger = logging.getLogger(__name__)
 
@@ -154,9 +155,7 @@ async def _read(
                 if (refusal := _refuse(line, error)) is not None:
                     await to_client.send(_Refusal(refusal))
                 continue
-            if isinstance(message, types.JSONRPCRequest) and message.id in slots:
-                # Nothing would tell their answers apart.
-                refusal = _error(message.id, explain_taken(message.id))
+            if (refusal := _refuse_id(line, message, slots)) is not None:
                 await to_client.send(_Refusal(refusal))
             else:
                 await to_server.send(slots.receive(message))
@@ -211,6 +210,21 @@ def _refuse(line: bytes, error: ValidationError) -> types.JSONRPCError | None:
     if isinstance(number, str) and well_formed(number) != number:
         number = None  # an answer cannot carry it
     return _error(number, f"Cannot read the request: {why}.", code)
+
+
+def _refuse_id(
+    line: bytes, message: types.JSONRPCMessage, slots: Slots
+) -> types.JSONRPCError | None:
+    """Return the answer to a request whose id it cannot have; None if there is nothing wrong."""
+    match message:
+        case types.JSONRPCRequest() if message.id in slots:
+            # Nothing would tell their answers apart.
+            return _error(message.id, explain_taken(message.id))
+        case types.JSONRPCNotification():
+            why = explain_invalid(from_json(line))
+            return None if why is None else _error(None, why)
+        case _:
+            return None
 
 
 def _error(

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from opentabs_py.server.mcp.answers import Rewriter, offer_slot
 from opentabs_py.server.mcp.drops import offer_drop
-from opentabs_py.server.mcp.request_ids import explain_taken
+from opentabs_py.server.mcp.request_ids import explain_invalid, explain_taken
 from opentabs_py.server.mcp.workarounds import (
     header_mismatch,
     is_routed_by_session,
@@ -102,6 +102,8 @@ class WholeRequests:
         self, headers: Headers, message: Any, request_id: int | str | None, key: _Key | None
     ) -> Response | None:
         """Return the answer to a request that must not reach the SDK."""
+        if (invalid := explain_invalid(message)) is not None:
+            return _refuse(400, None, invalid)
         if (mismatch := header_mismatch(headers, message)) is not None:
             return _refuse(400, request_id, mismatch, types.HEADER_MISMATCH)
         if request_id is not None and key in self._in_flight:

@@ -203,6 +203,19 @@ def test_what_expects_no_answer_and_cannot_be_read_is_logged(
     assert b"not valid" in errors
 
 
+@pytest.mark.parametrize("request_id", [None, True, 1.5, 2.0, [], {}])
+def test_a_request_whose_id_is_not_valid_is_refused(
+    server: subprocess.Popen[bytes], request_id: Any
+) -> None:
+    say(server, {**LIST, "id": request_id}, {"id": None, **INITIALIZED, "jsonrpc": "2.0"}, LIST)
+
+    refused, answer = hear(server), hear(server)
+
+    assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+    assert "must be a string or an integer" in refused["error"]["message"]
+    assert answer["id"] == LIST["id"]
+
+
 def ask(slots: Slots, number: int | str) -> Prepared | None:
     """Receive a request; return where its handler may put a part of the response."""
     request = types.JSONRPCRequest(jsonrpc="2.0", id=number, method="tools/list")
