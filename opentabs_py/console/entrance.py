@@ -38,7 +38,9 @@ class Entrance:
         """Show the page; with a token, let the browser in first."""
         token = request.query_params.get("token")
         is_in = self._access.shows(request.headers)
-        if token is not None:
+        # Starlette sends HEAD here too, with which other programs check links. It opens no page, so
+        # it must not use up the token.
+        if token is not None and request.method == "GET":
             entered = self._access.enter(token)
             if entered is not None:
                 session, key = entered

@@ -68,6 +68,14 @@ async def test_a_token_that_is_used_or_too_old_or_wrong_lets_nobody_in() -> None
             assert (answer.status_code, "set-cookie" in answer.headers) == (401, False)
 
 
+async def test_checking_the_address_with_head_does_not_use_up_its_token() -> None:
+    served = ServedConsole()
+    address = f"/?token={served.access.invite()}"
+    async with served.browser(signed_in=False) as client:
+        assert "set-cookie" not in (await client.head(address)).headers
+        assert "set-cookie" in (await client.get(address)).headers
+
+
 async def test_no_script_but_its_own_may_run_on_it_and_no_page_may_frame_it() -> None:
     async with ServedConsole().browser() as client:
         for path in ("/", "/console/main.js", "/console/viewer/details.js", "/console/api/tools"):
