@@ -206,6 +206,7 @@ class Settings(BaseSettings):
     secrets: tuple[str, ...] = ()
     plugin_settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
+    _unused_token: SecretStr | None = PrivateAttr(default=None)
 
     def installed_check(self) -> Callable[[Path], bool]:
         """Return the function that says whether the user's own settings file names a plugin.
@@ -272,6 +273,14 @@ class Settings(BaseSettings):
             return self
         return self.model_copy(update={"port": DEFAULT_PORT})
 
+    @property
+    def secret_token(self) -> SecretStr | None:
+        """The token as it was set, to be masked in records, whether or not the server asks for it.
+
+        For this package's own use.
+        """
+        return self.token or self._unused_token
+
     def for_own_use(self, **updates: Any) -> "Settings":
         """Return these settings for a server used only by the program that starts it.
 
@@ -287,7 +296,9 @@ class Settings(BaseSettings):
             "max_result": None,
             "audit": False,
         }
-        return self.model_copy(update={**own, **updates})
+        settings = self.model_copy(update={**own, **updates})
+        settings._unused_token = self.token  # noqa: SLF001
+        return settings
 
     @classmethod
     def settings_customise_sources(

@@ -27,8 +27,8 @@ async def audited(calls: ToolCalls, settings: Settings, plugins: PluginSet) -> A
     """
 
     def secrets() -> Iterator[str]:
-        if settings.token is not None:
-            yield settings.token.get_secret_value()
+        if settings.secret_token is not None:
+            yield settings.secret_token.get_secret_value()
         for plugin in plugins.plugins:
             yield from possible_secrets(plugin.manifest.config_schema, plugin.config)
 

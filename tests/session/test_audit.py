@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
 from opentabs_py.audit.history import read_calls
 from opentabs_py.config.paths import audit_file
@@ -64,6 +65,22 @@ async def test_values_are_recorded_without_secrets_when_asked() -> None:
     assert second.arguments == '{"user":"ann"}'
     assert "password" in (second.message or "")
     assert b"hunter2" not in audit_file().read_bytes()
+
+
+@pytest.mark.parametrize("is_for_own_use", [False, True], ids=["serve", "call"])
+async def test_the_token_is_masked_even_if_the_server_does_not_ask_for_it(
+    *, is_for_own_use: bool
+) -> None:
+    settings = Settings(audit=True, audit_values=True, token=SecretStr("abcdefghijklmnop1234"))
+    async with OpenTabs(
+        tools=[sign_in],
+        settings=settings.for_own_use(audit=True) if is_for_own_use else settings,
+    ) as tabs:
+        await tabs.call("sign_in", {"user": "abcdefghijklmnop1234", "password": "hunter2"})
+
+    [record] = read_calls(audit_file())
+    assert record.entry.arguments == '{"user":"•••","password":"•••"}'
+    assert b"abcdefghijklmnop1234" not in audit_file().read_bytes()
 
 
 async def test_the_bounds_are_those_of_the_settings() -> None:
