@@ -239,6 +239,22 @@ def test_each_test_is_repeated_with_a_number(suite: Path) -> None:
 
 
 @pytest.mark.parametrize("workers", [[], ["-n1"]])
+def test_a_warning_names_what_is_not_repeated(suite: Path, workers: list[str]) -> None:
+    (suite / "test_it.py").write_text(
+        "from unittest import TestCase\n"
+        "def test_it(): ...\n"
+        "class TestClass(TestCase):\n"
+        "    def test_within(self): ...\n"
+    )
+
+    ran = run(suite, "--opentabs-repeat=2", "-W", "default", *workers)
+
+    assert ran.outcomes.keys() == {"test_it[1-of-2]", "test_it[2-of-2]", "test_within"}
+    assert "3 passed, 1 warning" in ran.output
+    assert "--opentabs-repeat ran test_within only once" in ran.output
+
+
+@pytest.mark.parametrize("workers", [[], ["-n1"]])
 def test_the_parts_of_a_suite_are_the_whole_and_each_says_what_it_left_out(
     suite: Path, workers: list[str]
 ) -> None:
