@@ -54,12 +54,15 @@ def test_a_plugin_that_cannot_be_built_fails_its_tests_with_all_its_problems(cha
 
 
 def test_tests_that_belong_to_no_plugin_say_how_to_name_one(tmp_path: Path) -> None:
-    (tmp_path / "test_it.py").write_text("def test_it(opentabs): ...")
+    (tmp_path / "pyproject.toml").write_text("[tool.opentabs]\nplugins = ['chat']\n")
+    below = tmp_path / "tests"
+    below.mkdir()
+    (below / "test_it.py").write_text("def test_it(opentabs): ...")
 
-    done = run(tmp_path)
+    done = run(below)
 
     assert "No plugin to test" in done["test_it"].text
-    assert "[tool.opentabs]" in done["test_it"].text
+    assert f"[tool.opentabs] in {below / 'pyproject.toml'} (" in done["test_it"].text
 
 
 def test_a_fixture_that_returns_one_directory_instead_of_a_list_is_explained(

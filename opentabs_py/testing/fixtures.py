@@ -34,7 +34,7 @@ def opentabs_plugins(
     By default the plugin that contains the test file, or else `plugins` under `[tool.opentabs]`.
     A plugin whose source is newer than its build is built first.
     """
-    from opentabs_py.config.settings import load_settings
+    from opentabs_py.config.settings import load_settings, settings_files
     from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale, plugins_under_test
     from opentabs_py.testing.opening import failing_plainly
 
@@ -42,12 +42,14 @@ def opentabs_plugins(
     directories = plugins_under_test(request.path.parent, settings)
     has_other = settings.webmcp or settings.hands or request.getfixturevalue("opentabs_tools")
     if not directories and not has_other:
+        project, _ = settings_files()
         pytest.fail(
             f"No plugin to test: {request.path} is not inside a plugin. Set plugins = "
-            '["..."] under [tool.opentabs] in pyproject.toml, or define a fixture '
-            "opentabs_plugins; for tools written in Python, a fixture opentabs_tools; for the "
-            'tools that pages register themselves, set webmcp = ["http://127.0.0.1/*"] there; for '
-            "hands on any page, hands = true.",
+            f'["..."] under [tool.opentabs] in {project} (settings are those of the directory '
+            "in which pytest was started), or define a fixture opentabs_plugins; for tools "
+            "written in Python, a fixture opentabs_tools; for the tools that pages register "
+            'themselves, set webmcp = ["http://127.0.0.1/*"] there; for hands on any page, '
+            "hands = true.",
             pytrace=False,
         )
     with failing_plainly():
