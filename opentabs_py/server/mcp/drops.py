@@ -1,6 +1,6 @@
 """Notice when the HTTP connection of a running request drops.
 
-In the initialize era such a request goes on, and the SDK drops what is sent on its stream.
+In the initialize era such a request goes on, but what is sent on its stream reaches nobody.
 """
 
 from collections.abc import Generator
