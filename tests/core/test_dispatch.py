@@ -226,24 +226,23 @@ def test_a_lost_call_ends_immediately_and_says_why(reason: str, code: str) -> No
     assert the_error(dispatch).detail.code == code
 
 
-def test_the_ceiling_of_a_call_that_is_sent_again_counts_from_the_first_time() -> None:
+@pytest.mark.parametrize(
+    ("limits", "ends", "code"),
+    [
+        (Limits(idle=4, ceiling=10), 110.0, "TIMEOUT_CEILING"),
+        (Limits(idle=4, ceiling=100), 111.0, "TIMEOUT_IDLE"),
+    ],
+)
+def test_a_call_that_is_sent_again_has_one_ceiling_and_a_new_idle_timer(
+    limits: Limits, ends: float, code: str
+) -> None:
     dispatch = connected()
     params, tab_id, _ = request()
-    dispatch.call(params, tab_id, Limits(idle=4, ceiling=10), 107.0, began=100.0)
-    dispatch.handle_timer(109.9)
+    dispatch.call(params, tab_id, limits, 107.0, began=100.0)
+    dispatch.handle_timer(ends - 0.1)
     assert dispatch.pending == 1
-    dispatch.handle_timer(110.0)
-    assert the_error(dispatch).detail.code == "TIMEOUT_CEILING"
-
-
-def test_the_idle_timer_of_a_call_that_is_sent_again_starts_again() -> None:
-    dispatch = connected()
-    params, tab_id, _ = request()
-    dispatch.call(params, tab_id, Limits(idle=4, ceiling=100), 107.0, began=100.0)
-    dispatch.handle_timer(110.9)
-    assert dispatch.pending == 1
-    dispatch.handle_timer(111.0)
-    assert the_error(dispatch).detail.code == "TIMEOUT_IDLE"
+    dispatch.handle_timer(ends)
+    assert the_error(dispatch).detail.code == code
 
 
 def test_a_client_waits_longer_than_a_call_may_take() -> None:
