@@ -335,7 +335,7 @@ async function dropIfGone(doc) {
 }
 
 /**
- * A tool whose relay was not told to start it did not run, and never will.
+ * No relay starts a tool on its own, so those that this worker has not let it start will never run.
  * @param {Doc} doc
  * @param {"tab_closed" | "navigated" | "crashed"} reason
  */

@@ -16,8 +16,8 @@ import { serves } from "./match.js";
  * @property {string} url
  * @property {boolean} isProtected
  * @property {boolean} complete
- * @property {Map<string, boolean>} calls dispatched here and not settled: whether the relay was told
- *     to start them
+ * @property {Map<string, boolean>} calls dispatched here and not settled: whether the worker has let
+ *     the relay start them
  * @property {Map<string, PluginState & {injected: string, hasFailed?: boolean}>} plugins with what
  *     was injected of each, and whether that failed: see `plugins.js`
  * @property {Promise<unknown>} injecting the last pending injection into it

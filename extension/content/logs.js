@@ -97,16 +97,17 @@ var EarlyLogs = class EarlyLogs {
   }
 
   /**
+   * Returns what a plugin has logged, and forgets it.
    * @param {string} plugin
    * @returns the members of its `plugin.log` message, if it has logged anything
    */
-  take(plugin) {
+  drain(plugin) {
     const kept = this.#kept?.get(plugin);
     this.#kept?.delete(plugin);
     return kept;
   }
 
-  /** Forgets what nobody has taken, and keeps nothing more. */
+  /** Forgets everything, and keeps nothing more. */
   forget() {
     this.#kept = null;
   }

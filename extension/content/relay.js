@@ -184,7 +184,7 @@
 
   /** @param {string} plugin */
   function postEarlyLogs(plugin) {
-    const early = earlyLogs.take(plugin);
+    const early = earlyLogs.drain(plugin);
     if (early !== undefined) {
       postLogs(plugin, early);
     }
@@ -275,7 +275,8 @@
 
   function reconnect() {
     if (port === null) {
-      connect(); // unless the document has come back from the cache meanwhile
+      // otherwise the document has come back from the cache, and connected
+      connect();
     }
   }
 

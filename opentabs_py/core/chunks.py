@@ -79,9 +79,9 @@ class Assembler:
 
     def keep(self, document_ids: Iterable[str]) -> None:
         """Drop the unfinished messages of all other documents, which are gone."""
-        there = set(document_ids)
-        for gone in self._unfinished.keys() - there:
-            del self._unfinished[gone]
+        if self._unfinished:
+            for gone in self._unfinished.keys() - set(document_ids):
+                del self._unfinished[gone]
 
 
 @dataclass(slots=True)

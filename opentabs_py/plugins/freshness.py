@@ -2,12 +2,17 @@
 
 import json
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
 from shlex import quote
+from typing import Final
 
 from opentabs_py.core.plugins.file_names import BUILT_TOOLS, DIST, PACKAGE
 
 ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
+_SOURCES: Final = re.compile(r'"sources"\s*:\s*(?=\[)')
+_HEAD: Final = 16 * 1024  # characters of a source map that are read at a time
 
 
 def has_source(directory: Path) -> bool:
@@ -55,12 +60,29 @@ def build_inputs(directory: Path) -> frozenset[Path]:
     found: set[str] = set()
     for file in source_maps(directory):
         try:
-            found.update(json.loads(file.read_bytes())["sources"])
-        except (OSError, ValueError, LookupError, TypeError):
+            found.update(_read_sources(file))
+        except (OSError, ValueError):
             continue  # it is not the builder's
     return frozenset(
         Path(os.path.normpath(dist / name)) for name in found if name.startswith("../")
     )
+
+
+def _read_sources(file: Path) -> list[str]:
+    """Return the names of the sources in a source map, without reading their text, which follows.
+
+    Raises:
+        ValueError: It has none.
+    """
+    head = ""
+    with file.open(encoding="utf-8") as text:
+        while part := text.read(_HEAD):
+            head += part
+            if found := _SOURCES.search(head):
+                with suppress(ValueError):  # the list has not ended yet
+                    names = json.JSONDecoder().raw_decode(head, found.end())[0]
+                    return [name for name in names if isinstance(name, str)]
+    raise ValueError(f"{file} has no sources")
 
 
 def source_maps(directory: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from opentabs_py import stacks
 
 
 class OwnTask:
-    """A task that enters contexts, and leaves them when it is told to.
+    """A task that enters contexts, and stays in them until another task ends it.
 
     The task that enters an anyio task group has to leave it. But many programs enter and leave a
     context in different tasks, such as the fixtures of pytest-asyncio. As with a task group, an
@@ -24,10 +24,10 @@ class OwnTask:
         self.stack = AsyncExitStack()
         self._enter = enter
         self._scope = anyio.CancelScope()
-        self._entered = anyio.Event()
         self._leaving = anyio.Event()
         self._user: asyncio.Task[object] | None = None  # while it is in the contexts
         self._has_cancelled = False  # that task
+        self._entered: asyncio.Future[None]  # both set by `begin`
         self._task: asyncio.Task[None]
 
     async def begin(self) -> None:
@@ -36,12 +36,10 @@ class OwnTask:
         Raises:
             Exception: What entering them raised.
         """
-        self._task = asyncio.get_running_loop().create_task(self._run(), name="OpenTabs")
-        entering = asyncio.ensure_future(self._entered.wait())
-        try:
-            await self._wait(entering)
-        finally:
-            entering.cancel()
+        loop = asyncio.get_running_loop()
+        self._entered = loop.create_future()
+        self._task = loop.create_task(self._run(), name="OpenTabs")
+        await self._wait(self._entered)
         if self._task.done():
             self._task.result()
         self._user = asyncio.current_task()
@@ -64,13 +62,13 @@ class OwnTask:
         with self._scope:
             try:
                 await self._enter(self.stack)
-                self._entered.set()
+                self._entered.set_result(None)
                 await self._leaving.wait()
             finally:
                 # Exceptions are not passed on: task groups would wrap them in groups.
                 await stacks.close(self.stack)
 
-    async def _wait(self, what: "asyncio.Future[object] | asyncio.Task[None]") -> None:
+    async def _wait(self, what: "asyncio.Future[None]") -> None:
         """Wait for something, or the end of the task, or cancel that and wait for its end."""
         try:
             await asyncio.wait({what, self._task}, return_when=asyncio.FIRST_COMPLETED)

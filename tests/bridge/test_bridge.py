@@ -327,6 +327,26 @@ async def test_a_call_that_arrives_after_its_page_has_left_is_made_in_the_next_d
         assert await caller.outcome() == 1
 
 
+async def test_the_ceiling_of_a_call_counts_from_the_first_page_that_it_was_sent_to() -> None:
+    clock, caller = HeldClock(), Caller()
+    bridge = Bridge(secret="s" * 64, origin="chrome-extension://x", version="1", clock=clock)
+    limits = Limits(idle=10, ceiling=10)
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        tasks.start_soon(caller, bridge, ToolCall({}, limits))
+        first = (await socket.hear("tool.dispatch"))["params"]
+        clock.move(6)
+        lost = {"callId": first["callId"], "reason": "not_delivered"}
+        socket.say({"method": "tool.lost", "params": lost})
+        query = await socket.hear("tabs.query")
+        there = [a_document(documentId=OTHER_PAGE)]
+        socket.say({"id": query["id"], "result": {"tabIds": [TAB], "documents": there}})
+        await socket.hear("tool.dispatch")
+        clock.move(4)
+        with pytest.raises(CallTimeoutError, match="ceiling"):
+            await caller.outcome()
+
+
 async def test_what_has_arrived_of_a_long_result_is_dropped_when_its_page_goes() -> None:
     bridge = a_bridge()
     async with running(bridge) as connect:

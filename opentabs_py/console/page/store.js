@@ -115,6 +115,7 @@ export const EXPOSED =
 export function isExposed(tab) {
   return !tab.protected && tab.plugins.some(({ readiness }) => readiness !== "missing");
 }
+
 /** @type {{[S in Section]: (row: Sections[S]) => string}} */
 const KEYS = {
   calls: (row) => row.id,
