@@ -313,6 +313,8 @@ async def test_a_call_that_arrives_after_its_page_has_left_is_made_in_the_next_d
     bridge = a_bridge()
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
+        sync = await socket.hear("plugins.sync")
+        socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
         caller = Caller()
         tasks.start_soon(caller, bridge, CALL)
         call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
@@ -333,6 +335,8 @@ async def test_the_ceiling_of_a_call_counts_from_the_first_page_that_it_was_sent
     limits = Limits(idle=10, ceiling=10)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
+        sync = await socket.hear("plugins.sync")
+        socket.say({"id": sync["id"], "result": {"injected": 0, "problems": []}})
         tasks.start_soon(caller, bridge, ToolCall({}, limits))
         first = (await socket.hear("tool.dispatch"))["params"]
         clock.move(6)
