@@ -148,6 +148,13 @@ def test_the_unfinished_messages_of_documents_that_are_gone_are_dropped() -> Non
     assert ended == ["b", "ab"]
 
 
+def test_without_unfinished_messages_the_documents_are_not_gone_through() -> None:
+    assembler = Assembler(limit=100)
+    documents = iter([PAGE])
+    assembler.keep(documents)
+    assert list(documents) == [PAGE]
+
+
 @pytest.mark.parametrize("frame", ["~", "~" + "d" * 40, f"~{PAGE}00000001?part"])
 def test_a_chunk_with_a_malformed_header_is_refused(frame: str) -> None:
     with pytest.raises(ProtocolError, match="header is malformed"):
