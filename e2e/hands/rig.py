@@ -80,7 +80,7 @@ class Rig:
 
 def ref(snapshot: str, what: str) -> str:
     """Return the reference of an element, such as `button "Order"`."""
-    found = re.search(rf"{re.escape(what)}[^\n]*? ((?:f\d+)?e\d+)\b", snapshot)
+    found = re.search(rf"{re.escape(what)}[^\n]*? ((?:f\d+)?e\d+|i\d+)\b", snapshot)
     assert found is not None, snapshot
     return found[1]
 

@@ -47,6 +47,7 @@ async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
         [
             field.format("Framed", "hunter1"),
             field.format("Own", "hunter2") + "<input aria-label=User value=ada>"
+            "<input aria-label=PIN value=hunter6 style='-webkit-text-security: disc'>"
             "<button aria-label='for Ada' aria-labelledby='labelled label' id=labelled>Go</button>"
             "<input type=password id=label value=hunter5>",
             field.format("Shadowed", "hunter3"),
@@ -54,7 +55,7 @@ async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
     )
     await rig.page.frame_locator("iframe").get_by_label("Framed").wait_for()
     snapshot = (await rig.call("snapshot"))["snapshot"]
-    for name in ("Framed", "Own", "Shadowed"):
+    for name in ("Framed", "Own", "Shadowed", "PIN"):
         assert re.search(rf'textbox "{name}" \w+: \(a password, hidden\)', snapshot)
     assert re.search(r'textbox "User" \w+: ada', snapshot)
     assert 'button "for Ada (a password, hidden)"' in snapshot

@@ -1,11 +1,11 @@
-"""Hide what is in password fields, of which a page shows only dots."""
+"""Hide what is in password fields, and in others of which a page shows only dots."""
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Final
 
 import anyio
-from playwright.async_api import Page
+from playwright.async_api import Frame, Locator, Page
 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.hands.tree import Node
@@ -14,6 +14,13 @@ HIDDEN: Final = "(a password, hidden)"
 FOUND_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
 AT_ONCE: Final = 16  # fields; with thousands, other tabs would have to wait
 SHORTEST: Final = 4  # characters; a shorter one would be hidden everywhere by chance
+_DOTS: Final = """all => {
+    for (const each of all) {
+        const security = getComputedStyle(each).webkitTextSecurity;
+        if (security && security !== "none") return true;
+    }
+    return false;
+}"""
 _FIELDS: Final = frozenset({"textbox", "searchbox", "combobox"})  # the roles of a text field
 
 
@@ -24,7 +31,7 @@ async def hide_passwords(
     *,
     is_hidden: Callable[[str], bool],
 ) -> bool:
-    """Replace what is in password fields, wherever it appears.
+    """Replace what is in fields that show dots, wherever it appears.
 
     An element that such a field labels has it in its name. A field counts as one if it does not
     say in time that it is none, or is gone by then.
@@ -43,16 +50,27 @@ async def hide_passwords(
     passwords: set[str] = set()
     others = page.locator(":not(input[type=password])")
     limiter = anyio.CapacityLimiter(AT_ONCE)
+    with_dots: set[Frame] = set()
+
+    async def find_dots(frame: Frame) -> None:
+        with suppress(*FAILURES):  # the frame is gone
+            if await frame.locator("input, textarea").evaluate_all(_DOTS):
+                with_dots.add(frame)
 
     async def check(ref: str) -> None:
         async with limiter:
             with suppress(*FAILURES):
-                if await page.locator(f"aria-ref={ref}").and_(others).count():
+                field = page.locator(f"aria-ref={ref}")
+                is_other = await field.and_(others).count()
+                if is_other and not (with_dots and await _has_dots(field)):
                     hidden.discard(ref)
                 else:
                     passwords.add(nodes[ref].text)
 
     with anyio.move_on_after(FOUND_WITHIN) as asking:
+        async with anyio.create_task_group() as tasks:
+            for frame in page.frames if hidden else ():
+                tasks.start_soon(find_dots, frame)
         async with anyio.create_task_group() as tasks:
             for ref in [*hidden]:
                 tasks.start_soon(check, ref)
@@ -63,3 +81,12 @@ async def hide_passwords(
             for node in every:
                 node.name = node.name.replace(password, HIDDEN)
     return not asking.cancelled_caught
+
+
+async def _has_dots(field: Locator) -> bool:
+    # By its handle: a reference is known only where Playwright took the snapshot, not to the page.
+    handle = await field.element_handle()
+    try:
+        return bool(await handle.evaluate(f"field => ({_DOTS})([field])"))
+    finally:
+        await handle.dispose()

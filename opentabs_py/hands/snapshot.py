@@ -28,6 +28,7 @@ _MOST_COMPARED: Final = 3_000_000
 _LONG_CELL: Final = 20  # elements; a cell with more of them is not on the line of its row
 _STATES: Final = ("checked", "disabled", "expanded", "invalid", "pressed", "selected")
 _ROWS: Final = frozenset({"row"})
+_BOXES: Final = frozenset({"checkbox", "radio", "switch"})
 _CELLS: Final = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 
 
@@ -181,8 +182,15 @@ def _simplified(nodes: Sequence[Node]) -> list[Node]:
                 found.append(Node(TEXT, text=node.text))
             found += children
         else:
+            if node.role == "group" and children and children[0].role == "heading":
+                children[0] = _summary(children[0])
             found.append(replace(node, children=_without_name(node, children)))
     return _without_labels(found)
+
+
+def _summary(heading: Node) -> Node:
+    """Return a heading that begins a group, as that of a `<details>` does, as one can click it."""
+    return replace(heading, attributes={"cursor": "pointer", **heading.attributes})
 
 
 def _without_name(node: Node, children: list[Node]) -> list[Node]:
@@ -193,16 +201,17 @@ def _without_name(node: Node, children: list[Node]) -> list[Node]:
 
 
 def _without_labels(nodes: list[Node]) -> list[Node]:
-    """Leave out the texts that the next element has as its name."""
+    """Leave out the texts that the next element has as its name, or the box before them."""
+    around = [*nodes, Node(TEXT)]  # nothing is after the last one, nor before the first
+
+    def is_label(index: int) -> bool:
+        text, before, after = nodes[index].text, around[index - 1], around[index + 1]
+        return text == after.name or (before.role in _BOXES and text == before.name)
+
     return [
         node
         for index, node in enumerate(nodes)
-        if not (
-            node.role == TEXT
-            and index + 1 < len(nodes)
-            and nodes[index + 1].name
-            and node.text == nodes[index + 1].name
-        )
+        if node.role != TEXT or not node.text or not is_label(index)
     ]
 
 

@@ -19,6 +19,7 @@ from opentabs_py.core.questions import NOWHERE, Place
 from opentabs_py.core.tabs.owners import SessionKey, TabOwners
 from opentabs_py.core.text import shorten
 from opentabs_py.errors import ChainError, ToolError
+from opentabs_py.hands.drawn_inputs import find_clickable
 from opentabs_py.hands.network import describe_bodies, describe_request
 from opentabs_py.hands.pages import HandPages, Tab
 from opentabs_py.hands.secrets import Secrets
@@ -168,10 +169,12 @@ class Hands:
 
         async def click() -> None:
             await used.wait_usable(ref, element, "enabled")
-            await element.click(
+            clickable, position = await find_clickable(element, used.page)
+            await clickable.click(
                 click_count=2 if double else 1,
                 button=button,
                 modifiers=[*modifiers],
+                position=position,
                 timeout=ACT_WITHIN * 1000,
             )
 

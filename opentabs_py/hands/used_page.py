@@ -142,7 +142,8 @@ class UsedPage:
         editor = await self.watched.editors.locate(ref)
         if editor is not None:
             return editor
-        element = self.page.locator(f"aria-ref={ref}")
+        drawn = self.watched.drawn_inputs.locate(self.page, ref)
+        element = drawn or self.page.locator(f"aria-ref={ref}")
         with suppress(*FAILURES):  # it has another form than Playwright's, or the page is gone
             if ref.isalnum() and await element.count():
                 return element
@@ -315,6 +316,7 @@ class UsedPage:
         editors, empty = await self.watched.editors.find(self.page)
         # Always of the whole page: Playwright forgets the references outside of what it looks at.
         nodes = insert(parse(await self._raw()), empty)
+        self.watched.drawn_inputs.add_refs(nodes)  # which depend on the names as they are
         every = [each for top in nodes for each in top.walk()]
         for node in every:
             if node.ref in editors:

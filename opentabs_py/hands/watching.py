@@ -11,6 +11,7 @@ from playwright.async_api import ConsoleMessage, Dialog, Download, Error, Frame,
 
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
+from opentabs_py.hands.drawn_inputs import DrawnInputs
 from opentabs_py.hands.editors import Editors
 from opentabs_py.hands.tree import Node
 
@@ -63,6 +64,7 @@ class Watched:
         downloaded: How many files it had downloaded.
         lines: How many messages were written to the console.
         editors: Its rich-text editors.
+        drawn_inputs: Its inputs that have no reference of Playwright's.
         seen: What each client has seen of it, by its session; the one that looked last is last.
     """
 
@@ -78,6 +80,7 @@ class Watched:
     downloaded: int = 0
     lines: int = 0
     editors: Editors = field(default_factory=Editors)
+    drawn_inputs: DrawnInputs = field(default_factory=DrawnInputs)
     seen: dict[str | None, Seen] = field(default_factory=dict[str | None, Seen])
 
     def seen_by(self, client: SessionKey | None) -> Seen:

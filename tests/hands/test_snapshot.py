@@ -76,6 +76,18 @@ def test_a_summary_which_opens_its_details_has_a_reference() -> None:
     assert render(details) == 'group\n generic "More" e3'
 
 
+def test_the_heading_that_opens_its_details_has_a_reference() -> None:
+    details = '- group [ref=e2]:\n  - heading "More" [level=3] [ref=e3]\n  - text: All of it\n'
+    assert render(parse(details)) == 'group\n heading3 "More" e3\n All of it'
+
+
+@pytest.mark.parametrize("role", ["checkbox", "radio", "switch"])
+def test_the_label_after_a_box_is_not_repeated(role: str) -> None:
+    form = f'- {role} "Agree" [ref=e2]\n- text: Agree\n- text: Agree to what?\n'
+    assert render(parse(form)) == f'{role} "Agree" e2\nAgree to what?'
+    assert render(parse(form.replace(role, "link"))) == 'link "Agree" e2\nAgree\nAgree to what?'
+
+
 def test_addresses_of_links_are_shown_if_asked() -> None:
     assert "e3 -> https://shop.example/a" in render(parse(PAGE), links=True)
 
