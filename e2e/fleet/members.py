@@ -1,4 +1,4 @@
-"""A NATS server, workers and endpoints, each in its own process."""
+"""A NATS server, workers and endpoints: each in its own process, unless it says otherwise."""
 
 import os
 import secrets
@@ -8,11 +8,12 @@ import socket
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from math import inf
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import anyio
 import nats
@@ -26,7 +27,9 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings, load_settings
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.fleet.subjects import Subjects
+from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.session import OpenTabs
+from opentabs_py.session.worker import run_worker
 
 OPENTABS = [sys.executable, "-m", "opentabs_py"]
 TOOLS = Path(__file__).parent / "fleet_tools.py"
@@ -296,3 +299,23 @@ class Network:
 
             tasks.start_soon(pump, near, far)
             tasks.start_soon(pump, far, near)
+
+
+def double(value: int) -> int:
+    return 2 * value
+
+
+def worker_in_this_process(
+    fleet: Fleet, look: Callable[[OpenTabs, FleetWorker], Awaitable[None]], **settings: Any
+) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Return a function that runs a worker with one tool until cancelled; `look` gets it first."""
+    return partial(
+        run_worker,
+        FleetOptions(fleet.nats.url, fleet.name),
+        load_settings(port=0, **settings),
+        name="one",
+        browsers=1,
+        max_calls=1,
+        on_ready=look,
+        tools=[double],
+    )
