@@ -166,30 +166,34 @@ class Gate:
             CallRefusedError: It is not allowed.
             CallError: Its client has to repeat it with the answer of its user.
         """
-        name, rule = request.tool.name, request.tool.rule
-        decided = decision()
+        return self._find_permit(request, decision()) or await self._ask(request, decision)
+
+    def _find_permit(self, request: PermissionRequest, decided: Decision) -> Permit | None:
+        """Return what lets a call run without asking the user; None if nothing does.
+
+        Raises:
+            CallRefusedError: Its tool is turned off.
+        """
+        tool = request.tool
         if decided.permission == "auto":
             return AUTO
         if decided.permission == "off":
-            raise failures.turned_off(name, rule, decided)
-        session_key = None if request.client is None else request.client.session_key
-        owner = request.tool.owner
-        if session_key is not None and (session_key, owner, name) in self._granted:
-            return Permit("asked: session")
-        answer, by, place = await self._ask(request, session_key)
-        if answer == "no":
-            raise failures.not_allowed(name)
-        decided = decision()
-        if decided.permission == "off":  # the settings have changed since then
-            raise failures.turned_off(name, rule, decided)
+            raise failures.turned_off(tool.name, tool.rule, decided)
+        session_key = _session_key(request)
+        is_granted = (session_key, tool.owner, tool.name) in self._granted
+        return Permit("asked: session") if is_granted else None
+
+    async def _handle_answer(self, request: PermissionRequest, answer: Answer) -> None:
+        """Remember an answer that is about other calls of the tool as well."""
+        tool, session_key = request.tool, _session_key(request)
         if answer == "session" and session_key is not None:
-            self._granted.add((session_key, owner, name))
+            self._granted.add((session_key, tool.owner, tool.name))
+            self._changes.notify()
         if answer == "always":
             try:
-                await self.remember(rule, "auto")
+                await self.remember(tool.rule, "auto")
             except ConfigError as error:
-                logger.warning("%s is allowed until the server stops: %s", name, error)
-        return Permit(f"{by}: {answer}", place)
+                logger.warning("%s is allowed until the server stops: %s", tool.name, error)
 
     async def wait_for_sign_in(
         self, request: PermissionRequest, wait_ready: Callable[[], Awaitable[None]]
@@ -221,29 +225,65 @@ class Gate:
         answered = await self._wait(request, asker, question, why, continue_once_ready)
         return isinstance(answered, tuple) and answered[0] == "once"
 
-    async def _ask(
-        self, request: PermissionRequest, session_key: SessionKey | None
-    ) -> tuple[Answer, str, Place | None]:
+    async def _ask(self, request: PermissionRequest, decision: Callable[[], Decision]) -> Permit:
         tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:
             raise failures.nobody_to_ask(tool.name, tool.rule)
+        session_key = _session_key(request)
         answers: tuple[Answer, ...] = tuple(
             each for each in ANSWERS if each != "session" or session_key is not None
         )
         question = await self._question(request, asker, answers)
         if asker is not None and asker.is_immediate:
-            return await asker.ask(question), "client", asker.asked_place
+            answer, by, place = await asker.ask(question), "client", asker.asked_place
+        else:
+            answered = await self._wait_allowed(request, asker, question, decision)
+            if isinstance(answered, Permit):
+                return answered
+            (answer, by), place = answered, question.place
+        if answer == "no":
+            raise failures.not_allowed(tool.name)
+        if decision().permission == "off":  # the settings have changed since then
+            raise failures.turned_off(tool.name, tool.rule, decision())
+        await self._handle_answer(request, answer)
+        return Permit(f"{by}: {answer}", place)
+
+    async def _wait_allowed(
+        self,
+        request: PermissionRequest,
+        asker: Asker | None,
+        question: Question,
+        decision: Callable[[], Decision],
+    ) -> tuple[Answer, str] | Permit:
+        """Return the answer and where it was given, or what lets the call run meanwhile."""
+        tool = request.tool
+        permits: list[Permit] = []
 
         async def withdraw_once_gone() -> None:
             self.questions.withdraw(question.id, await request.wait_gone(question.place))
 
-        why = f"Waiting for the user to allow {tool.name}."
-        answered = await self._wait(request, asker, question, why, withdraw_once_gone)
+        def handle_change() -> None:
+            # Such as an answer about another call, or the user's settings.
+            try:
+                permit = self._find_permit(request, decision())
+            except CallError as error:
+                self.questions.withdraw(question.id, error)
+            else:
+                if permit is not None:
+                    permits.append(permit)
+                    self.questions.answer(question.id, "once", by="permission")
+
+        unsubscribe = self._changes.subscribe(handle_change)
+        try:
+            why = f"Waiting for the user to allow {tool.name}."
+            answered = await self._wait(request, asker, question, why, withdraw_once_gone)
+        finally:
+            unsubscribe()
         if answered is None:
             raise failures.nobody_answered(tool.name, tool.rule)
         if isinstance(answered, CallError):
             raise answered
-        return *answered, question.place
+        return permits[0] if answered[1] == "permission" else answered
 
     async def _question(
         self,
@@ -307,6 +347,10 @@ class Gate:
                 await due.wait()
             finally:
                 alarm.cancel()
+
+
+def _session_key(request: PermissionRequest) -> SessionKey | None:
+    return None if request.client is None else request.client.session_key
 
 
 def _asker(request: PermissionRequest) -> Asker | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 from urllib.parse import urlsplit
 
-from opentabs_py.core.text import one_line, shorten
+from opentabs_py.core.text import one_line, shorten, visible
 
 if TYPE_CHECKING:  # it imports pydantic, which takes longer than a command that asks
     from opentabs_py.core.protocol import DocumentState
@@ -56,7 +56,7 @@ class Question:
         title: The tool's name for users.
         plugin: The plugin or Python module that the tool belongs to.
         rule: The rule that `always` adds to the settings.
-        arguments: The call's arguments, as JSON, perhaps cut.
+        arguments: The call's arguments, as visible JSON, perhaps cut.
         client: The client that makes the call, if it gave its name.
         place: Where the call would run. The title of the tab usually shows whose account it is.
         answers: The possible answers.
@@ -129,13 +129,16 @@ def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | 
 def arguments_text(arguments: Mapping[str, Any]) -> str:
     """Return a call's arguments as JSON for the user; says so if some of it is cut off.
 
+    Invisible characters, and those that reorder what is shown, are escaped: the user reads what
+    the tool gets.
+
     Of large arguments, only the beginning is written: with line breaks, json needs 0.3 s per MB.
     """
     parts: list[str] = []
     left = LONGEST_ARGUMENTS
     encoder = json.JSONEncoder(ensure_ascii=False, indent=2, default=repr)
     for part in encoder.iterencode(arguments):
-        parts.append(part[:left])
+        parts.append(visible(part[:left]))
         left -= len(part)
         if left < 0:
             parts.append("\n… (cut off)")

@@ -136,6 +136,57 @@ async def test_of_two_answers_the_first_counts() -> None:
     assert [each.allowed for each in chain.records] == ["console: once"]
 
 
+async def test_always_lets_the_other_calls_of_the_tool_run_that_wait() -> None:
+    chain = Chain()
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            for _ in range(3):
+                tasks.start_soon(chain.call)
+            await until_all_wait()
+            _, second, _ = chain.gate.questions.waiting
+            assert chain.gate.questions.answer(second.id, "always", by="console")
+            await until_all_wait()
+            assert chain.gate.questions.waiting == []
+    assert [each.outcome for each in chain.records] == ["succeeded"] * 3
+    assert sorted(str(each.allowed) for each in chain.records) == [
+        "auto",
+        "auto",
+        "console: always",
+    ]
+
+
+async def test_a_yes_for_the_session_lets_that_clients_other_calls_run_that_wait() -> None:
+    chain, client, other = Chain(), Client(), Client(session_key="session 2")
+    async with chain.running() as tasks:
+        for each in (client, client, other):
+            tasks.start_soon(chain.call, "chat_send", each)
+            await until_all_wait()
+        first, _, others = chain.gate.questions.waiting
+        assert chain.gate.questions.answer(first.id, "session", by="console")
+        await until_all_wait()
+        assert chain.gate.questions.waiting == [others]
+        allowed = [str(each.allowed) for each in chain.records]
+    assert sorted(allowed) == ["asked: session", "console: session"]
+
+
+async def test_a_question_ends_once_its_tool_is_turned_off() -> None:
+    chain = Chain()
+    refused: list[CallError] = []
+
+    async def call() -> None:
+        refused.append(await chain.refused())
+
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            tasks.start_soon(call)
+            await until_all_wait()
+            chain.gate.set_rules({"chat": "off"})
+            await until_all_wait()
+            assert chain.gate.questions.waiting == []
+    assert [each.detail.code for each in refused] == ["CONSENT_NEEDED"]
+    assert "chat" in refused[0].detail.message
+
+
 async def test_whoever_sees_the_list_can_answer_instead_of_the_client() -> None:
     chain, client = Chain(), Client()
     async with chain.running() as tasks:

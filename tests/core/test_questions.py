@@ -103,3 +103,10 @@ def test_the_place_of_a_call_is_known_where_only_one_is_possible() -> None:
     assert find_place(documents(one, two, other), "chat", None) == Place("chat.example")
     assert find_place(documents(one, two, other), "chat", 2) == Place("chat.example", "Bob", 2)
     assert find_place(documents(other), "chat", None) == NOWHERE
+
+
+def test_arguments_are_shown_as_the_tool_gets_them() -> None:
+    text = arguments_text({"to": "a\u202egro.live@b", "note": "a\u200bb\u00a0c\U000e0041 日本é"})
+    assert json.loads(text) == {"to": "a\u202egro.live@b", "note": "a\u200bb c\U000e0041 日本é"}
+    assert "a\\u202egro" in text
+    assert "a\\u200bb c\\udb40\\udc41 日本é" in text
