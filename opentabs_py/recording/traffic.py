@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from playwright.async_api import Error  # the same class as in the sync API
 
 from opentabs_py.core.recording.exchange import (
+    ABORTED,
     EVENT_SOURCE,
     EVENT_STREAM,
     UNFINISHED,
@@ -30,7 +31,6 @@ from opentabs_py.core.recording.exchange import (
 CAUGHT_UP_WITHIN: Final = 1000  # ms, for each page; one whose script does not end never answers
 LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
 _BEACON: Final = "ping"  # of `navigator.sendBeacon`, and of `<a ping>`
-_ABORTED: Final = "net::ERR_ABORTED"
 _NO_BODY: Final = frozenset({204, 205, 304})
 
 Steps = Generator[Any, Any, None]
@@ -223,7 +223,7 @@ class TrafficRecorder:
         try:
             if self._skip(request) or self._is_streamed(request):
                 return
-            if failure == _ABORTED and (received := self._responses.get(request)) is not None:
+            if failure == ABORTED and (received := self._responses.get(request)) is not None:
                 # The page went away before it read the body, if it ever would have.
                 self._exchanges.append((number, _unfinished(request, received, started)))
                 return

@@ -16,6 +16,8 @@ EVENT_STREAM: Final = "text/event-stream"
 FORM: Final = "application/x-www-form-urlencoded"
 _PLAIN: Final = ("", "text/plain")  # what `fetch` calls a string
 _FIELDS: Final = re.compile(rb"[\w.\[\]%+\x80-\xff-]+=[^\r\n]*")  # a line that begins with one
+ABORTED: Final = "net::ERR_ABORTED"
+"""The error of a request that its page aborted, or left behind."""
 UNFINISHED: Final = "unfinished"
 """The error of a request that had no response yet when the recording ended, or whose body the page
 had not read."""

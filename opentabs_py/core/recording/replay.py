@@ -26,7 +26,6 @@ from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.core.text import quantity, shorten
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_KEEPS_METHOD: Final = frozenset({307, 308})
 _MOST_REDIRECTS: Final = 20
 _SHOWN: Final = 8  # differences
 
@@ -133,13 +132,11 @@ class Replay:
             to = redirect(exchange)
             if to is None:
                 return exchange
-            response = exchange.response
-            keeps = response is not None and response.status in _KEEPS_METHOD
             before = exchange.request
             request = (
-                Request(before.method, to, before.headers, before.body, before.kind)
-                if keeps
-                else Request("GET", to, before.headers, kind=before.kind)
+                Request("GET", to, before.headers, kind=before.kind)
+                if becomes_get(exchange)
+                else replace(before, url=to)
             )
             found = self.answer(request, is_needed=is_needed)
             if found is None:
@@ -191,6 +188,21 @@ def page_redirect(exchange: Exchange) -> str | None:
     if location is None:
         return None
     return resolve_link(exchange.request.url, location) or None
+
+
+def becomes_get(exchange: Exchange) -> bool:
+    """Return whether a redirect is followed with GET and without the body.
+
+    Fetch, "HTTP-redirect fetch".
+    """
+    status = None if exchange.response is None else exchange.response.status
+    match exchange.request.method:
+        case "GET" | "HEAD":
+            return False
+        case "POST":
+            return status in (301, 302, 303)
+        case _:
+            return status == 303
 
 
 def is_event_stream(exchange: Exchange) -> bool:

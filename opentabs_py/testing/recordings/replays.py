@@ -9,6 +9,7 @@ from playwright.sync_api import BrowserContext, Error, Route, WebSocketRoute
 
 from opentabs_py.core.recording.charsets import in_utf8
 from opentabs_py.core.recording.exchange import (
+    ABORTED,
     EVENT_SOURCE,
     UNFINISHED,
     Event,
@@ -40,7 +41,6 @@ _LEFT_OUT: Final = frozenset(
 # Playwright's names for Chromium's errors.
 _ERRORS: Final = frozenset(
     {
-        "aborted",
         "accessdenied",
         "addressunreachable",
         "blockedbyclient",
@@ -172,9 +172,9 @@ class SiteReplay:
             return
         response = answered.response
         if response is None:
-            if answered.error != UNFINISHED:
+            if answered.error not in (UNFINISHED, ABORTED):
                 route.abort(_error(answered.error))
-            return  # it is left waiting, as it was
+            return  # it is left waiting, as it was; its page aborts it if it did so
         if is_event_stream(answered) and route.request.resource_type == EVENT_SOURCE:
             self._stream(route, answered)
         elif response.body is None and answered.error == UNFINISHED:  # the page did not read it

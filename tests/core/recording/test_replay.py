@@ -417,6 +417,32 @@ def test_a_redirect_that_keeps_the_method_keeps_body_and_kind() -> None:
     assert replay.unanswered[0].request == Request("GET", f"{SITE}/b", JSON, b"", "xhr")
 
 
+@pytest.mark.parametrize(
+    ("method", "status", "then"),
+    [
+        ("HEAD", 301, "HEAD"),
+        ("PUT", 302, "PUT"),
+        ("DELETE", 301, "DELETE"),
+        ("POST", 301, "GET"),
+        ("POST", 302, "GET"),
+        ("PATCH", 303, "GET"),
+        ("HEAD", 303, "HEAD"),
+        ("GET", 303, "GET"),
+        ("POST", 307, "POST"),
+        ("PUT", 308, "PUT"),
+    ],
+)
+def test_a_redirect_changes_the_method_only_where_browsers_do(
+    method: str, status: int, then: str
+) -> None:
+    first = Request(method, f"{SITE}/a")
+    end = answered(Request(then, f"{SITE}/b"), b"end")
+    replay = replaying(Recording("", [answered(first, status=status, to="/b"), end]))
+    found = replay.answer(first)
+    assert found is not None
+    assert replay.follow(found) == end
+
+
 def test_users_name_members_of_messages_and_sockets_that_do_not_count() -> None:
     socket = RecordedSocket(
         "wss://site.test/s?sig=1", 0.0, [Frame(1.0, True, '{"sig": 1, "n": 1}')]

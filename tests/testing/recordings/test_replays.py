@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Route, WebSocketRoute
 
 from opentabs_py.core.recording.exchange import (
+    ABORTED,
     UNFINISHED,
     Exchange,
     RecordedSocket,
@@ -101,6 +102,7 @@ def test_the_target_of_a_redirect_is_recorded_on_request(open_for_new: bool, don
         (None, "net::ERR_HTTP2_PROTOCOL_ERROR", ["aborted: failed"], []),
         (None, None, ["aborted: failed"], []),
         (None, UNFINISHED, [], []),
+        (None, ABORTED, [], []),  # by the page, which does so again
         (Response(204, body=None), UNFINISHED, ["answered: 204 "], []),
         (Response(500, body=b"no"), None, ["answered: 500 no"], []),
         (Response(200, body=None), None, ["aborted: failed"],

@@ -26,8 +26,8 @@ _NO_NAMES: Final = frozenset(
 )
 _NO_SECRETS: Final = frozenset(
     """
-    basic bearer cookie disabled enabled false full none null password required same-origin true
-    undefined
+    basic bearer cookie disabled enabled false full include none null omit password required
+    same-origin true undefined
     """.split()  # noqa: SIM905
 )
 

@@ -48,6 +48,11 @@ def test_what_is_short_or_says_nothing_is_not_a_secret(value: Any) -> None:
     assert found(answered({"token": value})) == {}
 
 
+@pytest.mark.parametrize("mode", ["include", "omit", "same-origin"])
+def test_how_a_page_sends_its_credentials_is_not_a_secret(mode: str) -> None:
+    assert found(answered({"credentials": mode})) == {}
+
+
 @pytest.mark.parametrize(
     ("value", "is_distinct"),
     [
