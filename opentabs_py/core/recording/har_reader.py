@@ -140,6 +140,14 @@ class _Stored(TypedDict):
 
 
 @with_config(extra="allow")
+class _Cookie(TypedDict):
+    name: str
+    value: str
+    domain: str
+    path: str
+
+
+@with_config(extra="allow")
 class _Origin(TypedDict):
     origin: str
     localStorage: NotRequired[list[_Stored]]
@@ -147,7 +155,7 @@ class _Origin(TypedDict):
 
 @with_config(extra="allow")
 class _Storage(TypedDict):
-    cookies: NotRequired[list[_Stored]]
+    cookies: NotRequired[list[_Cookie]]
     origins: NotRequired[list[_Origin]]
 
 

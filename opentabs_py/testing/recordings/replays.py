@@ -1,6 +1,7 @@
 """Answer for a site from a recording, in Playwright's sync API."""
 
 import html
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -17,11 +18,14 @@ from opentabs_py.core.recording.exchange import (
     Headers,
     Request,
 )
-from opentabs_py.core.recording.replay import Replay, is_event_stream, page_redirect
+from opentabs_py.core.recording.replay import Replay, becomes_get, is_event_stream, page_redirect
 from opentabs_py.recording.traffic import event_text
 
 EVERYTHING: Final = "**/*"
 _ICON: Final = "/favicon.ico"  # Chromium asks every site for one
+_TOKEN: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
+# HARs of Chromium's DevTools write the values of a header that came several times as lines of one.
+_BETWEEN_LINES: Final = re.compile(r"[\r\n\0]+")
 _SOON: Final = 0.02  # s; messages of an event stream that are closer come together
 # These were about the connection, or make the browser connect.
 _LEFT_OUT: Final = frozenset(
@@ -156,7 +160,8 @@ class SiteReplay:
 
     def _fulfill(self, route: Route, exchange: Exchange) -> None:
         to = page_redirect(exchange)
-        if to is not None and route.request.is_navigation_request():
+        gets = exchange.request.method == "GET" or becomes_get(exchange)
+        if to is not None and gets and route.request.is_navigation_request():
             # Chromium would follow a redirect itself, without asking for its answer here.
             page = f'<meta http-equiv="refresh" content="0; url={html.escape(to)}">'
             headers = _headers(exchange)
@@ -256,13 +261,19 @@ def _headers(exchange: Exchange) -> dict[str, str]:
 
 
 def _joined(headers: Headers) -> dict[str, str]:
+    """Return headers as Playwright wants them.
+
+    Without what Chromium refuses: Playwright then says nothing, and the page waits for ever.
+    """
     joined: dict[str, str] = {}
     for name, value in headers:
         lower = name.lower()
-        if lower in _LEFT_OUT:
+        if lower in _LEFT_OUT or _TOKEN.fullmatch(name) is None:
             continue
         between = "\n" if lower == "set-cookie" else ", "
-        joined[lower] = f"{joined[lower]}{between}{value}" if lower in joined else value
+        values = [joined[lower]] if lower in joined else []
+        values += filter(None, _BETWEEN_LINES.split(value))
+        joined[lower] = between.join(values)
     return joined
 
 

@@ -65,7 +65,10 @@ RECORDING = Recording(
     ],
     {"cookies": [], "origins": []},
     [Scrubbed("cookie", "sid", "cookie-1", 3)],
-    {"cookies": [{"name": "sid", "value": "cookie-1"}], "origins": []},
+    {
+        "cookies": [{"name": "sid", "value": "cookie-1", "domain": "site.test", "path": "/"}],
+        "origins": [],
+    },
 )
 
 

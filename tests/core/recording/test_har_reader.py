@@ -70,6 +70,11 @@ def test_a_request_without_an_answer_has_failed() -> None:
     assert (exchange.response, exchange.error) == (None, "net::ERR_FAILED")
 
 
+def with_cookie(**cookie: str) -> Any:
+    stored = {"cookies": [cookie]}
+    return har(_opentabs={"format": 1, "url": "", "calls": [], "storageState": stored})
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -78,8 +83,16 @@ def test_a_request_without_an_answer_has_failed() -> None:
         ({"log": {"entries": [{"request": 1}]}}, "log.entries.0"),
         (har(entry(content={"text": "%", "encoding": "base64"})), "not valid base64"),
         (
-            har(_opentabs={"format": 1, "url": "", "calls": [], "storageState": {"cookies": [{}]}}),
+            with_cookie(domain="site.test", path="/"),
             "storageState.cookies.0.name: field required",
+        ),
+        (
+            with_cookie(name="sid", value="1", path="/"),
+            "storageState.cookies.0.domain: field required",
+        ),
+        (
+            with_cookie(name="sid", value="1", domain="site.test"),
+            "storageState.cookies.0.path: field required",
         ),
         (
             har({**entry(), "request": {"method": "GET", "url": "http://["}}),

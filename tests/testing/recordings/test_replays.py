@@ -33,7 +33,7 @@ class FakeRequest:
     resource_type: str = "fetch"
 
     def is_navigation_request(self) -> bool:
-        return False
+        return self.resource_type == "document"
 
 
 @dataclass
@@ -50,8 +50,9 @@ class FakeRoute:
     def abort(self, code: str) -> None:
         self.done.append(f"aborted: {code}")
 
-    def fulfill(self, *, status: int, body: bytes, headers: dict[str, str]) -> None:
-        self.done.append(f"answered: {status} {body.decode()}")
+    def fulfill(self, *, body: bytes | str, headers: dict[str, str], status: int = 200) -> None:
+        text = body if isinstance(body, str) else body.decode()
+        self.done.append(f"answered: {status} {text}")
         self.headers = headers
 
 
@@ -117,6 +118,43 @@ def test_a_request_ends_as_it_was_recorded_or_waits_as_it_did(
     route = FakeRoute(FakeRequest(URL))
     site._answer(cast("Route", route))
     assert (route.done, site.broken) == (done, broken)
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "done"),
+    [
+        ("GET", 307, '<meta http-equiv="refresh" content="0; url=https://site.test/new">'),
+        ("POST", 303, '<meta http-equiv="refresh" content="0; url=https://site.test/new">'),
+        ("POST", 307, "posted"),
+        ("POST", 308, "posted"),
+    ],
+)
+def test_a_document_is_posted_again_if_its_redirect_says_so(
+    method: str, status: int, done: str
+) -> None:
+    moved = Response(status, "", [("location", "/new")])
+    exchanges = [
+        Exchange(Request(method, f"{URL}old"), moved),
+        Exchange(Request("POST", f"{URL}new"), Response(200, body=b"posted")),
+    ]
+    route = FakeRoute(FakeRequest(f"{URL}old", method, resource_type="document"))
+    a_replay(Replay(Index(Recording(URL, exchanges))))._answer(cast("Route", route))
+    assert route.done == [f"answered: 200 {done}"]
+
+
+def test_headers_that_chromium_refuses_are_left_out_or_joined() -> None:
+    # Playwright says nothing if Chromium refuses one, and the page would wait for ever.
+    headers = [
+        (":status", "200"),
+        ("bad name", "x"),
+        ("X-Several", "a\nb\r\nc\0"),
+        ("set-cookie", "a=1\nb=2"),
+        ("set-cookie", "c=3"),
+    ]
+    exchange = Exchange(Request("GET", URL), Response(200, "", headers, b""))
+    route = FakeRoute(FakeRequest(URL))
+    a_replay(Replay(Index(Recording(URL, [exchange]))))._answer(cast("Route", route))
+    assert route.headers == {"x-several": "a, b, c", "set-cookie": "a=1\nb=2\nc=3"}
 
 
 def test_text_says_that_it_is_in_utf8_as_recordings_are() -> None:
