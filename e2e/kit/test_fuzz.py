@@ -9,7 +9,7 @@ import pytest
 
 from e2e.documents import run as run_command
 from e2e.kit.promises import TOOLS, write_promises
-from e2e.kit.runs import INI, KitRun, run, run_kit
+from e2e.kit.runs import INI, Case, KitRun, run, run_kit
 
 # The report on each tool, and the minimal arguments that break its promise.
 BROKEN = {
@@ -151,19 +151,44 @@ def test_that_there_are_only_a_few_inputs_is_none(tmp_path: Path) -> None:
     assert cases["test_drawn[chromium]"].outcome == "passed", cases.output
 
 
-def test_a_failure_that_comes_only_now_and_then_is_confirmed(tmp_path: Path) -> None:
-    write_sound_tool(tmp_path, type="integer")
-    adapter = tmp_path / "tried" / "dist" / "adapter.iife.js"
-    # As many as a slow machine makes to confirm it; a quick one makes twice as many.
-    third = "window.calls = (window.calls ?? 0) + 1; if (window.calls % 3 === 0) undefined.field;"
-    adapter.write_text(adapter.read_text().replace(TOOLS["keeps_all"], third))
-    (tmp_path / "test_chance.py").write_text(DRAWN)
+def run_instead(directory: Path, script: str, *, at_load: str = "") -> Case:
+    """Fuzz a tool that does something else than it should, and return the failure."""
+    write_sound_tool(directory, type="integer")
+    adapter = directory / "tried" / "dist" / "adapter.iife.js"
+    adapter.write_text(at_load + adapter.read_text().replace(TOOLS["keeps_all"], script))
+    (directory / "test_chance.py").write_text(DRAWN)
 
-    case = run(tmp_path)["test_drawn[chromium]"]
+    cases = run(directory)
 
-    assert case.outcome == "failed"
+    case = cases["test_drawn[chromium]"]
+    assert case.outcome == "failed", cases.output
     assert "INTERNAL_ERROR" in case.text
-    assert "or on chance" not in case.text
+    return case
+
+
+def test_each_confirmation_begins_in_a_new_page_as_the_printed_test_does(tmp_path: Path) -> None:
+    fifth = "window.calls = (window.calls ?? 0) + 1; if (window.calls % 5 === 0) undefined.field;"
+
+    case = run_instead(tmp_path, fifth)
+
+    assert "With them alone, the contract held each time" in case.text
+    assert "calls=50)" in case.properties["opentabs_reproduction"]
+
+
+def test_a_failure_that_comes_only_now_and_then_is_confirmed(tmp_path: Path) -> None:
+    count_loads = "window.loads ??= localStorage.loads = Number(localStorage.loads ?? 0) + 1;\n"
+    # Found in the first page, and again in the second or third of those in which it is confirmed:
+    # the one in between may be left before the tool is in it.
+    script = """
+        window.calls = (window.calls ?? 0) + 1;
+        if ((window.loads === 1 && window.calls > 5) || window.loads === 4) undefined.field;
+    """
+
+    case = run_instead(tmp_path, script, at_load=count_loads)
+
+    held = r"With them alone, the contract held (1 of 2|2 of 3) times: the failure comes only now"
+    assert re.search(held, case.text)
+    assert "depends on earlier calls" not in case.text
 
 
 GIVEN = """

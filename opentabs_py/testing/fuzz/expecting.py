@@ -35,7 +35,7 @@ STOPS_WITHIN: Final = 1.0  # s; a tool that listens to the signal stops within m
 _SHRINK_WITHIN: Final = 20.0  # s; a call that hangs takes as long as it may, at each attempt
 _QUICK: Final = 0.1  # s; each call of a quicker tool is followed by one that must still succeed
 _CALLS_A_CANCEL: Final = 10  # of 10 inputs that were called, one call is cancelled
-_CONFIRMATIONS: Final = 3  # calls with the minimal input; a busy machine may hide a failure
+_CONFIRMATIONS: Final = 3  # with the minimal input; a busy machine may hide a failure
 _CANCELS: Final = 5  # at least; the moment matters more than the input
 _FEW: Final = 10  # inputs for each one that is different from which on they are too much alike
 _RELOAD_AFTER: Final = frozenset({"end", "page", "cancel", "other"})  # the page may be broken
@@ -140,12 +140,19 @@ class _Contract:
             self._refuse_setup(before)
             if breach is not None:
                 raise ContractError(f"{self._tool.name}, called with {unaffected}, {breach.text}.")
-        ended, _, breach = self._probe.call_and_again(arguments, unaffected)
+        ended, breach = self._check(arguments, unaffected, cancel_after)
         self._refuse_setup(ended)
-        if breach is None and cancel_after is not None:
-            breach = self._probe.cancel(arguments, cancel_after, ended)
         if breach is not None:
             raise ContractError(self._text(breach, arguments))
+
+    def _check(
+        self, arguments: Arguments, unaffected: Arguments | None, cancel_after: float | None
+    ) -> tuple[CallSnapshot, Breach | None]:
+        """Make one call, and return how it ended and the promise it broke."""
+        ended, _, breach = self._probe.call_and_again(arguments, unaffected)
+        if breach is None and cancel_after is not None:
+            breach = self._probe.cancel(arguments, cancel_after, ended)
+        return ended, breach
 
     def check_many(self, fixed: Mapping[str, Any]) -> None:
         """Check many calls, then cancel some of those that kept the contract."""
@@ -155,7 +162,8 @@ class _Contract:
             raise ContractError(f"{self._tool.name}: nothing matches its input schema.")
         found = self._shrink(drawn, self._calls, self._call)
         if found is not None:
-            raise self._error(found, self._call, {})
+            affected = self._good if found.breach.kind == "other" else None
+            raise self._error(found.breach, found.arguments, unaffected=affected)
         if not self._passed:
             raise ContractError(
                 f"{self._tool.name}: no arguments could be drawn from its input schema"
@@ -179,8 +187,7 @@ class _Contract:
         )
         if found is not None:
             at: tuple[int, int] = found.arguments
-            options = {"cancel_after": moment(at)}
-            raise self._error(found, cancel, options, arguments=inputs[at[0]][0])
+            raise self._error(found.breach, inputs[at[0]][0], cancel_after=moment(at))
 
     def _warn_of_few(self) -> None:
         """Warn if the inputs were nearly all the same, and not because there are no others."""
@@ -255,24 +262,24 @@ class _Contract:
 
     def _error(
         self,
-        found: _Found,
-        check: Callable[[Any], Breach | None],
-        options: Mapping[str, Any],
+        found: Breach,
+        least: Arguments,
         *,
-        arguments: Arguments | None = None,
+        unaffected: Arguments | None = None,
+        cancel_after: float | None = None,
     ) -> ContractError:
-        """Call again with the minimal input, and return the error with what came of it."""
-        least = found.arguments if arguments is None else arguments
-        made = self._probe.made
-        self._probe.recover()  # as the test that is printed begins
+        """Do what the printed test does, and return the error with what came of it."""
+        drawn = f"Found with seed {self._seed} in {quantity(self._probe.made, 'call')}."
         again: Breach | None = None
-        for _ in range(_CONFIRMATIONS):
+        tried = 0
+        while again is None and tried < _CONFIRMATIONS:
+            tried += 1
             self._forget()
-            again = check(found.arguments)
-            if again is not None:
-                break
-        drawn = f"Found with seed {self._seed} in {quantity(made, 'call')}."
-        text = self._text(found.breach if again is None else again, least)
+            self._probe.recover()
+            if unaffected is not None:
+                self._probe.call(unaffected)
+            _, again = self._check(least, unaffected, cancel_after)
+        text = self._text(found if again is None else again, least)
         url = self._probe.url
         start_page = self._tool.start_page if url is not None else None
         if url is not None and url == start_page:
@@ -286,10 +293,15 @@ class _Contract:
                 "depends on earlier calls, or on chance. The test draws them all again.",
                 test,
             )
-        affected = found.breach.kind == "other" and not options
-        good = {"unaffected": self._good} if affected else {}
-        test = reproduction(tool, least, {**good, **options, **self._options})
-        return ContractError(f"{text}\n{drawn}", test)
+        if tried > 1:
+            drawn += (
+                f" With them alone, the contract held {tried - 1} of {tried} times: the failure "
+                "comes only now and then, and so does that of the test."
+            )
+        options = _without_defaults(
+            unaffected=(unaffected, None), cancel_after=(cancel_after, None)
+        )
+        return ContractError(f"{text}\n{drawn}", reproduction(tool, least, options | self._options))
 
     def _draws(self) -> dict[str, Any]:
         return _without_defaults(calls=(self._calls, CALLS), seed=(self._seed, 0))
