@@ -62,6 +62,12 @@ def with_small_patterns(schema: JsonObject) -> JsonObject:
     return with_patterns(as_in_javascript(schema), keeps)
 
 
+def with_supported_patterns(schema: JsonObject) -> JsonObject:
+    """Return a page's schema without the patterns that only JavaScript supports."""
+    options = jsonschema_rs.FancyRegexOptions()
+    return with_patterns(as_in_javascript(schema), lambda pattern: _compiles(pattern, options))
+
+
 def with_patterns(schema: JsonObject, keeps: Callable[[str], bool]) -> JsonObject:
     """Return a schema with only those patterns that `keeps` accepts."""
     return _map(schema, lambda pattern: pattern if keeps(pattern) else None)

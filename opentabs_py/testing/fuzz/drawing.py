@@ -18,6 +18,7 @@ from hypothesis.strategies import SearchStrategy
 
 from opentabs_py.core.schemas.checker import Checker
 from opentabs_py.core.schemas.cost import follow, objects
+from opentabs_py.core.schemas.patterns import with_supported_patterns
 from opentabs_py.testing.fuzz.merging import (
     DEPENDENTS,
     Schema,
@@ -62,8 +63,10 @@ def values_of(schema: Schema) -> Drawn:
     """Return a strategy for the values that a schema accepts; empty if there are none.
 
     Args:
-        schema: A schema that passed `check_schema`.
+        schema: A schema that passed `check_schema`, or that of a page's tool: the page checks the
+            regular expressions that only JavaScript supports.
     """
+    schema = with_supported_patterns(schema)
     checker = Checker(schema)
     drawn = _Drawing(schema).values(schema, 0)
     return drawn.filter(lambda value: not checker.violations(value, most=1))
@@ -335,12 +338,13 @@ def _lists(items: Drawn, least: int, most: float, *, is_unique: bool, may_be_hug
     few = int(min(most, max(least, _FEW)))
     if is_unique:
         return st.deferred(lambda: _unique_lists(items, least, few))
+    largest = int(min(most, max(HUGE, least)))
+    huge = st.builds(_repeated, items, st.integers(min(max(1, least), largest), largest))
+    if least >= HUGE:  # Hypothesis draws no more than some thousands one by one
+        return huge
     some = st.lists(items, min_size=least, max_size=few)
     if not may_be_huge or most <= few:
         return some
-    largest = int(min(most, max(HUGE, least)))
-    count = st.integers(max(1, least), largest)
-    huge = st.builds(_repeated, items, count)
     return st.one_of(some, some, some, huge)
 
 

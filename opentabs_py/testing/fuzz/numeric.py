@@ -1,7 +1,8 @@
 """Numbers within the bounds of a JSON Schema, and at their edges."""
 
-from math import ceil, floor, inf
-from typing import Any
+import sys
+from math import ceil, floor, inf, isfinite, nextafter
+from typing import Any, Final
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -9,16 +10,27 @@ from hypothesis.strategies import SearchStrategy
 from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.testing.fuzz.merging import Schema, without
 
+LARGEST: Final = sys.float_info.max
+
 
 def _bounds(flat: Schema) -> tuple[float, float, bool, bool]:
-    """Return the smallest and the largest number, and whether each is itself excluded."""
+    """Return the smallest and the largest number, and whether each is itself excluded.
+
+    Infinity, if there is no bound, or one that no number of JavaScript is beyond.
+    """
     least, most = flat.get("minimum", -inf), flat.get("maximum", inf)
     above, below = flat.get("exclusiveMinimum", -inf), flat.get("exclusiveMaximum", inf)
     if isinstance(above, bool):  # as draft 4 writes it
         above = least if above else -inf
     if isinstance(below, bool):
         below = most if below else inf
-    return max(least, above), min(most, below), above >= least, below <= most
+    low, high = max(least, above), min(most, below)
+    return (
+        -inf if low <= -LARGEST else low,
+        inf if high >= LARGEST else high,
+        above >= least,
+        below <= most,
+    )
 
 
 def integers(flat: Schema) -> SearchStrategy[Any]:
@@ -41,18 +53,21 @@ def integers(flat: Schema) -> SearchStrategy[Any]:
 def numbers(flat: Schema) -> SearchStrategy[Any]:
     """Draw numbers within the bounds of a flat schema."""
     least, most, is_above, is_below = _bounds(flat)
+    if least > LARGEST or most < -LARGEST:
+        return st.nothing()
     step = flat.get("multipleOf")
     if step is not None:
-        low = -1000 if least == -inf else ceil(least / step)
-        high = max(low, 0) + 1000 if most == inf else floor(most / step)
+        first, last = least / step, most / step  # infinite also if the step is tiny
+        low = ceil(first) if isfinite(first) else -1000
+        high = floor(last) if isfinite(last) else max(low, 0) + 1000
         return st.nothing() if low > high else st.integers(low, high).map(lambda n: n * step)
-    if least > most or (least == most and (is_above or is_below)):
+    low = nextafter(least, inf) if is_above else float(least)
+    high = nextafter(most, -inf) if is_below else float(most)
+    if low > high:
         return st.nothing()
     floats = st.floats(
-        min_value=None if least == -inf else float(least),
-        max_value=None if most == inf else float(most),
-        exclude_min=is_above and least != -inf,
-        exclude_max=is_below and most != inf,
+        min_value=None if least == -inf else low,
+        max_value=None if most == inf else high,
         allow_nan=False,
         allow_infinity=False,
     )

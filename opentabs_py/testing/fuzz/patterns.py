@@ -11,6 +11,7 @@ from hypothesis.strategies import SearchStrategy
 from opentabs_py.testing.fuzz.merging import Schema
 
 HUGE_TEXT: Final = 10_000  # characters
+_LONG: Final = 1_000  # characters; Hypothesis draws no more than some thousands one by one
 # What breaks tools that were only tried with names of people.
 EDGES: Final = (
     *("0", "-1", "null", "true", "NaN", "undefined", "[object Object]", "__proto__"),
@@ -55,11 +56,14 @@ def strings(flat: Schema) -> SearchStrategy[str]:
 
 def text(least: int = 0, most: int | None = None) -> SearchStrategy[str]:
     """Draw a string of any characters, one that is often handled wrongly, or a huge one."""
+    largest = max(least, HUGE_TEXT) if most is None else min(most, max(least, HUGE_TEXT))
+    if least >= _LONG:
+        word = st.text(_ANY, min_size=1, max_size=20)
+        return st.builds(_stretched, word, st.integers(least, largest))
     plain = st.text(_ANY, min_size=least, max_size=most)
     edges = [each for each in EDGES if least <= len(each) <= (most or HUGE_TEXT)]
     if most == 0 or (most is not None and most <= 8 and not edges):
         return plain
-    largest = HUGE_TEXT if most is None else min(most, max(least, HUGE_TEXT))
     huge = st.builds(
         _times,
         st.sampled_from("a\u65e5\U0001f600 "),

@@ -9,6 +9,7 @@ from opentabs_py.core.schemas.patterns import (
     MOST_CHARACTERS,
     with_patterns,
     with_small_patterns,
+    with_supported_patterns,
 )
 
 Json = dict[str, Any]
@@ -63,6 +64,15 @@ def test_escaped_angle_brackets_are_characters_as_in_javascript() -> None:
             ("other", r'"<1" does not match "^[<>]\\<\d$"'),
             ("tag", r'"b" does not match "^<b>$"'),
         ]
+
+
+def test_patterns_that_only_javascript_supports_are_left_out() -> None:
+    schema: Json = {
+        "properties": {"a": {"type": "string", "pattern": ONLY_JAVASCRIPT}, "b": {"pattern": LARGE}}
+    }
+    assert with_supported_patterns(schema) == {
+        "properties": {"a": {"type": "string"}, "b": {"pattern": LARGE}}
+    }
 
 
 def test_a_schema_without_large_patterns_stays_as_it_is() -> None:

@@ -11,10 +11,12 @@ from hypothesis.errors import NoSuchExample, Unsatisfiable
 
 from opentabs_py.core.schemas.checker import Checker, check_schema
 from opentabs_py.testing.fuzz.drawing import DEEP, DEEPEST, HUGE, undrawn, values_of
+from opentabs_py.testing.fuzz.numeric import LARGEST
 from opentabs_py.testing.fuzz.patterns import EDGES, HUGE_TEXT
 
 # Hypothesis notes by its repr which strategy it draws from again.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
+
 
 TREE: dict[str, Any] = {
     "$defs": {
@@ -46,10 +48,20 @@ SCHEMAS: dict[str, Any] = {
         "maximum": 4,
     },
     "a multiple": {"type": "integer", "multipleOf": 7, "minimum": 1},
+    "a huge multiple": {"type": "number", "multipleOf": 0.5, "minimum": 0, "maximum": LARGEST},
+    "a multiple of any size": {"type": "number", "multipleOf": 0.5, "minimum": -LARGEST},
+    "a multiple of something tiny": {"type": "number", "multipleOf": 5e-324, "maximum": 1e9},
+    "a bound that no float reaches": {"type": "number", "exclusiveMaximum": 10**400},
     "a decimal multiple": {"type": "number", "multipleOf": 0.5, "maximum": 10},
     "a small range": {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 0.25},
     "a short string": {"type": "string", "minLength": 1, "maxLength": 2},
     "a long string": {"type": "string", "minLength": 200},
+    "a string longer than Hypothesis draws": {"type": "string", "minLength": 20_000},
+    "an array longer than Hypothesis draws": {
+        "type": "array",
+        "items": {"type": "integer"},
+        "minItems": 20_000,
+    },
     "a pattern": {"type": "string", "pattern": r"^[a-z]\d{2,4}$"},
     "a pattern with a property": {"type": "string", "pattern": r"^\p{L}+[\p{N}-]$"},
     "a pattern with a name": {"type": "string", "pattern": r"^(?<year>\d{4})-\d$"},
@@ -289,6 +301,9 @@ def test_a_schema_that_requires_endless_recursion_has_no_values() -> None:
         {"type": "array", "contains": True, "minContains": 2, "maxItems": 1},
         {"type": "object", "minProperties": 2, "maxProperties": 1},
         {"type": "object", "required": ["a", "b"], "maxProperties": 1},
+        {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 5e-324},
+        {"type": "number", "minimum": 1e308, "multipleOf": 1e-9},
+        {"type": "number", "minimum": 10**400},
     ],
 )
 def test_a_schema_that_nothing_matches_has_no_values(schema: dict[str, Any]) -> None:
@@ -339,6 +354,28 @@ def test_long_strings_and_those_of_several_patterns_are_drawn_too(
 
     drawn()
     assert len(found) > 30
+
+
+@pytest.mark.parametrize("least", [5_000, 20_000])
+def test_strings_that_have_to_be_long_differ(least: int) -> None:
+    found: set[str] = set()
+
+    @settings(quickly, phases=[Phase.generate], derandomize=True)
+    @given(st.tuples(*[values_of({"type": "string", "minLength": least})] * 3))
+    def drawn(values: tuple[str, ...]) -> None:
+        found.update(values)
+
+    drawn()
+    assert len(found) > 30
+
+
+def test_a_pattern_that_only_javascript_supports_is_left_to_the_page() -> None:
+    pattern = r"^(?<y>\d{4})-\k<y>$"
+    schema = {"properties": {"a": {"type": "string", "pattern": pattern}}, "required": ["a"]}
+
+    value = find(values_of(schema), lambda value: value["a"] != "", settings=quickly)
+
+    assert isinstance(value["a"], str)
 
 
 NEEDS_ADDRESS = {"properties": {"address": {"type": "string"}}, "required": ["address"]}
