@@ -37,6 +37,8 @@ Drawn = SearchStrategy[Any]
 DEEP: Final = 4  # levels from which only what is required is drawn, so that recursion ends
 DEEPEST: Final = 12  # levels that a schema may require
 HUGE: Final = 1_000  # items of an array, or members of an object
+# Of an array that repeats an item, as JSON; several of them may be in one value.
+_MOST_CHARACTERS: Final = 1_000_000
 _FEW: Final = 5  # items in an array that is not huge, and members that a schema does not name
 _SPLIT: Final = 4  # members on which others depend that are drawn in all combinations
 HEALTH_CHECKS: Final[Any] = list(HealthCheck)  # they are about tests that users write
@@ -339,7 +341,8 @@ def _lists(items: Drawn, least: int, most: float, *, is_unique: bool, may_be_hug
     if is_unique:
         return st.deferred(lambda: _unique_lists(items, least, few))
     largest = int(min(most, max(HUGE, least)))
-    huge = st.builds(_repeated, items, st.integers(min(max(1, least), largest), largest))
+    count = st.integers(min(max(1, least), largest), largest)
+    huge = st.builds(_repeated, items, st.just(least), count)
     if least >= HUGE:  # Hypothesis draws no more than some thousands one by one
         return huge
     some = st.lists(items, min_size=least, max_size=few)
@@ -375,8 +378,9 @@ def _nothing_or_empty(least: int) -> Drawn:
     return st.lists(st.nothing(), max_size=0)
 
 
-def _repeated(item: Any, times: int) -> list[Any]:
-    return [item] * times
+def _repeated(item: Any, least: int, wanted: int) -> list[Any]:
+    """Return a list of the wanted length, or of a smaller one if it would be too large."""
+    return [item] * min(wanted, max(1, least, _MOST_CHARACTERS // len(key_of(item))))
 
 
 def _concatenated(start: Iterable[Any], end: Iterable[Any]) -> list[Any]:

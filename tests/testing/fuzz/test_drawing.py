@@ -356,6 +356,19 @@ def test_long_strings_and_those_of_several_patterns_are_drawn_too(
     assert len(found) > 30
 
 
+def test_arrays_of_arrays_do_not_become_huge() -> None:
+    nested: dict[str, Any] = {"type": "string"}
+    for _ in range(6):
+        nested = {"type": "array", "minItems": 1, "items": nested}
+
+    @settings(quickly, phases=[Phase.generate], derandomize=True)
+    @given(values_of(nested))
+    def drawn(value: Any) -> None:
+        assert len(json.dumps(value)) < 20_000_000
+
+    drawn()
+
+
 @pytest.mark.parametrize("least", [5_000, 20_000])
 def test_strings_that_have_to_be_long_differ(least: int) -> None:
     found: set[str] = set()
