@@ -243,8 +243,9 @@ class Gate:
             (answer, by), place = answered, question.place
         if answer == "no":
             raise failures.not_allowed(tool.name)
-        if decision().permission == "off":  # the settings have changed since then
-            raise failures.turned_off(tool.name, tool.rule, decision())
+        decided = decision()
+        if decided.permission == "off":  # the settings have changed since then
+            raise failures.turned_off(tool.name, tool.rule, decided)
         await self._handle_answer(request, answer)
         return Permit(f"{by}: {answer}", place)
 
@@ -258,6 +259,9 @@ class Gate:
         """Return the answer and where it was given, or what lets the call run meanwhile."""
         tool = request.tool
         permits: list[Permit] = []
+        # It may have been decided while the place of the call was looked up.
+        if (permit := self._find_permit(request, decision())) is not None:
+            return permit
 
         async def withdraw_once_gone() -> None:
             self.questions.withdraw(question.id, await request.wait_gone(question.place))

@@ -169,6 +169,20 @@ async def test_a_yes_for_the_session_lets_that_clients_other_calls_run_that_wait
     assert sorted(allowed) == ["asked: session", "console: session"]
 
 
+async def test_what_is_decided_while_the_place_is_looked_up_is_not_asked() -> None:
+    gate, client = Chain().gate, Client()
+    tool = GatedTool("chat", "chat_send", read_only=False, standing="reviewed")
+
+    async def find_place() -> Place:
+        gate.set_rules({"chat": "auto"})
+        return NOWHERE
+
+    request = PermissionRequest(tool, "Send", {}, client=client, find_place=find_place)
+    with anyio.fail_after(PATIENT):
+        assert (await gate.permit(request, lambda: gate.decide(tool))).by == "auto"
+    assert client.asked == []
+
+
 async def test_a_question_ends_once_its_tool_is_turned_off() -> None:
     chain = Chain()
     refused: list[CallError] = []
