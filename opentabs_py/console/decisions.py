@@ -12,7 +12,6 @@ from starlette.routing import BaseRoute, Route
 
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.core.consent import Permission, parse_rules
-from opentabs_py.core.text import shorten
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
 from opentabs_py.plugins.plugin import Plugin
@@ -103,6 +102,8 @@ class Decisions:
         name, files = plugin.manifest.name, content_files(plugin)
         approval = self.plugins.reviews.approvals().get(name)
         before = self.plugins.reviews.approved_files(name)
+        texts = {each: content.decode("utf-8", "replace") for each, content in files.items()}
+        changes = find_changes(before, files) if before else ()
         return {
             "digest": content_digest(plugin),
             "approved": None if approval is None else approval.model_dump(mode="json"),
@@ -110,11 +111,13 @@ class Decisions:
                 {
                     "name": each,
                     "size": len(content),
-                    "text": shorten(content.decode("utf-8", "replace"), LONGEST_SOURCE),
+                    "text": texts[each][:LONGEST_SOURCE],
+                    "left": max(0, len(texts[each]) - LONGEST_SOURCE),  # characters not sent
                 }
                 for each, content in files.items()
             ],
-            "changes": find_changes(before, files)[:MOST_LINES] if before else [],
+            "changes": changes[:MOST_LINES],
+            "changesLeft": max(0, len(changes) - MOST_LINES),  # lines not sent
         }
 
     async def _approve(self, body: ReviewBody) -> Mapping[str, Any]:

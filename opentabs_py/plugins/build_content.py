@@ -8,7 +8,6 @@ from dataclasses import asdict
 from typing import Final
 
 from opentabs_py.core.plugins.file_names import ADAPTER
-from opentabs_py.core.text import shorten
 from opentabs_py.plugins.plugin import Plugin
 
 PRE_SCRIPT: Final = "pre-script.js"
@@ -48,7 +47,12 @@ def find_changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Seq
         old, new = (_lines(each.get(name, b"")) for each in (before, after))
         names = f"approved {name}", f"now {name}"
         lines += difflib.unified_diff(old, new, *names, lineterm="", n=2)
-    return [shorten(each, LONGEST_LINE) for each in lines]
+    return [_cut(each) for each in lines]
+
+
+def _cut(line: str) -> str:
+    left = len(line) - LONGEST_LINE
+    return line if left <= 0 else f"{line[:LONGEST_LINE]}… ({left:,} more characters)"
 
 
 def _lines(content: bytes) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 from e2e.on_disk import write_plugin
 from opentabs_py.calling.call import CallOrigin
 from opentabs_py.consent.reviews import Reviews
+from opentabs_py.console import decisions
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.plugins.load import load_plugin
 from tests.console.served import OURS, ServedConsole
@@ -123,3 +124,36 @@ async def test_a_build_is_approved_only_as_it_was_looked_at(tmp_path: Path) -> N
         build = (await client.get("/console/api/reviews/notes")).json()
     assert "+// and more" in build["changes"]
     assert build["approved"]["version"] == served.plugins.plugins[0].manifest.version
+
+
+async def test_a_review_says_how_much_of_a_build_it_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decisions, "LONGEST_SOURCE", 1000)
+    served = ServedConsole()
+    directory = write_plugin(tmp_path / "notes", tools=["version"])
+    served.plugins.plugins[:] = [load_plugin(directory)]
+    served.plugins.reviews = Reviews(tmp_path / "reviews")
+
+    async def look() -> Any:
+        async with served.browser() as client:
+            return (await client.get("/console/api/reviews/notes")).json()
+
+    build = await look()
+    assert build["changesLeft"] == 0
+    assert await post(served, "review", plugin="notes", digest=build["digest"]) == (200, {})
+    adapter = directory / "dist" / "adapter.iife.js"
+    source = adapter.read_text() + "\n" + "// more\n" * 3000 + "x" * 1000
+    adapter.write_text(source)
+    served.plugins.plugins[:] = [load_plugin(directory)]
+    build = await look()
+    assert len(build["changes"]) == decisions.MOST_LINES
+    assert build["changesLeft"] > 1000
+    left = {each["name"]: each["left"] for each in build["files"]}
+    assert left["adapter.iife.js"] == len(source) - 1000
+    texts = {each["name"]: each["text"] for each in build["files"]}
+    assert texts["adapter.iife.js"] == source[:1000]
+    monkeypatch.setattr(decisions, "MOST_LINES", 10_000)
+    build = await look()
+    assert build["changesLeft"] == 0
+    assert build["changes"][-1].endswith("x… (601 more characters)")

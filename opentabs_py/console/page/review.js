@@ -5,15 +5,16 @@
 /** @import {Console} from "./main.js" */
 /** @import {Part} from "./plugin.js" */
 
-import { h, write } from "./dom.js";
+import { h, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
 
 /**
  * @typedef {object} Build
  * @property {string} digest
  * @property {{version: string, at: number} | null} approved
- * @property {{name: string, size: number, text: string}[]} files
+ * @property {{name: string, size: number, text: string, left: number}[]} files `left`: characters not sent
  * @property {string[]} changes
+ * @property {number} changesLeft lines not sent
  */
 
 /**
@@ -56,7 +57,13 @@ export function reviewSection(link, { name, standing }) {
  * @param {string} plugin
  * @param {Build} build
  */
-function parts(link, plugin, { digest, approved, files, changes }) {
+function parts(link, plugin, { digest, approved, files, changes, changesLeft }) {
+  const left = [
+    changesLeft > 0 && `${plural(changesLeft, "line")} of what has changed`,
+    ...files.map(
+      (each) => each.left > 0 && `the last ${plural(each.left, "character")} of ${each.name}`,
+    ),
+  ].filter((each) => each !== false);
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
   const approve = h("button", { type: "button", class: "primary" }, "Approve this build");
   approve.addEventListener("click", async () => {
@@ -89,6 +96,13 @@ function parts(link, plugin, { digest, approved, files, changes }) {
         h("pre", { tabindex: "0" }),
       ),
     ),
+    left.length > 0 &&
+      h(
+        "p",
+        { class: "notice" },
+        `Not shown here: ${left.join(", and ")}. Read the whole files in a terminal before you approve: `,
+        h("code", {}, `opentabs review ${plugin} --source`),
+      ),
     wrong,
     h("div", { class: "actions" }, approve),
   ].filter((part) => part !== false);
