@@ -2,11 +2,15 @@
 
 /** The minimum of an element that the pages' modules need. */
 export class FakeElement {
-  value = "";
+  #value = "";
+  /** @type {FakeElement | null} */
+  parent = null;
   textContent = "";
   title = "";
   validity = "";
   checked = false;
+  /** @type {Record<string, string>} */
+  dataset = {};
   /** @type {any[]} */
   children = [];
   /** @type {Record<string, string>} */
@@ -20,6 +24,17 @@ export class FakeElement {
     this.name = name;
   }
 
+  get value() {
+    return this.#value;
+  }
+
+  /** Set a value; as in a browser, fields change line breaks. */
+  set value(value) {
+    if (this.name === "input") value = String(value).replace(/[\r\n]/g, "");
+    if (this.name === "textarea") value = String(value).replace(/\r\n?/g, "\n");
+    this.#value = value;
+  }
+
   get firstChild() {
     return this.children[0] ?? null;
   }
@@ -27,11 +42,19 @@ export class FakeElement {
   /** @param {any[]} children */
   append(...children) {
     this.children.push(...children);
+    for (const each of children) if (each instanceof FakeElement) each.parent = this;
   }
 
   /** @param {any[]} children */
   replaceChildren(...children) {
-    this.children = children;
+    this.children = [];
+    this.append(...children);
+  }
+
+  /** @param {FakeElement} other */
+  replaceWith(other) {
+    const parent = this.parent;
+    parent?.replaceChildren(...parent.children.map((each) => (each === this ? other : each)));
   }
 
   /**

@@ -21,9 +21,10 @@ const SIGNED_IN = { once: "I have signed in", no: "Not now" };
  */
 export function approvalsView({ store, link }) {
   const count = h("span", { class: "quiet count", role: "status" });
+  const late = h("p", { class: "notice", role: "alert", hidden: true }); // outlives the card
   const list = h("ul", { class: "questions", "aria-live": "polite", "aria-label": "Questions" });
   const rest = h("div", {});
-  const content = h("div", { class: "scroll-area" }, list, rest);
+  const content = h("div", { class: "scroll-area" }, late, list, rest);
   const element = h(
     "div",
     { class: "view approvals" },
@@ -82,7 +83,10 @@ export function approvalsView({ store, link }) {
           onclick: async () => {
             for (const each of buttons) each.disabled = true;
             try {
-              await link.post("/answer", { id, answer });
+              const { counts } = await link.post("/answer", { id, answer });
+              late.hidden = counts;
+              const why = "it had been answered already, or it no longer waited";
+              write(late, counts ? "" : `Your answer about ${title} did not count: ${why}.`);
             } catch (error) {
               for (const each of buttons) each.disabled = false;
               wrong.hidden = false;
