@@ -245,3 +245,19 @@ test("a closed object without properties has no fields, and keeps its value", ()
   form.set({ any: 1 });
   assert.deepEqual([count(), form.get()], [0, { any: 1 }]);
 });
+
+test("a text keeps its line breaks until the user writes another one", () => {
+  const text = { type: "string", default: "line 1\nline 2" };
+  const sep = { type: "string", default: "\r\n" };
+  const plain = { type: "string", default: "one line" };
+  const { form, labelled } = formFor({ type: "object", properties: { text, sep, plain } });
+  assert.deepEqual(form.get(), { text: "line 1\nline 2", sep: "\r\n", plain: "one line" });
+  const names = ["text", "sep", "plain"].map((label) => labelled(label)[0]?.name);
+  assert.deepEqual(names, ["textarea", "textarea", "input"]);
+  form.set({ plain: "a\r\nb" });
+  assert.equal(/** @type {any} */ (form.get()).plain, "a\r\nb");
+  const [field] = labelled("plain");
+  assert.ok(field !== undefined);
+  field.value = "a\nb\nc";
+  assert.equal(/** @type {any} */ (form.get()).plain, "a\nb\nc");
+});

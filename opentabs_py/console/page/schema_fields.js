@@ -72,14 +72,24 @@ export function textField(schema, context) {
     autocomplete: "off",
     oninput: context.onChange,
   };
-  const input = isLong
-    ? h("textarea", { rows: 3, ...attributes })
-    : h("input", { type: "text", ...attributes });
+  const lines = () => h("textarea", { rows: 3, ...attributes });
+  let input = isLong ? lines() : h("input", { type: "text", ...attributes });
+  let given = ""; // the text that was set
+  let shown = ""; // as the field has it: a textarea turns each CRLF into LF
   return {
-    element: input,
-    get: () => input.value,
+    get element() {
+      return input;
+    },
+    get: () => (input.value === shown ? given : input.value),
     set(value) {
-      input.value = typeof value === "string" ? value : JSON.stringify(value);
+      given = typeof value === "string" ? value : JSON.stringify(value);
+      if (/[\r\n]/.test(given)) {
+        const old = input; // an input would remove the line breaks
+        input = lines();
+        old.replaceWith(input);
+      }
+      input.value = given;
+      shown = input.value;
     },
   };
 }
