@@ -4,6 +4,7 @@ Texts may be secrets, so they can be written and never read: the page learns onl
 set.
 """
 
+import json
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from contextlib import suppress
@@ -124,6 +125,15 @@ def _written(plugin: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", settings)
 
 
+def _json_or_none(value: Any) -> JsonValue:
+    """Return a value of a TOML file; none for what JSON lacks, such as dates and infinities."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return None
+    return cast("JsonValue", value)
+
+
 def _field(
     key: str,
     about: JsonObject,
@@ -131,7 +141,7 @@ def _field(
     used: Mapping[str, JsonValue] | None,
 ) -> dict[str, Any]:
     is_secret = about.get("type") == "string"
-    value = written.get(key) if used is None else used.get(key)
+    value = _json_or_none(written.get(key)) if used is None else used.get(key)
     shown = ("type", "label", "description", "placeholder", "options")
     return {
         **{name: about.get(name) for name in shown},

@@ -152,3 +152,16 @@ async def test_a_value_that_something_else_overrides_is_marked(
     assert (first["isElsewhere"], first["value"]) == (True, "https://other.example")
     assert not any(each["isElsewhere"] for each in rest)
     assert "no such plugin" in (await look(served, "nope"))["error"]
+
+
+@pytest.mark.parametrize("days", ["inf", "nan", "2020-01-01", "[[{ at = 2020-01-01 }], -inf]"])
+async def test_a_value_that_json_lacks_is_shown_as_an_empty_field(
+    file: UserFile, served: ServedConsole, days: str
+) -> None:
+    file.write(f'[plugin_settings.chat]\nsite = "https://chat.example"\ndays = {days}\n')
+    by_key = {each["key"]: each for each in (await look(served))["settings"]}
+    assert by_key["days"]["value"] is None
+    assert (by_key["days"]["isSet"], by_key["days"]["isWritten"]) == (False, True)
+    status, _ = await save(served, days=3)
+    assert status == 200
+    assert tomllib.loads(file.read())["plugin_settings"]["chat"]["days"] == 3
