@@ -1,5 +1,6 @@
 """Wait for actions of Playwright, and say why one failed."""
 
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
@@ -13,6 +14,11 @@ from opentabs_py.hands.watching import Watched
 _HEARTBEAT: Final = 5.0  # s
 _DONE: Final = "click action done"  # in Playwright's log; then it waits for a navigation
 _BEGUN: Final = "performing click action"  # in its log; whether the page has got it is not known
+# In its log, of every attempt; the other lines say what was in the way.
+_STEP: Final = re.compile(
+    r"Call log|=====|(attempting|retrying|scrolling|done scrolling) |element is visible"
+    r"|waiting (\d+ms|for element to be )"
+)
 _CLOSED: Final = "page, context or browser has been closed"
 
 
@@ -71,7 +77,7 @@ def _has_closed_tab(error: Exception) -> bool:
 def action_failed(message: str) -> ToolError:
     """Return the error of an action, with what Playwright saw in its way."""
     lines = [line.strip(" -") for line in message.splitlines() if line.strip()]
-    causes = [line for line in lines if not line.startswith(("Call log", "====="))]
+    causes = [line for line in lines if not _STEP.match(line)]
     text = ". ".join(dict.fromkeys(each.rstrip(".") for each in causes[:1] + causes[-3:]))
     if "Timeout" in text and _DONE in message:
         return ToolError(

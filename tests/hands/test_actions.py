@@ -27,3 +27,18 @@ async def test_a_click_that_closes_its_tab_has_not_failed(log: str, expected: An
     with expected:
         action = PatientAction(Watched(), lambda: None, lambda error: action_failed(str(error)))
         assert await action.run(click) is None
+
+
+def test_what_was_in_the_way_is_named_wherever_the_last_attempt_ended() -> None:
+    log = (
+        "Locator.click: Timeout 1000ms exceeded.\nCall log:\n  - waiting for locator('p')\n"
+        "    - locator resolved to <p></p>\n  - attempting click action\n"
+        "      - waiting for element to be visible, enabled and stable\n"
+        "      - element is visible, enabled and stable\n      - scrolling into view if needed\n"
+        "      - done scrolling\n      - <div id=over></div> intercepts pointer events\n"
+        "    - retrying click action\n      - waiting 20ms\n    - retrying click action\n"
+        "      - waiting 500ms\n      - waiting for element to be visible, enabled and stable\n"
+    )
+    message = str(action_failed(log))
+    assert "<div id=over></div> intercepts pointer events" in message
+    assert "500ms" not in message
