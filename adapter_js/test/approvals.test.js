@@ -13,7 +13,7 @@ const { approvalsView } = await import(`${page}approvals.js`);
 fakeDocument();
 globalThis.setInterval = /** @type {any} */ (() => 0);
 
-test("whoever answers second is told that their answer did not count", async () => {
+test("an answer that comes too late is reported as not counted", async () => {
   const question = { id: "1", tool: "pay", title: "Pay", answers: ["once", "no"], element: "" };
   const questions = new Map([["1", { ...question, site: null, tabTitle: null, plugin: "shop" }]]);
   const store = {

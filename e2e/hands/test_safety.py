@@ -66,6 +66,22 @@ async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:
     assert "hunter" not in snapshot + json.dumps(await rig.call("type", ref=own, text="hunter4"))
 
 
+async def test_a_frame_that_does_not_answer_hides_no_field_of_the_page(rig: Rig) -> None:
+    await rig.open()
+    elsewhere = rig.url.replace("127.0.0.1", "localhost")  # in a process of its own
+    await rig.page.evaluate(
+        """(frame) => void (document.body.innerHTML = `<input aria-label=Name value=Ada>
+            <input aria-label=PIN value=1234 style="-webkit-text-security: disc">
+            <iframe src=${frame}></iframe>`)""",
+        elsewhere,
+    )
+    await rig.page.frame_locator("iframe").get_by_label("Name").wait_for()
+    await rig.page.frames[1].evaluate("() => void setTimeout(() => { for (;;); })")
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+    assert re.search(r'textbox "Name" \w+: Ada', snapshot)
+    assert re.search(r'textbox "PIN" \w+: \(a password, hidden\)', snapshot)
+
+
 async def test_no_part_of_a_secret_is_shown_where_a_text_is_cut(rig: Rig) -> None:
     await rig.open()
     await rig.call("console")

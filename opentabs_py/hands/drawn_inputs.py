@@ -9,20 +9,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, Literal
+from typing import Final
 
 from playwright.async_api import Locator, Page, Position
 from playwright.async_api import TimeoutError as LateError
 
-from opentabs_py.hands.tree import Node
+from opentabs_py.hands.tree import BOXES, Box, Node
 
 # Seconds; takes some 30 ms. On a page that takes longer, a click on the label does the same.
 UNCOVERED_WITHIN: Final = 0.3
-_ROLES: Final[dict[str, Literal["checkbox", "radio", "switch"]]] = {
-    "checkbox": "checkbox",
-    "radio": "radio",
-    "switch": "switch",
-}
 _INPUTS: Final = "input:is([type=checkbox], [type=radio], [type=file])"
 _LINKS: Final = "a, button"
 _EDGE: Final = 4  # px
@@ -41,7 +36,7 @@ class _Place:
     """
 
     above: str
-    role: Literal["checkbox", "radio", "switch"]
+    role: Box
     name: str
     index: int
 
@@ -55,7 +50,7 @@ class DrawnInputs:
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def add_refs(self, nodes: Sequence[Node]) -> None:
-        """Give each of them a reference, the same at each look."""
+        """Assign each of them a reference, which it keeps at later looks."""
         if len(self._refs) > _KEPT:
             self._refs.clear()
             self._places.clear()
@@ -72,16 +67,17 @@ class DrawnInputs:
         return above.get_by_role(place.role, name=place.name, exact=True).nth(place.index)
 
     def _add_refs_in(self, above: Node) -> None:
-        if not any(each.role in _ROLES and not each.ref for each in _inside(above, whole=False)):
+        below = _inside(above, whole=False)
+        own = {id(each) for each in below if each.role in BOXES and not each.ref}
+        if not own:
             return
-        own = {id(each) for each in _inside(above, whole=False)}
         before: dict[tuple[str, str], int] = {}
         for node in _inside(above, whole=True):
-            if (role := _ROLES.get(node.role)) is None:
+            if (role := BOXES.get(node.role)) is None:
                 continue
             index = before.get((role, node.name), 0)
             before[role, node.name] = index + 1
-            if not node.ref and id(node) in own:
+            if id(node) in own:
                 place = _Place(above.ref, role, node.name, index)
                 ref = self._refs.get(place) or f"i{next(self._numbers)}"
                 self._refs[place], self._places[ref] = ref, place

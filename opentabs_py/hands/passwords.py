@@ -12,8 +12,10 @@ from opentabs_py.hands.tree import Node
 
 HIDDEN: Final = "(a password, hidden)"
 FOUND_WITHIN: Final = 3.0  # s; to find out which fields hold passwords takes 2 ms each
+RULED_OUT_WITHIN: Final = 1.0  # s; that none of a frame's fields shows dots takes 2 ms
 AT_ONCE: Final = 16  # fields; with thousands, other tabs would have to wait
 SHORTEST: Final = 4  # characters; a shorter one would be hidden everywhere by chance
+# A loop, because the page may have replaced what an array can do.
 _DOTS: Final = """all => {
     for (const each of all) {
         const security = getComputedStyle(each).webkitTextSecurity;
@@ -50,12 +52,12 @@ async def hide_passwords(
     passwords: set[str] = set()
     others = page.locator(":not(input[type=password])")
     limiter = anyio.CapacityLimiter(AT_ONCE)
-    with_dots: set[Frame] = set()
+    with_dots = {*page.frames} if hidden else set[Frame]()  # or not known to have none
 
-    async def find_dots(frame: Frame) -> None:
+    async def rule_out_dots(frame: Frame) -> None:
         with suppress(*FAILURES):  # the frame is gone
-            if await frame.locator("input, textarea").evaluate_all(_DOTS):
-                with_dots.add(frame)
+            if not await frame.locator("input, textarea").evaluate_all(_DOTS):
+                with_dots.discard(frame)
 
     async def check(ref: str) -> None:
         async with limiter:
@@ -68,9 +70,10 @@ async def hide_passwords(
                     passwords.add(nodes[ref].text)
 
     with anyio.move_on_after(FOUND_WITHIN) as asking:
-        async with anyio.create_task_group() as tasks:
-            for frame in page.frames if hidden else ():
-                tasks.start_soon(find_dots, frame)
+        with anyio.move_on_after(RULED_OUT_WITHIN):  # a frame whose script is busy does not answer
+            async with anyio.create_task_group() as tasks:
+                for frame in [*with_dots]:
+                    tasks.start_soon(rule_out_dots, frame)
         async with anyio.create_task_group() as tasks:
             for ref in [*hidden]:
                 tasks.start_soon(check, ref)

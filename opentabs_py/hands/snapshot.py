@@ -14,7 +14,7 @@ from typing import Final
 
 from opentabs_py.core.text import shorten
 from opentabs_py.core.tokens import estimate_tokens
-from opentabs_py.hands.tree import TEXT, Node
+from opentabs_py.hands.tree import BOXES, TEXT, Node
 
 MOST_TOKENS: Final = 8_000
 _PLAIN: Final = frozenset({"generic", "rowgroup", "listitem", "paragraph", "presentation", "none"})
@@ -28,7 +28,6 @@ _MOST_COMPARED: Final = 3_000_000
 _LONG_CELL: Final = 20  # elements; a cell with more of them is not on the line of its row
 _STATES: Final = ("checked", "disabled", "expanded", "invalid", "pressed", "selected")
 _ROWS: Final = frozenset({"row"})
-_BOXES: Final = frozenset({"checkbox", "radio", "switch"})
 _CELLS: Final = frozenset({"cell", "gridcell", "columnheader", "rowheader"})
 
 
@@ -206,7 +205,7 @@ def _without_labels(nodes: list[Node]) -> list[Node]:
 
     def is_label(index: int) -> bool:
         text, before, after = nodes[index].text, around[index - 1], around[index + 1]
-        return text == after.name or (before.role in _BOXES and text == before.name)
+        return text == after.name or (before.role in BOXES and text == before.name)
 
     return [
         node

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, get_args
 
 _LINE: Final = re.compile(r"(?P<indent> *)- (?P<rest>.*)")
 _ELEMENT: Final = re.compile(
@@ -27,6 +27,9 @@ USED: Final = frozenset(
     """.split()  # noqa: SIM905 (a list has one line per word)
 )
 """The roles that one can use."""
+Box = Literal["checkbox", "radio", "switch"]
+BOXES: Final[Mapping[str, Box]] = {each: each for each in get_args(Box)}
+"""The roles that one checks; a box usually stands before its label."""
 
 
 @dataclass(slots=True)

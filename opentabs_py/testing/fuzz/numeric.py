@@ -16,7 +16,7 @@ LARGEST: Final = sys.float_info.max
 def _bounds(flat: Schema) -> tuple[float, float, bool, bool]:
     """Return the smallest and the largest number, and whether each is itself excluded.
 
-    Infinity, if there is no bound, or one that no number of JavaScript is beyond.
+    An infinite one stands for no bound, and for a bound that every number of JavaScript is within.
     """
     least, most = flat.get("minimum", -inf), flat.get("maximum", inf)
     above, below = flat.get("exclusiveMinimum", -inf), flat.get("exclusiveMaximum", inf)
