@@ -25,10 +25,13 @@ test("an answer that comes too late is reported as not counted", async () => {
   view.show([]);
   const all = /** @type {FakeElement} */ (view.element).all();
   const refuse = all.find((each) => each.name === "button" && each.text() === "Refuse");
-  const notice = /** @type {any} */ (all.find((each) => each.attributes.class === "notice"));
+  const notice = /** @type {any} */ (all.find((each) => each.attributes.class === "notice late"));
   refuse?.fire("click");
   await new Promise(setImmediate);
-  assert.match(notice?.textContent, /^Your answer about Pay did not count: it had been answered/);
+  assert.match(
+    notice.children[0].textContent,
+    /^Your answer about Pay did not count: it had been answered/,
+  );
   assert.equal(notice.hidden, false);
   counts = true;
   refuse?.fire("click");

@@ -85,6 +85,8 @@ export class FakeElement {
 
   reportValidity() {}
 
+  focus() {}
+
   querySelector() {
     return null;
   }

@@ -22,6 +22,38 @@ async function textOf(more) {
   return /** @type {FakeElement} */ (element).text();
 }
 
+test("a plugin that changes during its review is shown again, and only that build is approved", async () => {
+  const files = [{ name: "adapter.iife.js", size: 4, text: "code", left: 0 }];
+  let digest = "old";
+  /** @type {string[]} */
+  const approved = [];
+  const link = {
+    get: async () => ({ digest, approved: null, files, changes: [`+${digest}`], changesLeft: 0 }),
+    post: async (/** @type {string} */ _path, /** @type {{digest: string}} */ body) => {
+      if (body.digest !== digest) throw new Error("stale");
+      approved.push(body.digest);
+    },
+  };
+  const { element, read } = reviewSection(link, { name: "notes", standing: "changed" });
+  await read();
+  digest = "new";
+  const review = /** @type {FakeElement} */ (element);
+  const approve = async () => {
+    review
+      .all()
+      .find((each) => each.name === "button")
+      ?.fire("click");
+    await new Promise(setImmediate);
+  };
+  await approve();
+  assert.deepEqual(approved, []);
+  const notice = review.all().find((each) => each.attributes.role === "alert");
+  assert.match(notice?.textContent ?? "", /^The plugin has just changed\. This is its new build/);
+  assert.match(review.text(), /\+new/);
+  await approve();
+  assert.deepEqual(approved, ["new"]);
+});
+
 test("a review says what it does not show, and where all of it can be read", async () => {
   assert.doesNotMatch(await textOf({}), /Not shown/);
   const files = [{ name: "adapter.iife.js", size: 9, text: "code", left: 5000 }];

@@ -9,7 +9,7 @@ import anyio
 import pytest
 from mcp import types
 from mcp.client import Client
-from playwright.async_api import BrowserContext, Error, Locator, Page, expect
+from playwright.async_api import BrowserContext, Error, Locator, Page, Route, expect
 
 from e2e.browser.apart import Apart
 from e2e.chain import Running, Tab, another_worker, extension_worker, wait_for_document
@@ -225,6 +225,47 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
     assert no.is_error
     assert yes.structured_content == {"value": "from afar"}
     await wait_for_badge(tabs, "", "OpenTabs: connected")
+
+
+@pytest.mark.usefixtures("asks")
+async def test_an_answer_that_comes_too_late_is_reported_as_such_until_that_is_closed(
+    tab: Tab, tabs: OpenTabs, panel: Page
+) -> None:
+    approvals = panel.get_by_role("region", name="Approvals")
+    questions = tabs.internals.registry.gate.questions
+
+    async def answer_first(route: Route) -> None:
+        assert questions.answer(questions.waiting[0].id, "once", by="terminal")
+        await route.continue_()
+
+    await panel.route("**/answer", answer_first)
+    async with anyio.create_task_group() as group:
+        group.start_soon(tabs.call, "probe_echo", {"tabId": tab.id, "value": "twice"})
+        await approvals.get_by_role("button", name="Refuse").click()
+        await expect(approvals).to_contain_text("did not count: it had been answered already")
+    await expect(approvals.get_by_role("list")).to_be_empty()
+    await approvals.get_by_role("button", name="Close").click()
+    await expect(approvals).to_be_hidden()
+
+
+@pytest.mark.usefixtures("asks")
+async def test_after_an_answer_the_keyboard_is_at_the_next_question_but_not_at_its_buttons(
+    tab: Tab, tabs: OpenTabs, panel: Page
+) -> None:
+    approvals = panel.get_by_role("region", name="Approvals")
+    async with anyio.create_task_group() as group:
+        for value in ("first", "second"):
+            group.start_soon(tabs.call, "probe_echo", {"tabId": tab.id, "value": value})
+            await expect(approvals).to_contain_text(value)
+        for value in ("first", "second"):
+            arguments = approvals.locator("pre", has_text=value)
+            if value == "first":
+                await arguments.focus()
+            await expect(arguments).to_be_focused()
+            await panel.keyboard.press("Tab")
+            await panel.keyboard.press("Enter")
+            await expect(arguments).to_have_count(0)
+    await expect(panel.locator("#view")).to_be_focused()
 
 
 async def test_who_is_signed_out_is_asked_to_sign_in_and_the_call_continues(

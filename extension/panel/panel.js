@@ -114,7 +114,6 @@ async function readProfile() {
 store.subscribe((changed) => {
   router.update(changed);
   if (changed.has("questions")) {
-    byId("asks").hidden = store.rows("questions").size === 0;
     approvals.update(changed);
   }
 });

@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {PluginRow, QuestionRow} from "./store.js" */
 
-import { h, plural, write } from "./dom.js";
+import { byId, h, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
 import { STANDING } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -21,10 +21,10 @@ const SIGNED_IN = { once: "I have signed in", no: "Not now" };
  */
 export function approvalsView({ store, link }) {
   const count = h("span", { class: "quiet count", role: "status" });
-  const late = h("p", { class: "notice", role: "alert", hidden: true }); // outlives the card
+  const late = lateNotice(); // outlives the card
   const list = h("ul", { class: "questions", "aria-live": "polite", "aria-label": "Questions" });
   const rest = h("div", {});
-  const content = h("div", { class: "scroll-area" }, late, list, rest);
+  const content = h("div", { class: "scroll-area" }, late.element, list, rest);
   const element = h(
     "div",
     { class: "view approvals" },
@@ -33,13 +33,17 @@ export function approvalsView({ store, link }) {
   );
   /** @type {Map<string, HTMLElement>} a question keeps its element, so that a focus in it stays */
   const shown = new Map();
+  /** @type {HTMLElement | null} the card that the user has answered last */
+  let answered = null;
 
   function show() {
     const questions = [...store.rows("questions").values()];
     for (const [id, card] of shown) {
       if (store.rows("questions").has(id)) continue;
       shown.delete(id);
+      const next = card.nextElementSibling;
       card.remove();
+      if (card === answered) moveFocus(next);
     }
     for (const question of questions) {
       if (shown.has(question.id)) continue;
@@ -82,23 +86,21 @@ export function approvalsView({ store, link }) {
           class: answer === "once" ? "primary" : "",
           onclick: async () => {
             for (const each of buttons) each.disabled = true;
+            answered = card;
             try {
               const { counts } = await link.post("/answer", { id, answer });
-              late.hidden = counts;
-              const why = "it had been answered already, or it no longer waited";
-              write(late, counts ? "" : `Your answer about ${title} did not count: ${why}.`);
+              late.show(counts ? "" : title);
             } catch (error) {
               for (const each of buttons) each.disabled = false;
               wrong.hidden = false;
-              const text = whyFailed(error);
-              write(wrong, text);
+              write(wrong, whyFailed(error));
             }
           },
         },
         (signsIn ? SIGNED_IN : ANSWERS)[answer] ?? answer,
       ),
     );
-    return h(
+    const card = h(
       "li",
       { class: "question", "data-until": question.until },
       h(
@@ -124,6 +126,7 @@ export function approvalsView({ store, link }) {
       wrong,
       h("div", { class: "actions" }, ...buttons),
     );
+    return card;
   }
 
   /** @param {PluginRow[]} plugins */
@@ -164,4 +167,31 @@ export function approvalsView({ store, link }) {
       if (changed.has("questions") || changed.has("plugins")) show();
     },
   };
+}
+
+/** The notice that an answer did not count, until the next answer or until the user closes it. */
+function lateNotice() {
+  const text = h("span", { role: "alert" });
+  const close = h("button", { type: "button" }, "Close");
+  const element = h("p", { class: "notice late", hidden: true }, text, close);
+  close.addEventListener("click", () => {
+    element.hidden = true;
+  });
+  /** @param {string} title of the tool that the answer was about; empty if it counted */
+  function show(title) {
+    const why = "it had been answered already, or it no longer waited";
+    element.hidden = title === "";
+    write(text, title === "" ? "" : `Your answer about ${title} did not count: ${why}.`);
+  }
+  return { element, show };
+}
+
+/**
+ * Keep the keyboard's place after an answer: at the arguments of the next question, and not at its buttons, where a
+ * key pressed twice would allow what nobody has read.
+ * @param {Element | null} next the next question
+ */
+function moveFocus(next) {
+  if (document.activeElement !== document.body) return; // the user is elsewhere
+  /** @type {HTMLElement} */ (next?.querySelector("pre") ?? byId("view")).focus();
 }

@@ -24,6 +24,7 @@ import { whyFailed } from "./link.js";
  */
 export function reviewSection(link, { name, standing }) {
   const place = h("div", {}, h("p", { class: "quiet" }, "Loading its source"));
+  const wrong = h("p", { class: "wrong", role: "alert", tabindex: "-1", hidden: true });
   const what =
     standing === "changed" ? "It has changed since you approved it" : "It has not been reviewed";
   let digest = "";
@@ -36,46 +37,59 @@ export function reviewSection(link, { name, standing }) {
       {},
       "Its tools are off, and none of its code runs in your pages, until you approve this build.",
     ),
+    wrong,
     place,
   );
+
   async function read() {
     try {
       const build = /** @type {Build} */ (await link.get(`/reviews/${encodeURIComponent(name)}`));
       if (build.digest === digest) return;
+      if (digest !== "") warn("The plugin has just changed. This is its new build.");
       digest = build.digest;
-      place.replaceChildren(...parts(link, name, build));
+      place.replaceChildren(...parts(name, build, approve));
     } catch (error) {
       digest = "";
       place.replaceChildren(h("p", { class: "wrong" }, whyFailed(error)));
     }
   }
+
+  /** @param {string} text */
+  function warn(text) {
+    wrong.hidden = false;
+    write(wrong, text);
+  }
+
+  /** @param {HTMLButtonElement} button */
+  async function approve(button) {
+    button.disabled = true;
+    try {
+      await link.post("/review", { plugin: name, digest });
+    } catch (error) {
+      button.disabled = false;
+      warn(whyFailed(error));
+      wrong.focus(); // it is far above the button
+      await read(); // the plugin may have changed
+    }
+  }
+
   return { element, read };
 }
 
 /**
- * @param {Console["link"]} link
  * @param {string} plugin
  * @param {Build} build
+ * @param {(button: HTMLButtonElement) => void} approve
  */
-function parts(link, plugin, { digest, approved, files, changes, changesLeft }) {
+function parts(plugin, { approved, files, changes, changesLeft }, approve) {
   const left = [
     changesLeft > 0 && `${plural(changesLeft, "line")} of what has changed`,
     ...files.map(
       (each) => each.left > 0 && `the last ${plural(each.left, "character")} of ${each.name}`,
     ),
   ].filter((each) => each !== false);
-  const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
-  const approve = h("button", { type: "button", class: "primary" }, "Approve this build");
-  approve.addEventListener("click", async () => {
-    approve.disabled = true;
-    try {
-      await link.post("/review", { plugin, digest });
-    } catch (error) {
-      approve.disabled = false;
-      wrong.hidden = false;
-      write(wrong, whyFailed(error));
-    }
-  });
+  const button = h("button", { type: "button", class: "primary" }, "Approve this build");
+  button.addEventListener("click", () => approve(button));
   return [
     changes.length > 0 &&
       h(
@@ -103,8 +117,7 @@ function parts(link, plugin, { digest, approved, files, changes, changesLeft }) 
         `Not shown here: ${left.join(", and ")}. Read the whole files in a terminal before you approve: `,
         h("code", {}, `opentabs review ${plugin} --source`),
       ),
-    wrong,
-    h("div", { class: "actions" }, approve),
+    h("div", { class: "actions" }, button),
   ].filter((part) => part !== false);
 }
 
