@@ -111,13 +111,16 @@ class Editors:
 
 
 def insert(nodes: Sequence[Node], editors: Sequence[EmptyEditor]) -> list[Node]:
-    """Return a page with the editors that are missing in it."""
-    found = list(nodes)
-    for editor in editors:
+    """Return a page with the editors that are missing in it, which are given in its order."""
+    found, rest = list(nodes), list[Node]()
+    # Each goes right beside the element that it is near: of several after it, the last goes first.
+    before = [each for each in editors if each.side == "before"]
+    others = [each for each in editors if each.side != "before"]
+    for editor in (*before, *reversed(others)):
         node = Node("textbox", attributes={"ref": editor.ref})
         if not editor.near or not _insert(found, node, editor):
-            found.append(node)
-    return found
+            rest.insert(0, node)
+    return [*found, *rest]
 
 
 def _insert(nodes: list[Node], node: Node, editor: EmptyEditor) -> bool:
