@@ -248,3 +248,19 @@ async def test_clients_are_notified_when_a_worker_brings_other_tools(
         while "other" not in await client.tools():
             await client.wait_for_change()
         assert await tabs.call("other") == 7
+
+
+async def test_a_call_goes_to_a_worker_that_serves_the_build_that_clients_see(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    for build, parameter in (("old", "amount"), ("new", "total")):
+        (tmp_path / build).mkdir()
+        code = f"def pay({parameter}: int) -> str:\n    return '{build}'\n"
+        (tmp_path / build / "shop.py").write_text(code)
+        fleet.worker(build, "--tools", f"{build}/shop.py:pay")
+    async with endpoint(fleet, workers=2) as tabs:
+        await poll(lambda: bool(tabs.tools) and tabs.internals.fleet.catalog.is_read)
+        (pay,) = (tool for tool in tabs.tools if tool.name == "pay")
+        ((parameter, _),) = pay.input_schema["properties"].items()
+        answers = [await tabs.call("pay", {parameter: 3}) for _ in range(4)]
+    assert answers == [{"amount": "old", "total": "new"}[parameter]] * 4

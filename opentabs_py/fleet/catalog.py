@@ -35,10 +35,12 @@ class Entry:
     """A tool that workers have.
 
     Attributes:
+        digest: The build of the plugin, or of the module, that it is of.
         listing: What clients see of it.
         limits: Its own time limits; None for the endpoint's.
     """
 
+    digest: str
     listing: Listing
     limits: Limits | None
 
@@ -173,14 +175,14 @@ class Catalog:
             return
         self._shown = shown
         self._entries = [
-            _entry(owner, tool, needs_tab=bool(self._read[digest].patterns))
+            _entry(owner, digest, tool, needs_tab=bool(self._read[digest].patterns))
             for owner, digest in shown.items()
             for tool in self._read[digest].tools
         ]
         self._changes.notify()
 
 
-def _entry(owner: str, tool: ToolJson, *, needs_tab: bool) -> Entry:
+def _entry(owner: str, digest: str, tool: ToolJson, *, needs_tab: bool) -> Entry:
     limits = None
     if tool.idle is not None and tool.ceiling is not None:
         limits = Limits(idle=tool.idle, ceiling=tool.ceiling)
@@ -196,4 +198,4 @@ def _entry(owner: str, tool: ToolJson, *, needs_tab: bool) -> Entry:
         group=tool.group,
         needs_tab=needs_tab,
     )
-    return Entry(listing, limits)
+    return Entry(digest, listing, limits)

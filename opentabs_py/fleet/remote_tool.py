@@ -30,6 +30,7 @@ class RemoteTool:
         owner, name = entry.listing.owner, entry.listing.name
         tool = name.removeprefix(mcp_name(owner, ""))
         self.other_names = qualified_names(owner, tool) if entry.listing.needs_tab else ()
+        self._digest = entry.digest
         self._fleet = fleet
         self._message_limit = message_limit
 
@@ -42,6 +43,7 @@ class RemoteTool:
         check_size(name, call.arguments, limit=self._message_limit)
         wanted = Wanted(
             owner,
+            self._digest,
             tab_id=read_tab_id(name, call.arguments) if needs_tab else None,
             own_tabs=self._fleet.own_tabs.of(call.session_key, owner),
         )

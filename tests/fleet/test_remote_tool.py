@@ -26,18 +26,18 @@ class FakeFleet:
         self.own_tabs = OwnRemoteTabs()
 
     async def call(self, tool: str, wanted: Wanted, call: ToolCall) -> Any:
-        return tool, wanted.owner, call.arguments
+        return tool, wanted.owner, wanted.digest, call.arguments
 
 
 def a_tool(limit: int) -> RemoteTool:
     fleet = cast("Fleet", FakeFleet())
-    return RemoteTool(fleet, Entry(LISTING, limits=None), message_limit=limit)
+    return RemoteTool(fleet, Entry("d", LISTING, limits=None), message_limit=limit)
 
 
 async def test_arguments_over_the_limit_are_sent_to_no_worker_and_those_at_it_are() -> None:
     tool = a_tool(len('{"text":"日本"}'))
     fitting = ToolCall({"text": "日本"}, Limits())
-    assert await tool.prepare(fitting)() == ("chat_send", "chat", {"text": "日本"})
+    assert await tool.prepare(fitting)() == ("chat_send", "chat", "d", {"text": "日本"})
     with pytest.raises(CallRefusedError) as caught:
         tool.prepare(ToolCall({"text": "日本語"}, Limits()))
     assert caught.value.detail.code == "INPUT_TOO_LARGE"

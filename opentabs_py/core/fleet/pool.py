@@ -22,11 +22,14 @@ class Wanted:
 
     Attributes:
         owner: The plugin, or the module of Python tools, that the tool belongs to.
+        digest: The build that clients see, as workers announce it. Another one takes the call only
+            if no worker serves this one.
         tab_id: The tab that it names, if it names one.
         own_tabs: The tabs that its client has opened for the plugin, the most recent one first.
     """
 
     owner: str
+    digest: str = ""
     tab_id: int | None = None
     own_tabs: tuple[int, ...] = ()
 
@@ -53,7 +56,8 @@ class Pool:
         self._turn: dict[str, int] = {}  # when each was chosen last
         # Whether it is full, its load, its turn: the smallest takes the next call.
         self._ranks: dict[str, tuple[bool, int, int]] = {}
-        self._candidates: dict[str, Sequence[str]] = {}  # by plugin; kept until the offers change
+        # By plugin and build; kept until the offers change.
+        self._candidates: dict[tuple[str, str], Sequence[str]] = {}
 
     def put(self, worker: Announcement) -> bool:
         """Use a worker, as it announces itself now; return whether it offers something else."""
@@ -106,8 +110,9 @@ class Pool:
         """Choose the worker for a call.
 
         The worker of the named tab; else of a tab that the client opened for itself; else, of those
-        in which the plugin works in some tab now, or if there are none, of those that serve it, the
-        one with the fewest calls, and of several, the one that was chosen longest ago.
+        that serve this build of the plugin, or if there are none, of those that serve it at all,
+        and of these preferably those in which it works in some tab now, the one with the fewest
+        calls, and of several, the one that was chosen longest ago.
         """
         if wanted.tab_id is not None:
             named = self.holder(wanted.tab_id)
@@ -118,9 +123,9 @@ class Pool:
             own = self.holder(tab)
             if own is not None and wanted.owner in own.served:
                 return self._unless_full(own.instance)
-        if wanted.owner not in self._candidates:
-            self._candidates[wanted.owner] = self._find_candidates(wanted.owner)
-        candidates = self._candidates[wanted.owner]
+        key = wanted.owner, wanted.digest
+        if (candidates := self._candidates.get(key)) is None:
+            candidates = self._candidates[key] = self._find_candidates(*key)
         if not candidates:
             return failures.no_worker(wanted.owner)
         return self._unless_full(min(candidates, key=self._ranks.__getitem__))
@@ -149,8 +154,9 @@ class Pool:
         is_full, *_ = self._ranks[instance]
         return Full() if is_full else self._workers[instance]
 
-    def _find_candidates(self, owner: str) -> Sequence[str]:
+    def _find_candidates(self, owner: str, digest: str) -> Sequence[str]:
         serving = [each for each in self._workers.values() if owner in each.served]
+        serving = [each for each in serving if each.served[owner].digest == digest] or serving
         ready = [each for each in serving if each.served[owner].ready != 0]
         return [each.instance for each in ready or serving]
 

@@ -65,6 +65,18 @@ def test_of_those_with_as_many_the_one_that_was_chosen_longest_ago_takes_it() ->
     assert chosen(pool, CHAT) == "b"
 
 
+def test_workers_that_serve_the_build_that_clients_see_take_its_calls() -> None:
+    old, new = (
+        {"chat": ServedOwner(digest=digest, ready=ready)} for digest, ready in (("d", 1), ("e", 0))
+    )
+    pool = a_pool(worker("a", 10, served=old), worker("b", 20, served=new, running={OTHER: 1}))
+    assert chosen(pool, Wanted("chat", "e")) == "b"
+    assert chosen(pool, Wanted("chat", "d")) == "a"
+    assert chosen(pool, Wanted("chat", "gone")) == "a"
+    pool.put(worker("a", 10, served=new))
+    assert chosen(pool, Wanted("chat", "e")) == "a"
+
+
 def test_own_calls_count_from_when_they_are_sent_and_not_again_when_announced() -> None:
     first = worker("a", max_calls=2)
     pool = a_pool(first)
