@@ -10,15 +10,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from inspect import isawaitable
+from ipaddress import ip_address
 from itertools import count
 from math import inf
 from types import TracebackType
 from typing import Any, Final, Literal, Self, cast
 
 import anyio
+import httpx2
 from anyio.abc import TaskGroup
 from mcp import types
 from mcp.client import Client as SdkClient
+from mcp.client.streamable_http import streamable_http_client
 from mcp.server import Server
 from mcp.shared.memory import create_client_server_memory_streams
 
@@ -31,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 KEPT_CALLS: Final = 1_000  # ended calls that may still get late updates
 READ_AGAIN: Final = 20.0  # s; how long one request for a stream's updates waits
+CONNECT_WITHIN: Final = 30.0  # s
+READ_WITHIN: Final = 300.0  # s without any byte; both as in the SDK
 ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None] | None]
 OnMessage = Callable[[str], Awaitable[None] | None]
 
@@ -58,7 +63,8 @@ class Client:
             result = await client.call_tool("export", {"query": "x"}, progress_callback=show)
 
     Args:
-        server: A URL, a `StdioServerParameters`, a transport, or an MCP server in this process.
+        server: A URL, a `StdioServerParameters`, a transport, or an MCP server in this process. A
+            URL of this machine is connected to directly, whatever proxy the environment names.
         mode: As for the SDK's client: `auto` uses the newest revision both sides support,
             `legacy` one of the initialize era.
         on_message: Called with `[tool:NAME] text` for each update of a tool's stream, in order,
@@ -80,6 +86,8 @@ class Client:
     ) -> None:
         if isinstance(server, Server):
             server = _in_memory(cast(Any, server))
+        elif isinstance(server, str):
+            server = over_http(server)
         # Without the cache, because it may reorder messages.
         options.setdefault("cache", None)
         self._sdk = SdkClient(server, mode=mode, message_handler=self._handle, **options)
@@ -306,6 +314,28 @@ def _timed_out(name: str, which: Literal["idle", "ceiling"], seconds: float) -> 
     code = codes.TIMEOUT_IDLE if which == "idle" else codes.TIMEOUT_CEILING
     detail = ErrorDetail(code, message, category="timeout")
     return CallTimeoutError(detail, timer=which)
+
+
+@asynccontextmanager
+async def over_http(url: str) -> AsyncGenerator[Any]:
+    """Connect to a server by its URL: a transport for the SDK's client.
+
+    The SDK's own transport limits messages to 1 MiB, and uses a proxy even for this machine.
+    """
+    timeout = httpx2.Timeout(CONNECT_WITHIN, read=READ_WITHIN)
+    async with (
+        httpx2.AsyncClient(timeout=timeout, trust_env=not _is_local(url)) as http,
+        streamable_http_client(url, http_client=http, max_sse_event_size=None) as streams,
+    ):
+        yield streams
+
+
+def _is_local(url: str) -> bool:
+    host = httpx2.URL(url).host
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 @asynccontextmanager

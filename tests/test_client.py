@@ -185,6 +185,43 @@ async def test_a_server_that_is_not_there_is_an_error_of_its_own_kind(mode: str)
         await Client(url, mode=mode).__aenter__()
 
 
+async def long_text(progress: Progress, length: int) -> str:
+    """Report, so that the result is sent as an event, and return a long text."""
+    progress.report("long")
+    return "x" * length
+
+
+async def test_a_result_may_be_long(mode: str) -> None:
+    async with Server(tools=[long_text]) as server, Client(server.mcp_url, mode=mode) as client:
+        result = await client.call_tool("long_text", {"length": 2_000_000})
+    (content,) = result.content
+    assert isinstance(content, types.TextContent)
+    assert content.text == "x" * 2_000_000
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:9", "socks5://127.0.0.1:9"])
+async def test_a_server_on_this_machine_is_not_reached_through_a_proxy(
+    mode: str, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    for host in ("127.0.0.1", "localhost"):
+        async with Server(tools=[reports]) as server:
+            url = server.mcp_url.replace("127.0.0.1", host)
+            async with Client(url, mode=mode) as client:
+                assert not (await client.call_tool("reports", {"times": 1})).is_error
+
+
+async def test_a_server_elsewhere_is_reached_through_the_proxy(
+    mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Server(tools=[reports]) as server:
+        monkeypatch.setenv("HTTP_PROXY", server.mcp_url.removesuffix("/mcp"))
+        with pytest.raises(MCPError):
+            await Client("http://mcp.example/mcp", mode=mode).__aenter__()
+    # The server here, which is no proxy, has received the request for mcp.example.
+    assert "The Host header does not name this machine" in caplog.text
+
+
 async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:
     async with a_client(reports, mode=mode) as client:
         with pytest.raises(MCPError, match="cursor"):

@@ -27,10 +27,10 @@ async def call_over_mcp(
 
     await load_sdk(*CLIENT_MODULES)
     from mcp.client import Client
-    from mcp.client.streamable_http import streamable_http_client
     from mcp.types import Implementation
 
     from opentabs_py.cli.terminal import warn
+    from opentabs_py.client import over_http
     from opentabs_py.python_tools.values import STREAMS_META_KEY, describe_stream
     from opentabs_py.server.mcp.results import outcome_document
 
@@ -43,11 +43,9 @@ async def call_over_mcp(
         reports.append({"progress": progress, "total": total, "message": message, "at": at})
         progress_callback(progress, total, message)
 
-    # The client limits messages to 1 MiB by default; tools may return more.
     try:
         info = Implementation(name="opentabs call", version=__version__)
-        transport = streamable_http_client(url, max_sse_event_size=None)
-        async with Client(transport, client_info=info) as client:
+        async with Client(over_http(url), client_info=info) as client:
             # The client validates the result, and would otherwise request the schema afterwards.
             await client.list_tools()
             began = time.perf_counter()

@@ -6,10 +6,10 @@ from typing import Any
 
 from mcp import types
 from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from opentabs_py.calling.observer import CallObserver
 from opentabs_py.calling.running import RunningCall
+from opentabs_py.client import over_http
 from opentabs_py.core.error_kinds import from_json
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
@@ -94,9 +94,7 @@ def connect_client(thread: ServerThread, tabs: SyncOpenTabs) -> Generator[SyncMc
 
     @asynccontextmanager
     async def connected() -> AsyncGenerator[Client]:
-        # The client limits messages to 1 MiB by default; tools may return more.
-        transport = streamable_http_client(tabs.mcp_url, max_sse_event_size=None)
-        async with Client(tabs.faults.wrap_streams(transport)) as client:
+        async with Client(tabs.faults.wrap_streams(over_http(tabs.mcp_url))) as client:
             yield client
 
     with thread.open(connected()) as client:
