@@ -63,6 +63,20 @@ def test_of_those_with_as_many_the_one_that_was_chosen_longest_ago_takes_it() ->
     assert chosen(pool, CHAT) == Full()
     pool.end(b)
     assert chosen(pool, CHAT) == "b"
+    pool.end(a)
+    assert chosen(pool, CHAT) == "a"
+    pool.begin(a)
+    pool.begin(b)
+    assert chosen(pool, CHAT) == Full()
+
+
+def test_workers_without_calls_take_turns() -> None:
+    workers = {name: worker(name, number) for name, number in (("a", 10), ("b", 20))}
+    pool = a_pool(*workers.values())
+    for expected in ("a", "b", "a", "b"):
+        assert chosen(pool, CHAT) == expected
+        pool.begin(workers[expected])
+        pool.end(workers[expected])
 
 
 def test_workers_that_serve_the_build_that_clients_see_take_its_calls() -> None:
@@ -128,6 +142,13 @@ def test_what_a_worker_offers_does_not_change_with_its_calls() -> None:
     assert pool.put(worker("a", served={}, browsers=2))
 
 
+def test_a_worker_whose_first_tabs_are_ready_offers_something_else() -> None:
+    pool = a_pool(worker("a", ready=0))
+    assert pool.put(worker("a", ready=2))
+    assert not pool.put(worker("a", ready=3))
+    assert pool.put(worker("a", ready=0))
+
+
 def test_where_it_is_ready_nowhere_a_worker_that_serves_it_says_why() -> None:
     pool = a_pool(worker("other", 10, served={}), worker("closed", 20, ready=0))
     assert chosen(pool, CHAT) == "closed"
@@ -147,6 +168,7 @@ def test_without_a_worker_that_serves_it_there_is_an_error() -> None:
     error = a_pool(worker("a", served={})).choose(CHAT)
     assert isinstance(error, ChainError)
     assert error.detail.code == "NO_WORKER"
+    assert "serves chat now" in str(error)
     assert error.detail.retryable
 
 
@@ -191,6 +213,7 @@ def test_an_unowned_tab_is_an_error(tab_id: int) -> None:
     error = pool.choose(Wanted("chat", tab_id=tab_id))
     assert isinstance(error, ChainError)
     assert error.detail.code == "TAB_NOT_FOUND"
+    assert f"a tab {tab_id}." in str(error)
 
 
 def test_the_tabs_of_a_worker_that_is_gone_are_unowned() -> None:
