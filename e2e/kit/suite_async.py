@@ -17,6 +17,12 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
+def test_one_requests_the_fixture_while_it_runs(request: pytest.FixtureRequest) -> None:
+    opentabs: SyncOpenTabs = request.getfixturevalue("opentabs")
+
+    assert "demo_list_channels" in [tool.name for tool in opentabs.tools]
+
+
 def test_one_does_not_await(opentabs: SyncOpenTabs, page: Page, demo_site: str) -> None:
     page.goto(demo_site)
 

@@ -154,15 +154,15 @@ def _shard(text: str) -> tuple[int, int]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
-    """Move async tests before our synchronous ones.
+    """If any tests are ours, move async tests before all others.
 
     Once Playwright's sync API is running, it keeps its event loop running in the main thread, so no
-    other loop can run there. The other way round, both work.
+    other loop can run there. The other way round, both work. Which of the others begin to use it
+    is not known: a test may request a fixture while it runs, as those of pytest-bdd do.
     """
     yield
-    ours = [index for index, item in enumerate(items) if is_ours(item)]
-    if ours:
-        items[ours[0] :] = sorted(items[ours[0] :], key=lambda item: not is_async(item))
+    if any(map(is_ours, items)):
+        items.sort(key=lambda item: not is_async(item))
 
 
 @pytest.hookimpl(tryfirst=True)
