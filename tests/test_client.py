@@ -212,14 +212,12 @@ async def test_a_server_on_this_machine_is_not_reached_through_a_proxy(
 
 
 async def test_a_server_elsewhere_is_reached_through_the_proxy(
-    mode: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with Server(tools=[reports]) as server:
         monkeypatch.setenv("HTTP_PROXY", server.mcp_url.removesuffix("/mcp"))
-        with pytest.raises(MCPError):
+        with pytest.raises(MCPError, match="error response"):  # there is no mcp.example itself
             await Client("http://mcp.example/mcp", mode=mode).__aenter__()
-    # The server here, which is no proxy, has received the request for mcp.example.
-    assert "The Host header does not name this machine" in caplog.text
 
 
 async def test_an_error_of_the_protocol_is_raised_as_it_is(mode: str) -> None:
