@@ -35,6 +35,8 @@ class _File(RotatingFileHandler):
         if self.stream is not None and _is_replaced(Path(self.baseFilename), self.stream):
             replaced, self.stream = self.stream, self._open()
             replaced.close()
+        if self.stream is not None and not self.stream.seekable():
+            return 0  # Python 3.13 would ask a pipe for its position, and lose the line
         return super().shouldRollover(record)
 
     def _open(self) -> io.TextIOWrapper:
