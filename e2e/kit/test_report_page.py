@@ -319,6 +319,49 @@ def test_the_command_says_how_a_pytest_ended_that_could_not_say_so_itself(tmp_pa
     assert "pytest was ended by signal 9: Killed" in done.stderr
 
 
+async def test_a_test_that_printed_much_has_failed_with_the_ends_of_it(
+    tmp_path: Path, browser: Browser
+) -> None:
+    (tmp_path / "test_it.py").write_text(
+        "def test_it():\n    print('head' + '\\x01' * 2**23 + 'tail')\n    assert 0, 'y' * 2**25\n"
+    )
+
+    assert run(tmp_path, f"--opentabs-report={NAME}").code == 1
+
+    async with open_report(browser, tmp_path / NAME) as shown:
+        await expect(shown.page.locator("#verdict")).to_have_text("✗ Failed")
+        await expect(shown.groups.get_by_role("button")).to_have_text(["1 failed"])
+        printed = shown.details.locator("details", has_text="Captured stdout call")
+        for text in ("head", " characters left out ", "tail"):
+            await expect(printed).to_contain_text(text)
+
+
+@pytest.mark.parametrize(
+    ("conftest", "why"),
+    [
+        (
+            "def pytest_sessionfinish(session): session.exitstatus = 1",
+            "The run is incomplete: pytest exited with 1, but none of these tests has failed.",
+        ),
+        ("def pytest_runtest_logreport(report): report.outcome = 'unknown'", None),
+    ],
+    ids=["pytest has failed", "a test has no result"],
+)
+async def test_a_run_has_not_passed_if_not_all_of_it_has(
+    tmp_path: Path, browser: Browser, conftest: str, why: str | None
+) -> None:
+    (tmp_path / "test_it.py").write_text("def test_it(): ...\n")
+    (tmp_path / "conftest.py").write_text(
+        f"import pytest\n@pytest.hookimpl(tryfirst=True)\n{conftest}\n"
+    )
+
+    run(tmp_path, f"--opentabs-report={NAME}")
+
+    async with open_report(browser, tmp_path / NAME) as shown:
+        await expect(shown.page.locator("#verdict")).to_have_text("… Incomplete")
+        await expect(shown.page.locator(".notice")).to_have_text([] if why is None else [why])
+
+
 def test_a_worker_that_dies_fails_its_test_and_the_others_are_there(tmp_path: Path) -> None:
     run(simple(tmp_path, "exit"), f"--opentabs-report={NAME}", "-n1")
 

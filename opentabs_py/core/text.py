@@ -10,6 +10,7 @@ from typing import Final
 HYPHENATED: Final = r"[a-z0-9]+(-[a-z0-9]+)*"
 """A pattern of names in lower case, with single hyphens."""
 _COMPARED: Final = 256  # characters; comparing a million takes most of a second
+_LEFT_OUT: Final = 50  # characters; what says how much of a text is left out
 _KINDS: Final[Mapping[type, str]] = {
     NoneType: "null",
     bool: "a boolean",
@@ -41,6 +42,19 @@ def well_formed(text: str) -> str:
 def shorten(text: str, limit: int = 120) -> str:
     """Truncate a string that would overwhelm the message it appears in."""
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def cut_middle(text: str, limit: int) -> str:
+    """Return a text; of one that is too long, its head and tail, and how much is left out between.
+
+    Args:
+        text: The text.
+        limit: How many characters are returned at most; at least 100.
+    """
+    if len(text) <= limit:
+        return text
+    kept = (limit - _LEFT_OUT) // 2
+    return f"{text[:kept]}\n… {len(text) - 2 * kept:,} characters left out …\n{text[-kept:]}"
 
 
 def show_value(value: object) -> str:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.config.files import check_writable, write_whole
 from opentabs_py.core.runner.board import RunBoard
-from opentabs_py.core.runner.events import BrowserStarted
+from opentabs_py.core.runner.events import BrowserStarted, Lost
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.core.runner.report import (
     MOST_SCREENSHOTS,
@@ -24,12 +24,14 @@ from opentabs_py.core.runner.report import (
     lighten,
     screenshots_by_worth,
 )
+from opentabs_py.core.text import quantity
 from opentabs_py.errors import ReportError
 from opentabs_py.runner.details import attempt_data
 from opentabs_py.runner.report_page import to_html
 from opentabs_py.runner.spool import SCREENSHOTS, read_events, read_run, remove
 from opentabs_py.tracing.inline import data_url
 
+_NO_FAILURE: Final = (0, 5)  # pytest's exit codes: passed, no tests
 _VIDEO: Final = ".webm"
 
 
@@ -54,12 +56,13 @@ def check_place(file: Path) -> None:
         raise _unwritable(file, error) from None
 
 
-def finish(spool: Path, why: str = "", *, crashed: bool = False) -> Path:
+def finish(spool: Path, why: str = "", *, exit_code: int = 0, crashed: bool = False) -> Path:
     """Write the report of a run from its directory, and remove that.
 
     Args:
         spool: The run's directory.
         why: Why the run did not come to its end; empty if it did.
+        exit_code: pytest's.
         crashed: Whether the test that ran is the reason.
 
     Returns:
@@ -71,7 +74,8 @@ def finish(spool: Path, why: str = "", *, crashed: bool = False) -> Path:
     begun = Begun.model_validate_json(read_run(spool))
     file = Path(begun.file)
     try:
-        write(file, _report(spool, begun.run, file, why, crashed=crashed))
+        report = _report(spool, begun.run, file, why, exit_code=exit_code, crashed=crashed)
+        write(file, report)
     except ReportError:
         remove(spool)
         raise
@@ -96,15 +100,25 @@ def _unwritable(file: Path, error: OSError) -> ReportError:
     return ReportError(f"Cannot write the report {file}: {error.strerror}.")
 
 
-def _report(spool: Path, run: Run, file: Path, why: str, *, crashed: bool) -> Report:
+def _report(
+    spool: Path, run: Run, file: Path, why: str, *, exit_code: int, crashed: bool
+) -> Report:
     board = RunBoard(whole=2**62)
     board.begin(None)
     versions = dict(run.versions)
+    lost = 0
     for event in read_events(spool):
         if isinstance(event, BrowserStarted):
             versions["Chromium"] = event.version
+        if isinstance(event, Lost):
+            lost += event.count
         board.handle(event)
     board.end(why if crashed else "")
+    reasons = [why] if why else []
+    if lost:
+        reasons.append(f"{quantity(lost, 'event')} of it could not be read.")
+    if not (reasons or board.failed or exit_code in _NO_FAILURE):
+        reasons.append(f"pytest exited with {exit_code}, but none of these tests has failed.")
     tests = [*board.tests.values()]
     lightened = lighten(tests)
     screenshots = _read_screenshots(tests, spool / SCREENSHOTS)
@@ -113,7 +127,7 @@ def _report(spool: Path, run: Run, file: Path, why: str, *, crashed: bool) -> Re
     left = sum(each["screenshotsLeftOut"] for entry in entries for each in entry["attempts"])
     more = {
         "seconds": round(wall_clock() - run.started, 3),
-        "why": why,
+        "why": " ".join(reasons),
         "versions": versions,
         "screenshots_left_out": left,
         "lightened": lightened,

@@ -15,10 +15,10 @@ import anyio.to_thread
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.core.runner import PLAN
-from opentabs_py.core.runner.attempt import LONGEST_TEXT
 from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.choice import Chosen, after_change, is_chosen
 from opentabs_py.core.runner.events import (
+    LONGEST_TEXT,
     Collected,
     Ended,
     Event,

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-from opentabs_py.core.runner.events import Event, read_event, to_line
+from opentabs_py.core.runner.events import Event, Lost, read_event, to_line
 from opentabs_py.core.runner.lines import Lines
 
 SCREENSHOTS: Final = "screenshots"
@@ -55,14 +55,20 @@ def read_run(directory: Path) -> str:
 
 
 def read_events(directory: Path) -> Iterator[Event]:
-    """Return what all processes have reported, one after the other."""
+    """Return what all processes have reported, one after the other, and last what was lost."""
+    lost = 0
     for path in sorted(directory.glob(f"*{_EVENTS}")):
         lines = Lines()
         with path.open("rb") as file:
             while data := file.read(_AT_ONCE):
                 for line in lines.feed(data):
-                    if (event := read_event(line)) is not None:
+                    if (event := read_event(line)) is None:
+                        lost += 1
+                    else:
                         yield event
+        lost += lines.left_out
+    if lost:
+        yield Lost(count=lost)
 
 
 def remove(directory: Path) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opentabs_py.core.text import (
+    cut_middle,
     did_you_mean,
     duration,
     json_kind,
@@ -32,6 +33,16 @@ def test_a_text_over_the_limit_ends_in_an_ellipsis_and_is_as_long_as_that(
     text: str, short: str
 ) -> None:
     assert shorten(text, 4) == short
+
+
+def test_of_a_long_text_the_middle_is_left_out_and_counted() -> None:
+    whole = "head" + "-" * 10_000 + "tail"
+    cut = cut_middle(whole, 150)
+    head, said, tail = cut.split("\n")
+    assert (head[:5], tail[-5:]) == ("head-", "-tail")
+    assert said == f"… {len(whole) - len(head) - len(tail):,} characters left out …"
+    assert 100 < len(cut) <= 150
+    assert [cut_middle(each, 150) for each in (cut, whole[:150])] == [cut, whole[:150]]
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from opentabs_py.core.runner.events import (
     ScreenshotTaken,
     Started,
 )
+from opentabs_py.core.runner.lines import LONGEST_LINE
 from opentabs_py.core.runner.report import FORMAT, Report, Run, merge
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import ReportError
@@ -130,6 +131,34 @@ def test_a_line_that_was_not_written_to_its_end_loses_nothing_else(tmp_path: Pat
         file.write(b'{"event": "started", "te')
 
     assert states(read_report(finish(made))) == {"test_a": "passed", "test_b": "idle"}
+
+
+def test_a_run_is_incomplete_if_an_event_of_it_cannot_be_read(
+    tmp_path: Path,
+) -> None:
+    made = spool(tmp_path, *passed(A), *passed(B))
+    for process in ("gw0", "gw1"):
+        (made / f"{process}.events").write_bytes(b"x" * (LONGEST_LINE + 1) + b"\nno event\n")
+
+    report = read_report(finish(made))
+    stopped = read_report(finish(spool(tmp_path, run="r2"), "It was interrupted."))
+
+    assert states(report) == {"test_a": "passed", "test_b": "passed"}
+    assert report.runs[0].why == "4 events of it could not be read."
+    assert stopped.runs[0].why == "It was interrupted."
+
+
+def test_a_run_that_failed_is_incomplete_if_none_of_its_tests_has(tmp_path: Path) -> None:
+    failed = Phase(test=B, when="call", outcome="failed", seconds=0.1)
+
+    def why(code: int, *events: Event) -> str:
+        made = spool(tmp_path, *events, run=str(code))
+        return read_report(finish(made, exit_code=code)).runs[0].why
+
+    assert why(0, *passed(A)) == ""
+    assert why(5) == ""
+    assert why(2, *passed(A)) == "pytest exited with 2, but none of these tests has failed."
+    assert why(1, *passed(A), Started(test=B), failed, Ended(test=B)) == ""
 
 
 def test_the_events_of_all_processes_are_in_the_report(tmp_path: Path) -> None:

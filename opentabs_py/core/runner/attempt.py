@@ -5,13 +5,19 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from opentabs_py.core.console.rows import weight
-from opentabs_py.core.runner.events import CallSeen, FaultsSeen, Phase, ScreenshotTaken, Unanswered
-from opentabs_py.core.text import shorten
+from opentabs_py.core.runner.events import (
+    LONGEST_TEXT,
+    LONGEST_WHY,
+    CallSeen,
+    FaultsSeen,
+    Phase,
+    ScreenshotTaken,
+    Unanswered,
+)
+from opentabs_py.core.text import cut_middle, shorten
 from opentabs_py.core.trace.record import CallRecord
 
 MOST_CALLS: Final = 200  # of an attempt; earlier ones are counted
-LONGEST_TEXT: Final = 200_000  # characters of an error, or of what a test printed
-LONGEST_WHY: Final = 300
 
 AttemptOutcome = Literal["passed", "failed", "skipped", "xfailed"]
 FailedIn = Literal["", "setup", "call", "teardown"]
@@ -80,14 +86,14 @@ class Attempt:
         if event.when == "call" or (event.when == "setup" and event.outcome == "failed"):
             self.seconds = event.seconds
         if event.sections:
-            self.sections = [(name, _cut(text)) for name, text in event.sections]
+            self.sections = [*event.sections]
         outcome = _outcome(event)
         if outcome == "failed" and self.outcome == "failed":
-            self.text = _cut(f"{self.text}\n\n{event.text}")
+            self.text = cut_middle(f"{self.text}\n\n{event.text}", LONGEST_TEXT)
         elif outcome is not None and self.outcome != "failed":
             self.outcome = outcome
             self.failed_in = event.when if outcome == "failed" else ""
-            self.why, self.text = shorten(event.why, LONGEST_WHY), _cut(event.text)
+            self.why, self.text = event.why, event.text
 
     def break_off(self, why: str) -> None:
         """Fail the attempt, because the run ended first."""
@@ -148,8 +154,3 @@ def _outcome(event: Phase) -> AttemptOutcome | None:
     if event.outcome == "skipped":
         return "xfailed" if event.expected else "skipped"
     return "passed" if event.outcome == "passed" and event.when == "call" else None
-
-
-def _cut(text: str) -> str:
-    """Return a string, or its end: an error ends with what went wrong."""
-    return text if len(text) <= LONGEST_TEXT else "…" + text[-LONGEST_TEXT:]

@@ -4,13 +4,27 @@ pytest runs in a process of its own; the test kit's part in it sends events, the
 """
 
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic_core import PydanticSerializationError
 
-from opentabs_py.core.text import well_formed
+from opentabs_py.core.text import cut_middle, shorten, well_formed
 from opentabs_py.core.trace.record import CallRecord
+
+LONGEST_TEXT: Final = 200_000  # characters of an error, or of what a test printed
+LONGEST_WHY: Final = 300
+
+# Cut in every event, because a line that is too long is lost with all that it says.
+_Text = Annotated[str, AfterValidator(lambda text: cut_middle(text, LONGEST_TEXT))]
+_Why = Annotated[str, AfterValidator(lambda why: shorten(why, LONGEST_WHY))]
 
 
 class _Message(BaseModel):
@@ -90,7 +104,7 @@ class NotCollected(_Message):
     event: Literal["not_collected"] = "not_collected"
     file: str
     path: str
-    text: str
+    text: _Text
 
 
 class Started(_Message):
@@ -183,9 +197,9 @@ class Phase(_Message):
     outcome: str
     expected: bool = False
     seconds: float
-    why: str = ""
-    text: str = ""
-    sections: tuple[tuple[str, str], ...] = ()
+    why: _Why = ""
+    text: _Text = ""
+    sections: tuple[tuple[str, _Text], ...] = ()
 
 
 class Retried(_Message):
@@ -240,7 +254,7 @@ class BrowserStarted(_Message):
 
 
 class Lost(_Message):
-    """Events were not sent, because the reader was too slow or one was too long."""
+    """Events did not arrive, because the reader was too slow or one was too long."""
 
     event: Literal["lost"] = "lost"
     count: int

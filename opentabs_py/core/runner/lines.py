@@ -10,9 +10,13 @@ class Lines:
 
     Args:
         longest: The longest line, in bytes.
+
+    Attributes:
+        left_out: How many lines were left out.
     """
 
     def __init__(self, longest: int = LONGEST_LINE) -> None:
+        self.left_out = 0
         self._longest = longest
         self._begun = bytearray()
         self._skips = False
@@ -23,7 +27,9 @@ class Lines:
         lines: list[bytes] = []
         for end in ends:
             self._add(end)
-            if not self._skips:
+            if self._skips:
+                self.left_out += 1
+            else:
                 lines.append(bytes(self._begun))
             self._begun.clear()
             self._skips = False

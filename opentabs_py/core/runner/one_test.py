@@ -10,6 +10,7 @@ State = Literal[
 ]
 RUNNING: Final = frozenset({"waiting", "running", "paused"})
 STOPPED: Final = "It was running when the run was stopped."
+NO_RESULT: Final = "It ended without a result."
 
 
 @dataclass(slots=True)
@@ -72,8 +73,13 @@ class OneTest:
 
     def end(self, traces: tuple[str, ...], files: tuple[str, ...] = ()) -> None:
         """Handle its end."""
-        outcome = self.now.outcome or "idle"
-        self.state = "flaky" if outcome == "passed" and self.earlier else outcome
+        match self.now.outcome:
+            case None:
+                self.state, self.now.why = "idle", NO_RESULT
+            case "passed" if self.earlier:
+                self.state = "flaky"
+            case outcome:
+                self.state = outcome
         self.traces, self.files, self.pause = traces, files, None
 
     def break_off(self, why: str) -> None:

@@ -23,7 +23,7 @@ class Run(BaseModel):
     Attributes:
         id: Unique among all runs.
         started: When, in seconds since the epoch.
-        why: Why it did not come to its end; empty if it did.
+        why: Why it is incomplete; empty if it is not.
         versions: Those of Python, Chromium and the packages, by name.
         directory: The name of pytest's root directory.
         arguments: pytest's.

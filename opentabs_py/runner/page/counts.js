@@ -62,6 +62,11 @@ export function drawMeter(meter, counts) {
 }
 
 /** @param {readonly TestRow[]} tests */
+export function haveResults(tests) {
+  return tests.every((test) => !["idle", "left"].includes(groupOf(test)));
+}
+
+/** @param {readonly TestRow[]} tests */
 export function isRunning(tests) {
   return tests.some((test) => runs(test) && test.state !== "paused");
 }

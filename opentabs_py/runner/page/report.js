@@ -5,7 +5,7 @@
 /** @import {TestData} from "./test_details.js" */
 /** @import {TestRow} from "./test_store.js" */
 
-import { countGroups, drawMeter, groupOf } from "./counts.js";
+import { countGroups, drawMeter, groupOf, haveResults } from "./counts.js";
 import { byId, h, plural, write } from "./dom.js";
 import { kept } from "./kept.js";
 import { Router } from "./router.js";
@@ -19,7 +19,7 @@ import { duration } from "./viewer/model.js";
  * @property {string} id
  * @property {number} started in seconds since the epoch
  * @property {number} seconds
- * @property {string} why it did not come to its end
+ * @property {string} why it is incomplete
  * @property {Record<string, string>} versions
  * @property {string} platform
  * @property {string} directory
@@ -97,9 +97,8 @@ function showCounts() {
   });
   byId("groups").replaceChildren(...chips);
   const bad = counts.filter(({ group }) => group === "failed" || group === "error");
-  const isStopped = runs.some(({ why }) => why !== "");
-  const verdict =
-    bad.length > 0 ? "failed" : isStopped || missing.length > 0 ? "incomplete" : "passed";
+  const isWhole = missing.length === 0 && runs.every(({ why }) => why === "") && haveResults(tests);
+  const verdict = bad.length > 0 ? "failed" : isWhole ? "passed" : "incomplete";
   byId("verdict").dataset.verdict = verdict;
   const texts = { failed: "✗ Failed", incomplete: "… Incomplete", passed: "✓ Passed" };
   write(byId("verdict"), tests.length === 0 ? "No tests" : texts[verdict]);
@@ -148,7 +147,7 @@ function showNotices() {
   const texts = runs.flatMap((run, at) => {
     const whose = several ? `${partOf(runs, at)}: ` : "";
     const notes = [];
-    if (run.why !== "") notes.push(`The run did not finish: ${run.why}`);
+    if (run.why !== "") notes.push(`The run is incomplete: ${run.why}`);
     if (run.screenshots_left_out > 0)
       notes.push(
         `${plural(run.screenshots_left_out, "screenshot")} left out: a report holds ${mib(most.screenshots)} of them, those of failures first.`,

@@ -5,7 +5,7 @@
 /** @import {LinkState} from "./link.js" */
 /** @import {TestRow, TestUpdate} from "./test_store.js" */
 
-import { countGroups, drawMeter, groupOf, isRunning } from "./counts.js";
+import { countGroups, drawMeter, groupOf, haveResults, isRunning } from "./counts.js";
 import { byId, h, plural, write } from "./dom.js";
 import { ownKey } from "./key.js";
 import { Link, whyFailed } from "./link.js";
@@ -100,7 +100,8 @@ function showCounts(tests) {
   const bad = tests.filter((test) => ["failed", "error"].includes(groupOf(test))).length;
   failed.hidden = bad === 0;
   write(/** @type {Element} */ (failed.lastElementChild), `Run failed (${bad})`);
-  const sign_ = bad > 0 ? "✗ " : isRunning(tests) ? "… " : counts.length > 0 ? "✓ " : "";
+  const passed = counts.length > 0 && haveResults(tests);
+  const sign_ = bad > 0 ? "✗ " : isRunning(tests) ? "… " : passed ? "✓ " : "";
   document.title = `${sign_}${store.status?.directory ?? ""} · tests`;
   return counts.map(({ text }) => text);
 }

@@ -127,7 +127,7 @@ class ReportFile:
         directory, self._directory = self._directory, None
         why = self._why or str(session.shouldfail or session.shouldstop or "")
         try:
-            file = finish(directory, why)
+            file = finish(directory, why, exit_code=session.exitstatus)
             self._lines.append((f"report: {file}", False))
         except ReportError as error:
             self._lines.append((str(error), True))

@@ -4,7 +4,10 @@ from dataclasses import replace
 
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.runner.events import (
+    LONGEST_TEXT,
+    LONGEST_WHY,
     CallSeen,
+    NotCollected,
     Phase,
     Plan,
     Resume,
@@ -14,7 +17,7 @@ from opentabs_py.core.runner.events import (
     read_event,
     to_line,
 )
-from opentabs_py.core.runner.lines import Lines
+from opentabs_py.core.runner.lines import LONGEST_LINE, Lines
 from opentabs_py.core.trace.record import CallRecord, ProgressMark
 
 
@@ -50,6 +53,25 @@ def test_an_event_with_a_lone_surrogate_is_read_with_a_replacement() -> None:
     assert shown == phase.model_copy(update=texts)
 
 
+def test_an_event_with_long_texts_has_their_ends_and_is_short_enough_to_be_read() -> None:
+    text = "head" + "\x01" * LONGEST_LINE + "tail"  # six bytes each in JSON
+    phase = Phase(
+        test="t", when="call", outcome="failed", seconds=0.5, why=text, text=text,
+        sections=(("Captured stdout call", text),),
+    )  # fmt: skip
+    broken = NotCollected(file="a.py", path="/p/a.py", text=text)
+
+    for event in (phase, broken):
+        line = to_line(event)
+        assert Lines().feed(line) == [line[:-1]]
+        assert read_event(line) == event
+    for kept in (phase.text, phase.sections[0][1], broken.text):
+        assert (kept[:5], kept[-5:]) == ("head\x01", "\x01tail")
+        assert "characters left out" in kept
+        assert len(kept) <= LONGEST_TEXT
+    assert len(phase.why) == LONGEST_WHY
+
+
 def test_a_command_is_read_as_it_was_written() -> None:
     for command in (Resume(pause=3), SetPauseOnFailure(pauses=False)):
         assert read_command(to_line(command)) == command
@@ -81,3 +103,4 @@ def test_a_line_that_is_too_long_is_left_out_and_the_next_is_not() -> None:
     assert lines.feed(b"u") == []
     assert lines.feed(b"rs") == []
     assert lines.feed(b"more of it\nnext\n") == [b"next"]
+    assert lines.left_out == 2
