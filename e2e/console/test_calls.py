@@ -1,7 +1,9 @@
 """Calls in the console: as they run, while they wait for the user, and without their server."""
 
 import re
+import time
 from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -10,10 +12,17 @@ from playwright.async_api import Browser, Page, expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import HOSTILE
+from e2e.fleet.members import poll
 from e2e.live_page import READ_ALOUD
 from e2e.waiting import PATIENT
 from opentabs_py import Progress, ToolError, tool
+from opentabs_py.audit.file import AuditFile
+from opentabs_py.audit.history import read_calls
+from opentabs_py.config.paths import audit_file
 from opentabs_py.config.settings import load_settings
+from opentabs_py.console.history import AT_ONCE
+from opentabs_py.core.audit.entry import AuditEntry
+from opentabs_py.core.audit.retention import Retention
 from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 
@@ -266,3 +275,46 @@ async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Brows
         await page.get_by_role("option", name="fail, failed").click()
         await expect(details).to_contain_text("It is out of stock.")
         await expect(details).to_contain_text("opentabs status")
+
+
+async def test_earlier_calls_are_shown_at_once_however_many_are_live(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @tool
+    def greet() -> str:
+        """Greet."""
+        return "Hello"
+
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    keep_earlier("chat_send", plugin="chat")
+    live = AT_ONCE + 1
+    settings = load_settings(port=0, profile=None, audit=True)
+    async with (
+        OpenTabs(browser="none", settings=settings, tools=[greet]) as tabs,
+        console_page(browser, tabs) as page,
+    ):
+        await go(page, "calls")
+        for _ in range(live):
+            await tabs.call("greet")
+        await poll(lambda: len(read_calls(audit_file(), limit=live + 1)) > live)
+        count = page.locator(".calls header .count")
+        await expect(count).to_have_text(f"{live} calls")
+        await page.get_by_role("button", name="Show earlier calls").click()
+        await expect(count).to_have_text(f"{live + 1} calls")
+        await page.get_by_label("Filter calls").fill("chat_send")
+        await expect(page.get_by_role("option", name="chat_send, succeeded")).to_be_visible()
+
+
+def keep_earlier(name: str, **more: Any) -> None:
+    """Record a call in the audit, as a server that has ended did."""
+    entry = dict.fromkeys(AuditEntry._fields) | {
+        "call_id": name,
+        "started": time.time() - 60,
+        "seconds": 0.25,
+        "tool": name,
+        "outcome": "succeeded",
+        **more,
+    }
+    file = AuditFile(audit_file(), retention=Retention())
+    file.add([AuditEntry(**entry)])
+    file.close()

@@ -79,7 +79,11 @@ export function callsView({ store, link, go }) {
     onLeave: () => go("calls"),
   });
   const empty = h("div", { class: "empty" });
-  const earlier = new Earlier(link, () => show());
+  const earlier = new Earlier(
+    link,
+    () => store.rows("calls"),
+    () => show(),
+  );
   const details = h("aside", {
     class: "details",
     "aria-label": "The selected call",
@@ -165,8 +169,7 @@ export function callsView({ store, link, go }) {
 
   function show() {
     const words = wordsOf(query.value);
-    const live = store.rows("calls");
-    const all = [...live.values(), ...earlier.but(live)];
+    const all = [...store.rows("calls").values(), ...earlier.others()];
     asking = new Set([...store.rows("questions").values()].map((question) => question.call));
     const shown = all.filter(
       (call) =>
@@ -468,14 +471,17 @@ class Earlier {
   /** @type {number | null} */
   #before = null;
   #link;
+  #live;
   #onChange;
 
   /**
    * @param {Console["link"]} link
+   * @param {() => ReadonlyMap<string, unknown>} live the calls that are listed without it
    * @param {() => void} onChange
    */
-  constructor(link, onChange) {
+  constructor(link, live, onChange) {
     this.#link = link;
+    this.#live = live;
     this.#onChange = onChange;
     this.button = h("button", { type: "button" }, "Show earlier calls");
     this.text = h("span", { class: "quiet", role: "status" });
@@ -488,29 +494,33 @@ class Earlier {
     return this.#calls.get(id);
   }
 
-  /**
-   * Returns those that are not among others.
-   * @param {ReadonlyMap<string, unknown>} others
-   */
-  but(others) {
-    return [...this.#calls.values()].filter((call) => !others.has(call.id));
+  /** Those that are not live. */
+  others() {
+    const live = this.#live();
+    return [...this.#calls.values()].filter((call) => !live.has(call.id));
   }
 
+  /** Read until there is one more to show; the newest ones of the audit are those that are live. */
   async #read() {
     this.button.disabled = true;
+    const shown = this.others().length;
     try {
-      const page = await this.#link.get(
-        this.#before === null ? "/history" : `/history?before=${this.#before}`,
-      );
-      for (const call of page.calls) this.#calls.set(call.id, call);
-      this.#before = page.calls.at(-1)?.number ?? this.#before;
-      this.button.hidden = !page.more;
-      if (this.#calls.size === 0) write(this.text, "There are no earlier calls.");
+      while (this.others().length === shown && !this.button.hidden) await this.#readPage();
+      write(this.text, this.others().length === 0 ? "There are no earlier calls." : "");
     } catch (error) {
       write(this.text, whyFailed(error));
     }
     this.button.disabled = false;
     this.#onChange();
+  }
+
+  async #readPage() {
+    const page = await this.#link.get(
+      this.#before === null ? "/history" : `/history?before=${this.#before}`,
+    );
+    for (const call of page.calls) this.#calls.set(call.id, call);
+    this.#before = page.calls.at(-1)?.number ?? this.#before;
+    this.button.hidden = !page.more;
   }
 }
 
