@@ -301,7 +301,8 @@ async def test_earlier_calls_are_shown_at_once_however_many_are_live(
         await expect(count).to_have_text(f"{live} calls")
         await page.get_by_role("button", name="Show earlier calls").click()
         await expect(count).to_have_text(f"{live + 1} calls")
-        await page.get_by_label("Filter calls").fill("chat_send")
+        await page.get_by_label("Plugin").select_option("chat")
+        await expect(count).to_have_text(f"1 of {live + 1} calls")
         await expect(page.get_by_role("option", name="chat_send, succeeded")).to_be_visible()
 
 

@@ -170,6 +170,7 @@ export function callsView({ store, link, go }) {
   function show() {
     const words = wordsOf(query.value);
     const all = [...store.rows("calls").values(), ...earlier.others()];
+    showPlugins(all);
     asking = new Set([...store.rows("questions").values()].map((question) => question.call));
     const shown = all.filter(
       (call) =>
@@ -213,10 +214,9 @@ export function callsView({ store, link, go }) {
       );
   }
 
-  function showPlugins() {
-    const names = [...new Set([...store.rows("calls").values()].map((call) => call.plugin ?? ""))]
-      .filter(Boolean)
-      .sort();
+  /** @param {readonly CallRow[]} calls */
+  function showPlugins(calls) {
+    const names = [...new Set(calls.map((call) => call.plugin ?? ""))].filter(Boolean).sort();
     const known = [...plugin.options].slice(1).map((option) => option.value);
     if (names.join() === known.join() && plugin.options.length > 0) return;
     const chosen = plugin.value;
@@ -380,13 +380,11 @@ export function callsView({ store, link, go }) {
     element,
     search: query,
     show([id = ""]) {
-      showPlugins();
       show();
       open(id);
     },
     update(changed) {
       if (!changed.has("calls") && !changed.has("questions")) return;
-      showPlugins();
       show();
       look();
     },
