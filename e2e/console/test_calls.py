@@ -268,6 +268,7 @@ async def test_the_details_of_a_call_stay_when_its_server_is_gone(browser: Brows
             details = page.get_by_role("complementary", name="The selected call")
             await page.get_by_role("option", name="count, running").click()
             await expect(details).to_contain_text("counted one")
+            await expect(details.locator(".journey")).to_have_count(0)  # to a page
         await expect(details.locator(".pill")).to_have_text("lost")
         await expect(details).to_contain_text("The server stopped")
         await expect(details).to_contain_text("counted one")
@@ -308,7 +309,8 @@ async def test_earlier_calls_are_shown_at_once_however_many_are_live(
 
 def keep_earlier(name: str, **more: Any) -> None:
     """Record a call in the audit, as a server that has ended did."""
-    entry = dict.fromkeys(AuditEntry._fields) | {
+    whole: dict[str, Any] = dict.fromkeys(AuditEntry._fields)
+    whole |= {
         "call_id": name,
         "started": time.time() - 60,
         "seconds": 0.25,
@@ -317,5 +319,5 @@ def keep_earlier(name: str, **more: Any) -> None:
         **more,
     }
     file = AuditFile(audit_file(), retention=Retention())
-    file.add([AuditEntry(**entry)])
+    file.add([AuditEntry(**whole)])
     file.close()

@@ -59,7 +59,7 @@ class InPageTool(ABC):
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return the function that runs it in a tab; see `Tool.prepare`."""
         if call.recorder is not None:
-            call.recorder.record_tool(*self.shown_as)
+            call.recorder.record_tool(*self.shown_as, in_page=True)
         target, name, arguments = self.check(call.arguments, call.session_key)
         checked = replace(call, arguments=arguments)
         return partial(self._pages.call, target, name, checked)

@@ -37,9 +37,9 @@ class RemoteTool:
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Return the function that runs the tool in a worker; see `Tool.prepare`."""
         owner = self.listing.owner
-        if call.recorder is not None:
-            call.recorder.record_tool(owner, self.listing.name)
         name, needs_tab = self.listing.name, self.listing.needs_tab
+        if call.recorder is not None:
+            call.recorder.record_tool(owner, name, in_page=needs_tab)
         check_size(name, call.arguments, limit=self._message_limit)
         wanted = Wanted(
             owner,

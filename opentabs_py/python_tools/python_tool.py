@@ -123,7 +123,7 @@ class PythonTool:
     def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
         """Check a call, and return what runs the function; see `Tool.prepare`."""
         if call.recorder is not None:
-            call.recorder.record_tool(self.listing.owner, self.listing.name)
+            call.recorder.record_tool(self.listing.owner, self.listing.name, in_page=False)
         positional, named = self._check(call.arguments)
         return partial(self._make, call, positional, named)
 

@@ -197,7 +197,9 @@ def _notes(waterfall: Waterfall, axis: _Axis) -> str:
 
 
 def _explanation(record: CallRecord, width: int) -> list[Text]:
-    rows: list[tuple[str, str]] = [("reached", reached_text(record))]
+    rows: list[tuple[str, str]] = []
+    if (place := reached_text(record)) is not None:
+        rows.append(("reached", place))
     if record.url is not None:
         rows.append(("page", one_line(record.url)))
     left, limits = record.left, record.limits

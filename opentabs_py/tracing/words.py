@@ -23,8 +23,10 @@ def outcome_text(record: CallRecord) -> str:
     return outcome if record.timer is None else f"{outcome} ({record.timer})"
 
 
-def reached_text(record: CallRecord) -> str:
-    """Return how far a call got."""
+def reached_text(record: CallRecord) -> str | None:
+    """Return how far a call got on its way to a page; None if its tool runs in the server."""
+    if not record.in_page:
+        return None
     if record.reached == "page" and record.error and record.error.code in _REFUSALS:
         return "the page: the tool did not start"
     return _PLACES[record.reached]

@@ -94,6 +94,12 @@ def test_a_call_that_was_never_sent_says_nothing_of_timers_and_progress() -> Non
     ]
 
 
+def test_of_a_tool_of_the_server_no_place_is_said_to_be_reached() -> None:
+    record = replace(CANCELLED, in_page=False, stamps={"server.accepted": CANCELLED.started})
+    assert "reached" not in report(record)
+    assert "progress" in report(record)
+
+
 def test_bars_that_all_have_room_are_not_cut() -> None:
     record = replace(
         SUCCEEDED, stamps=stamps(0, 1, 2, 3, 4, 6, 7, 8, 9), report_count=0, log_count=0

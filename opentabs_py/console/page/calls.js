@@ -402,7 +402,7 @@ function asRunning(call, waiting) {
   return {
     ...call,
     outcomeText: waiting ? WAITING : "running",
-    reachedText: SO_FAR[call.reached] ?? call.reachedText,
+    reachedText: call.reachedText && (SO_FAR[call.reached] ?? call.reachedText),
     hops: call.hops.map((hop) => ({ ...hop, unfinished: false })),
   };
 }

@@ -115,6 +115,7 @@ class CallRecord:
         limits: The call's time limits.
         plugin: The plugin or Python module that the tool belongs to; None if there is no such tool.
         tool: The tool's name within it.
+        in_page: Whether that runs in a page; False for a Python tool, which runs in the server.
         timer: The timer that ended the call, if it timed out.
         error: Why the call returned no value.
         tab_id: The tab that the call was sent to.
@@ -146,6 +147,7 @@ class CallRecord:
     limits: Limits
     plugin: str | None = None
     tool: str | None = None
+    in_page: bool = True
     timer: Timer | None = None
     error: ErrorDetail | None = None
     tab_id: int | None = None
@@ -172,7 +174,8 @@ class CallRecord:
     @property
     def reached(self) -> Reached:
         """How far it provably got."""
-        return reached(self.stamps, reported=self.report_count > 0, answered=self.succeeded)
+        reported = self.in_page and self.report_count > 0
+        return reached(self.stamps, reported=reported, answered=self.succeeded)
 
     @property
     def service_worker_restarts(self) -> int:

@@ -126,6 +126,7 @@ class CallRecorder:
         self._allowed: str | None = None
         self._owner: str | None = None
         self._tool: str | None = None
+        self._in_page = True
         self._tab_id: int | None = None
         self._url: str | None = None
         self._attempts = 0
@@ -139,9 +140,9 @@ class CallRecorder:
 
     # --- while it runs ---
 
-    def record_tool(self, owner: str, tool: str) -> None:
-        """Record whose tool the name stands for, and its name there."""
-        self._owner, self._tool = owner, tool
+    def record_tool(self, owner: str, tool: str, *, in_page: bool) -> None:
+        """Record whose tool the name stands for, its name there, and whether it runs in a page."""
+        self._owner, self._tool, self._in_page = owner, tool, in_page
 
     def record_allowed(self, by: str) -> None:
         """Record who allowed the call."""
@@ -241,6 +242,7 @@ class CallRecorder:
             name=self._name,
             plugin=self._owner,
             tool=self._tool,
+            in_page=self._in_page,
             started=self._began,
             seconds=self._at(now),
             outcome=outcome,

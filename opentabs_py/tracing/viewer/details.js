@@ -17,7 +17,9 @@ export function describe(call, started, actions) {
   return [
     head(call, actions),
     call.error === null ? "" : errorBox(call.error),
-    section("Reached", [journey(call), make("p", "note", `${sentence(call.reachedText)}.`)]),
+    call.reachedText === null
+      ? ""
+      : section("Reached", [journey(call), make("p", "note", `${sentence(call.reachedText)}.`)]),
     section("Where the time went", [waterfall(call)]),
     call.left === null ? "" : section("Timers", timers(call.left, call.limits)),
     reportsOf(call),

@@ -37,6 +37,7 @@ FULL = replace(
     BARE,
     plugin="chat",
     tool="send",
+    in_page=False,
     outcome="timed_out",
     timer="idle",
     error=ErrorDetail("TIMEOUT_IDLE", "Timed out.", "timeout", True, 5.0),
@@ -178,7 +179,7 @@ def test_the_service_worker_was_restarted_as_often_as_its_boot_id_changed() -> N
 
 def test_stamps_reports_and_value_show_how_far_a_call_got() -> None:
     assert replace(FULL, report_count=0).reached == "websocket"
-    assert FULL.reached == "page"
+    assert replace(FULL, in_page=True).reached == "page"
     assert BARE.reached == "answer"
 
 

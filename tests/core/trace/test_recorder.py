@@ -65,7 +65,7 @@ def taken(**more: Any) -> CallRecorder:
 
 def sent(**more: Any) -> CallRecorder:
     recorder = taken(**more)
-    recorder.record_tool("chat", "send")
+    recorder.record_tool("chat", "send", in_page=True)
     recorder.record_dispatch(a_document(), "boot 1", at(0.5))
     return recorder
 
@@ -347,9 +347,18 @@ def test_a_worker_s_permission_is_kept_unless_the_endpoint_has_its_own() -> None
         assert ours.so_far(at(3)).allowed == kept
 
 
+def test_a_tool_of_the_server_reaches_no_page_although_it_reports() -> None:
+    recorder = taken()
+    recorder.record_tool("sums", "add", in_page=False)
+    recorder.record_progress([a_report()], at(1))
+    assert recorder.so_far(at(2)).reached == "server"
+    assert recorder.succeed(1, at(2)).reached == "answer"
+    assert not recorder.so_far(at(2)).in_page
+
+
 def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     theirs = CallRecorder(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
-    theirs.record_tool("chat", "send")
+    theirs.record_tool("chat", "send", in_page=True)
     theirs.record_dropped(3)
     ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
     ours.record_fleet_send(Instant(11.0, 2.0))
