@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import to_jsonable_python
 
 from opentabs_py.core.excerpts import Excerpts
 from opentabs_py.core.recording.exchange import RecordedCall
@@ -14,8 +14,14 @@ class WholeValues(Excerpts):
     """Keeps values whole; a recording is scrubbed before it is written."""
 
     def of_value(self, value: Any) -> str:
-        """Return a value as JSON."""
-        return to_json(value, fallback=repr).decode()
+        """Return a value as JSON; of one that JSON cannot hold, an excerpt.
+
+        Arguments are recorded before they are validated, so they may be anything.
+        """
+        try:
+            return json.dumps(value, default=_jsonable, separators=(",", ":"))
+        except (TypeError, ValueError, RecursionError):
+            return super().of_value(value)
 
     def of_text(self, text: str) -> str:
         """Return a string as it is."""
@@ -36,6 +42,10 @@ class CallNotes:
         """Handle a call that has ended."""
         if (call := _recorded_call(record)) is not None:
             self.calls.append(call)
+
+
+def _jsonable(value: Any) -> Any:
+    return to_jsonable_python(value, fallback=repr)
 
 
 def _recorded_call(record: CallRecord) -> RecordedCall | None:

@@ -12,6 +12,7 @@ from playwright.async_api import Error
 
 from opentabs_py.core.recording.exchange import UNFINISHED
 from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.errors import CallRefusedError
 from opentabs_py.recording.values import WholeValues
 from opentabs_py.session.recording import SessionRecorder
 from tests.fakes import FakeBridge
@@ -136,6 +137,14 @@ async def test_what_pages_ask_of_our_own_server_is_not_recorded() -> None:
     assert [each.request.url for each in recording.exchanges] == [
         "http://127.0.0.1:8378/playground/"
     ]
+
+
+async def test_arguments_that_cannot_be_sent_are_refused_as_if_nothing_were_recorded() -> None:
+    rig = Rig()
+    recorder = await rig.start()
+    with pytest.raises(CallRefusedError, match="do not match its schema"):
+        await rig.tool_calls.call("chat_send", {"text": "cut \ud83d"})
+    assert (await recorder.stop()).calls == []
 
 
 async def test_after_its_end_nothing_is_recorded() -> None:
