@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, cast
 from urllib.parse import parse_qsl, quote, unquote_to_bytes, urlsplit
 
 from opentabs_py.core.recording.exchange import Request, is_json
+from opentabs_py.core.recording.gzipped import unzipped
 from opentabs_py.core.recording.rpc import is_rpc
 from opentabs_py.core.sites.origins import origin_of
 from opentabs_py.core.text import shorten, well_formed
@@ -161,7 +162,7 @@ def _path_distance(one: str, other: str) -> float:
 def _body(request: Request, ignored: frozenset[str]) -> tuple[str, Mapping[str, str]]:
     if not request.body:
         return "", {}
-    text = request.body.decode("utf-8", "replace")
+    text = unzipped(request.body).decode("utf-8", "replace")
     if request.is_form:
         return "", _numbered(parse_qsl(text, keep_blank_values=True), ignored)
     if request.mime.startswith("multipart/"):

@@ -4,6 +4,7 @@ The same secret is replaced by the same text everywhere, in whatever encoding it
 token which a page reads from one response is still the one that it sends with its next request.
 """
 
+import gzip
 import json
 import re
 from collections import Counter
@@ -25,6 +26,7 @@ from opentabs_py.core.recording.exchange import (
     Scrubbed,
     reads_as_text,
 )
+from opentabs_py.core.recording.gzipped import unzipped
 from opentabs_py.core.recording.replacements import choose_replacements
 from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
 from opentabs_py.core.recording.scrub_rules import ScrubRules
@@ -153,13 +155,16 @@ class _Scrubber:
         return scrubbed
 
     def _body(self, body: bytes, mime: str) -> bytes:
-        if not body:
-            return body
-        if reads_as_text(body, mime):
+        plain = unzipped(body)
+        if reads_as_text(plain, mime):
             # What is not UTF-8 comes through unchanged.
-            text = body.decode("utf-8", "surrogateescape")
-            return self.text(text).encode("utf-8", "surrogateescape")
-        return self._bytes(body)
+            text = plain.decode("utf-8", "surrogateescape")
+            scrubbed = self.text(text).encode("utf-8", "surrogateescape")
+        else:
+            scrubbed = self._bytes(plain)
+        if scrubbed == plain:
+            return body
+        return scrubbed if plain is body else gzip.compress(scrubbed, mtime=0)
 
     def _bytes(self, body: bytes) -> bytes:
         """Replace secrets by as many bytes, for what follows may be found by its place."""

@@ -1,5 +1,6 @@
 """Which recorded response a request gets, and the error if there is none."""
 
+import gzip
 import json
 from typing import Any
 
@@ -458,6 +459,16 @@ def test_users_name_members_of_messages_and_sockets_that_do_not_count() -> None:
 def test_a_body_that_is_not_utf_8_is_compared() -> None:
     assert same(post("/a", b"\xff\xfe", []), post("/a", b"\xff\xfe", []))
     assert not same(post("/a", b"\xffa", []), post("/a", b"\xffb", []))
+
+
+def test_a_body_that_the_page_has_compressed_is_compared_by_its_contents() -> None:
+    octets = [("content-type", "application/octet-stream")]
+    one, other, third = (
+        post("/", gzip.compress(each, level, mtime=mtime), octets)
+        for each, level, mtime in ((b'{"n": 1}', 1, 1), (b'{"n": 1}', 9, 2), (b'{"n": 2}', 1, 1))
+    )
+    assert same(one, other)
+    assert not same(one, third)
 
 
 def test_empty_fields_of_a_form_count() -> None:

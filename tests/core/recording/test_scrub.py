@@ -1,6 +1,7 @@
 """Scrubbing of recordings: what counts as a secret, and its placeholder."""
 
 import base64
+import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -337,6 +338,52 @@ def test_bytes_that_are_not_text_come_through() -> None:
         [after] = scrubbed(answer(raw, mime="application/octet-stream"))
         assert after.response is not None
         assert after.response.body == raw
+
+
+@pytest.mark.parametrize("mime", ["application/octet-stream", "application/json", ""])
+def test_what_a_page_compresses_is_scrubbed_and_compressed_again(mime: str) -> None:
+    said = {"token": "z1pp3dInside", "n": "z1pp3dInside"}
+    zipped = gzip.compress(json.dumps(said).encode())
+    after = scrub(Recording(URL, [answer(zipped, mime=mime, sent=zipped)]))
+    [one] = after.exchanges
+    assert one.response is not None
+    assert one.response.body is not None
+    for each in (one.response.body, one.request.body):
+        assert json.loads(gzip.decompress(each)) == {"token": "token-1", "n": "token-1"}
+    assert [each.count for each in after.scrubbed] == [4]
+
+
+def test_bytes_that_a_page_compresses_keep_their_number() -> None:
+    zipped = answer(gzip.compress(b"\x00z1pp3dInside\xff"), mime="application/octet-stream")
+    [one, _] = scrubbed(zipped, answer({"token": "z1pp3dInside"}))
+    assert one.response is not None
+    assert gzip.decompress(one.response.body or b"") == b"\x00token-1token\xff"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        gzip.compress(b"nothing of note", compresslevel=1),
+        gzip.compress(b""),
+        gzip.compress(b"password=Tr0ub4dor&3" * 9)[:-9],  # cut
+        gzip.compress(b"password=Tr0ub4dor&3") + b"\xffmore",
+        b"\x1f\x8b\x08\x00password=Tr0ub4dor&3",  # its beginning is all there is of gzip
+    ],
+)
+def test_what_has_no_secret_or_is_not_whole_stays_as_it_is(raw: bytes) -> None:
+    [after] = scrubbed(answer(raw, mime="application/octet-stream"))
+    assert after.response is not None
+    assert after.response.body == raw
+
+
+def test_what_is_larger_than_a_recorded_body_may_be_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = gzip.compress(b'{"token": "z1pp3dInside"}')
+    monkeypatch.setattr("opentabs_py.core.recording.gzipped.LARGEST", 24)
+    [after] = scrubbed(answer(raw, mime="application/octet-stream"))
+    assert after.response is not None
+    assert after.response.body == raw
 
 
 def test_a_name_that_was_cut_within_a_character_loses_no_recording() -> None:

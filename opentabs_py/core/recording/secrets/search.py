@@ -23,7 +23,9 @@ from opentabs_py.core.recording.exchange import (
     Recording,
     reads_as_text,
 )
+from opentabs_py.core.recording.gzipped import unzipped
 from opentabs_py.core.recording.scrub_rules import ScrubRules
+from opentabs_py.core.recording.secrets.forms import looks_random
 from opentabs_py.core.recording.secrets.found import FoundSecret, FoundSecrets
 from opentabs_py.core.recording.secrets.markup import search_markup
 from opentabs_py.core.recording.secrets.names import is_about_self, kind_of
@@ -34,6 +36,9 @@ _PARAMETER: Final = re.compile(r'(\w+)\s*=\s*"([^"]+)"')
 _PUBLIC: Final = frozenset(  # parameters of an `Authorization` that are not secrets
     {"realm", "uri", "qop", "algorithm", "oauth_signature_method", "oauth_version"}
 )
+_OAUTH_SECRETS: Final = frozenset({"code", "code_verifier", "state"})
+# A request that signs in by OAuth has two of these.
+_OAUTH: Final = _OAUTH_SECRETS | {"client_id", "grant_type", "redirect_uri", "response_type"}
 # A message of STOMP: its command, its headers, and an empty line.
 _STOMP: Final = re.compile(r"[A-Z]{3,12}\r?\n(?P<headers>(?:[^\n:]+:[^\n]*\n)+)\r?\n")
 _LONG: Final = 8  # characters of a parameter that is secret whatever it looks like
@@ -129,16 +134,31 @@ class _Search:
         user, _, _ = parts.netloc.rpartition("@")
         for each in user.split(":"):
             self._secrets.add(unquote(each), "authorization", "address")
+        for each in re.split("[/;]", parts.path):  # a path has parameters, too: /me;token=...
+            name, _, value = each.partition("=")
+            self._values.search_member(unquote(name), unquote(value))
         self._search_pairs(parts.query)
         self._search_pairs(parts.fragment)
         self._values.search_forms(url)
 
     def _search_pairs(self, text: str, *, is_own: bool = False) -> None:
         """Collect the secrets of a query or a form."""
-        for name, value in parse_qsl(text):
+        pairs = parse_qsl(text)
+        self._search_sign_in(pairs)
+        for name, value in pairs:
             self._values.search_member(name, value, is_own=is_own)
             self._values.search_base64(name, value)
         self._values.search_value(text, is_own=is_own)
+
+    def _search_sign_in(self, pairs: Sequence[tuple[str, str]]) -> None:
+        """Collect the secrets of a query or a form by which OAuth signs a user in."""
+        if len(_OAUTH.intersection(name for name, _ in pairs)) < 2:
+            return
+        for name, value in pairs:
+            is_secret = name in _OAUTH_SECRETS and self._secrets.holds(name) != "kept"
+            is_path = value.startswith("/")  # to which the user returns
+            if is_secret and looks_random(value) and not is_path:
+                self._secrets.add(value, "authorization", name)
 
     def _search_headers(self, headers: Headers) -> None:
         for name, value in headers:
@@ -190,6 +210,7 @@ class _Search:
     def _search_body(
         self, body: bytes, mime: str, *, is_own: bool, is_static: bool = False
     ) -> None:
+        body = unzipped(body)
         if not body:
             return
         if mime.startswith("multipart/"):

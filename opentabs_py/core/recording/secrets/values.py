@@ -25,11 +25,17 @@ _MEMBER: Final = re.compile(
     r"""(?:'(?P<text>[^'\\\n]{1,4000})'|(?P<json>"(?:[^"\\]|\\.){1,4000}\""""
     r"""|(?(quote)(?:-?\d{5,18}(?![\w.])|\[[^\[\]{}]{1,4000}\])|(?!))))"""
 )
-# A parameter of a URL. Its value has a digit: a program's `a?token=read():b` is not a URL.
+# A parameter of a URL, or one with which a message of an event stream begins. Its value has a
+# digit: a program's `a?token=read():b` is not a URL.
 _PARAMETER: Final = re.compile(
-    r"(?:^|[?&#]|&amp;|\\u0026|;(?=jsessionid))(?P<name>[\w.%\[\]-]{2,60})="
+    r"(?:\A|^data: ?|[?&#]|&amp;|\\u0026|;(?=jsessionid))(?P<name>[\w.%\[\]-]{2,60})="
     r"(?=[^\s&#\"'(]{0,200}\d)(?P<value>(?>[\w.~%+/=|!*-]{4,4000}))(?!\()",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
+)
+# A variable of a program. Its value has a digit, unlike that of `tokenUrl = "/token"`.
+_VARIABLE: Final = re.compile(
+    r"""(?<![\w.$-])(?P<name>(?>[\w.$]{2,60}))\s*=\s*(?P<quote>["'`])"""
+    r"""(?=[^\d\s"'`]*\d)(?P<value>[\w.~+/=|!*-]{6,4000})(?P=quote)"""
 )
 _JSON: Final = re.compile(r"\s*(?:[{\[]|(?P<encoded>%7B|%5B))", re.IGNORECASE)
 # JSON that a program assigns or passes, or that is in a line, perhaps after a short prefix: that of
@@ -233,10 +239,12 @@ class _Unnumbered(str):
 
 
 def _members(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of what looks like an object's members in a text."""
+    """Yield the names and values of an object's members, or variables, in what may be a program."""
     for found in _MEMBER.finditer(text):
         if found["text"] is not None:
             yield found["name"], found["text"]
         else:
             with suppress(ValueError):
                 yield found["name"], json.loads(found["json"])
+    for found in _VARIABLE.finditer(text):
+        yield found["name"], found["value"]

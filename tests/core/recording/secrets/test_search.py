@@ -1,5 +1,7 @@
 """Which parts of a recording are secret, of which kind, and what contains them."""
 
+import gzip
+
 import pytest
 
 from opentabs_py.core.recording.exchange import (
@@ -31,6 +33,8 @@ from tests.core.recording.secrets.finding import (
         pytest.param(asked(f"{URL}?token={SECRET}"), id="a query"),
         pytest.param(asked(f"{URL}#token={SECRET}"), id="a fragment, as sign-in redirects have it"),
         pytest.param(Recording(f"{URL}#token={SECRET}"), id="the fragment of the first URL"),
+        pytest.param(asked(f"{URL}a;token={SECRET}/b"), id="a parameter of a path"),
+        pytest.param(asked(f"{URL}a;b=1;token={SECRET}"), id="a further parameter of a path"),
         pytest.param(asked(headers=[("Location", f"/next?token={SECRET}")]), id="a header's URL"),
         pytest.param(asked(headers=[("token", SECRET)]), id="a header"),
         pytest.param(asked(body=f"token={SECRET}".encode(), mime=FORM), id="a form"),
@@ -83,6 +87,20 @@ from tests.core.recording.secrets.finding import (
         pytest.param(
             answered(f'data: {{"token": "{SECRET}"}}\n\n'.encode(), mime="text/event-stream"),
             id="a stream's event",
+        ),
+        *(
+            pytest.param(answered(event.encode(), mime="text/event-stream"), id=f"{event!r}")
+            for event in (f"id: 1\ndata: token={SECRET}\n\n", f"data:a=1&token={SECRET}\n\n")
+        ),
+        *(
+            pytest.param(answered(gzip.compress(each), mime=mime), id=f"{each!r} in gzip")
+            for each, mime in (
+                (f'{{"token": "{SECRET}"}}'.encode(), "application/octet-stream"),
+                (f"token={SECRET}".encode(), "application/gzip"),
+            )
+        ),
+        pytest.param(
+            asked(body=gzip.compress(f'{{"token": "{SECRET}"}}'.encode())), id="a request in gzip"
         ),
         pytest.param(
             answered(f'<script>x = {{"token": "{SECRET}"}}</script>'.encode(), mime="text/html"),
@@ -206,6 +224,70 @@ from tests.core.recording.secrets.finding import (
 )
 def test_a_token_is_found_in_every_part_of_a_recording(recording: Recording) -> None:
     assert found(recording) == {SECRET: TOKEN}
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        (f"var accessToken = '{SECRET}';", "accessToken"),
+        (f'a.b();window.accessToken="{SECRET}";', "window.accessToken"),
+        (f"const $token = `{SECRET}`", "$token"),
+    ],
+)
+def test_a_variable_of_a_page_is_secret_by_its_name(program: str, name: str) -> None:
+    expected = {SECRET: ("token", name, True)}
+    html = f"<p>a</p><script>{program}</script>".encode()
+    assert found(answered(html, mime="text/html")) == expected
+    assert found(answered(program.encode(), mime="text/javascript")) == expected
+    assert found(answered(program.encode(), mime="text/javascript", kind="script")) == {}
+
+
+CODE = "4/0AbCdEfGhIjKlMn"
+STATE = "d41d8cd98f00b204"
+
+
+@pytest.mark.parametrize(
+    ("recording", "names"),
+    [
+        pytest.param(
+            asked(f"{URL}cb?code={CODE}&state={STATE}"), {CODE: "code", STATE: "state"}, id="query"
+        ),
+        pytest.param(
+            asked(f"{URL}cb#state={STATE}&code={CODE}"),
+            {CODE: "code", STATE: "state"},
+            id="fragment",
+        ),
+        pytest.param(
+            asked(headers=[("Location", f"/authorize?client_id=a&state={STATE}")]),
+            {STATE: "state"},
+            id="redirect",
+        ),
+        pytest.param(
+            asked(body=f"grant_type=b&code={CODE}&code_verifier={STATE}".encode(), mime=FORM),
+            {CODE: "code", STATE: "code_verifier"},
+            id="form",
+        ),
+    ],
+)
+def test_what_oauth_passes_to_sign_in_is_secret(
+    recording: Recording, names: dict[str, str]
+) -> None:
+    expected = {text: ("authorization", name, True) for text, name in names.items()}
+    assert found(recording) == expected
+    assert found(recording, ScrubRules(keep=tuple(names.values()))) == {}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"code={CODE}",
+        f"state={STATE}&tab=1",
+        "code=94110&state=CA",
+        "code=a&state=/items/0123456789abcdef",
+    ],
+)
+def test_other_codes_and_states_are_kept(query: str) -> None:
+    assert found(asked(f"{URL}?{query}")) == {}
 
 
 @pytest.mark.parametrize("name", ["pin[]", "pin[0]", "user[pin]", "user[0][pin][]", "pins[token]"])

@@ -115,6 +115,10 @@ def test_a_scheme_is_not_part_of_a_token() -> None:
         "url + `&token=${token1}`",
         "a();token=b1.c",
         "&page_token=k3yOfSomeone9",
+        "token = read1",
+        "tokenUrl = '/api/token'",
+        "if (token == 'k3yOfSomeone9') {}",
+        "token = 'an old key of 2 people'",
     ],
 )
 def test_what_a_program_calls_a_token_is_not_a_parameter(program: str) -> None:
