@@ -10,13 +10,15 @@ from collections.abc import AsyncGenerator, Generator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import anyio
 import pytest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from e2e.browser.test_driver import driver_in
 from e2e.processes import descendants
 from e2e.sites.drifting_site import (
     LIST,
+    ME,
     NONE,
     DriftingSite,
     Mutation,
@@ -253,6 +255,41 @@ def test_a_driver_that_dies_is_an_error_of_the_command(made: tuple[Path, Driftin
     assert "error: Playwright's driver died" in warned
     assert "Traceback" not in warned
     assert said == ""
+
+
+async def forever() -> AsyncGenerator[bytes]:
+    await anyio.sleep_forever()
+    yield b""
+
+
+def test_an_interrupted_run_reports_the_calls_made_until_then(
+    made: tuple[Path, DriftingSite],
+) -> None:
+    plugin, site = made
+    with subprocess.Popen(
+        [sys.executable, "-m", "opentabs_py", "verify", "--junit", "out/part.xml"],
+        cwd=plugin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as verifying:
+
+        def interrupt() -> Response:
+            os.killpg(verifying.pid, signal.SIGINT)  # as Ctrl-C in a terminal
+            return StreamingResponse(forever(), media_type="application/json")
+
+        site.mutation = Mutation("interrupted", {}, answer={ME: interrupt})
+        said, warned = verifying.communicate(timeout=WITHIN)
+
+    assert verifying.returncode == 130, (said, warned)
+    assert "✓ tracker_list\n" in said
+    assert "? tracker_me  The run was interrupted before this call had ended." in said
+    assert said.endswith("1 as recorded, 1 cannot tell, 1 not called\n")
+    assert "warning: The run was interrupted" in warned
+    assert "Traceback" not in warned
+    suite = ET.parse(plugin / "out" / "part.xml").getroot()[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", "0", "2")
 
 
 def test_a_tool_that_is_gone_has_not_been_verified(

@@ -1,6 +1,7 @@
 """Record the browser of a session, and the calls of its tools."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -78,16 +79,16 @@ class SessionRecorder:
             while self._traffic.pending:
                 await self._changes.next().wait()
 
-    async def stop(self) -> Recording:
-        """Stop, and return the recording, with all its secrets."""
+    async def stop(self, *, within: float = inf) -> Recording:
+        """Stop, and return the recording, with all its secrets.
+
+        Args:
+            within: How long to wait at most for what is on its way, in seconds.
+        """
         self._end_observing()
         self._end_keeping()
-        await self._catch_up()
-        settling = Settling(anyio.current_time())
-        while (left := self._left(settling)) > 0:
-            with anyio.move_on_after(left):
-                await self._changes.next().wait()
-        await self._driver.wait(SETTLE_WITHIN)
+        with anyio.move_on_after(within):
+            await self._settle()
         exchanges, sockets = self._traffic.stop()
         state = await self._state_now()
         return Recording(
@@ -98,6 +99,14 @@ class SessionRecorder:
             self._state,
             storage_at_end=state,
         )
+
+    async def _settle(self) -> None:
+        await self._catch_up()
+        settling = Settling(anyio.current_time())
+        while (left := self._left(settling)) > 0:
+            with anyio.move_on_after(left):
+                await self._changes.next().wait()
+        await self._driver.wait(SETTLE_WITHIN)
 
     def _left(self, settling: Settling) -> float:
         traffic = self._traffic

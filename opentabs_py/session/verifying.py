@@ -1,8 +1,10 @@
 """Make the calls of a recording again, at the live site."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -20,8 +22,42 @@ if TYPE_CHECKING:
     from opentabs_py.session.session import OpenTabs
 
 READY_WITHIN: Final = 15.0  # s; for a plugin, after its page has loaded
+ENDS_WITHIN: Final = 1.0  # s; for a page's responses, once the user has interrupted the run
 _WRITES: Final = "It may change something: it has no readOnlyHint. Pass --writes to call it."
 _NO_TOOL: Final = "No tool of this name is served: it was renamed, or its plugin was skipped."
+_INTERRUPTED: Final = "The run was interrupted before this call had ended."
+
+
+class Interruption:
+    """A user's request to end runs early, which still say what they have found.
+
+    Attributes:
+        is_requested: Whether it was made.
+    """
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        self._scope: anyio.CancelScope | None = None
+
+    def request(self) -> bool:
+        """Cancel the call that is running, and make no more.
+
+        Returns:
+            Whether that is new, and runs have begun; otherwise there is nothing to end early.
+        """
+        if self.is_requested or self._scope is None:
+            return False
+        self.is_requested = True
+        self._scope.cancel()
+        return True
+
+    @contextmanager
+    def scope(self) -> Generator[None]:
+        """Cancel what runs within, if it is or was requested."""
+        with anyio.CancelScope() as self._scope:
+            if self.is_requested:
+                self._scope.cancel()
+            yield
 
 
 async def run_again(
@@ -31,6 +67,7 @@ async def run_again(
     site: str | None = None,
     writes: bool = False,
     on_call: Callable[[], object] = lambda: None,
+    interruption: Interruption | None = None,
 ) -> LiveRun:
     """Make the calls of a recording again, and record what the site answers.
 
@@ -40,6 +77,7 @@ async def run_again(
         site: The URL of the same site elsewhere; by default, the recorded one.
         writes: Also call tools that may change something.
         on_call: Called after each call.
+        interruption: Ends the run early.
 
     Raises:
         BrowserError: Playwright's driver died.
@@ -49,30 +87,38 @@ async def run_again(
     is_anonymous = session.settings.signed_in is None and session.settings.profile is None
     recorder = await SessionRecorder.start(session, home)
     run = _Run(session, recorder, writes=writes)
-    page, failure, outcomes = None, "", [StepOutcome()] * len(steps)
+    interruption = interruption or Interruption()
+    page, failure, made = None, "", list[StepOutcome]()
     try:
-        page = await session.open(home)
-        for index, step in enumerate(steps):
-            outcomes[index] = await run.make(step, page)
-            on_call()
+        with interruption.scope():
+            page = await session.open(home)
+            for step in steps:
+                made.append(await run.make(step, page))
+                on_call()
     except BrowserError as error:
         failure = str(error)
     finally:
-        traffic = await recorder.stop()
+        traffic = await recorder.stop(within=ENDS_WITHIN if interruption.is_requested else inf)
         if page is not None:
             from opentabs_py.session.browsers.browser import close_page  # loaded with the page
 
             await close_page(page)
     session.check_driver()
-    made = [each.call for each in outcomes if each.call is not None]
-    traffic = replace(traffic, calls=made)
+    traffic = replace(traffic, calls=run.calls)
+    unmade = StepOutcome(barred=_INTERRUPTED if interruption.is_requested else "")
+    outcomes = [*made, *[unmade] * (len(steps) - len(made))]
     return LiveRun(traffic, outcomes, is_anonymous, failure)
 
 
 class _Run:
-    """The calls of one recording."""
+    """The calls of one recording.
+
+    Attributes:
+        calls: Those that were made, also one that was interrupted.
+    """
 
     def __init__(self, session: "OpenTabs", recorder: SessionRecorder, *, writes: bool) -> None:
+        self.calls: list[RecordedCall] = []
         self._unready: set[str] = set()  # plugins and pages' tools; each is waited for once
         self._session = session
         self._recorder = recorder
@@ -139,8 +185,10 @@ class _Run:
             value = failed.value if isinstance(failed, BrokenResultError) else None
             error = {"code": failed.detail.code, "message": failed.detail.message}
             category = failed.detail.category
-        seconds = time.monotonic() - began
-        call = RecordedCall(recorded.tool, recorded.arguments, value, error, started, seconds)
+        finally:
+            seconds = time.monotonic() - began
+            call = RecordedCall(recorded.tool, recorded.arguments, value, error, started, seconds)
+            self.calls.append(call)
         return StepOutcome(call, category)
 
 

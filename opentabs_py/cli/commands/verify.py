@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from opentabs_py.cli.exit_codes import INTERRUPTED
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     BrowserOptions,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.drift.report import DriftReport
     from opentabs_py.core.recording.exchange import Recording
+    from opentabs_py.session.verifying import Interruption
 
 _LEFT_OUT = frozenset({"node_modules", "dist", ".git", ".venv"})
 
@@ -77,7 +79,8 @@ def verify(
     Tools without a readOnlyHint are not called unless you pass --writes. Drift is not reported
     where the site asks for a sign-in, limits the rate of requests, or does not respond.
 
-    Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 inconclusive.
+    Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 inconclusive; 130
+    interrupted: the report has the calls made until then.
 
     [dim]opentabs verify . --signed-in work --junit test-results/drift.xml[/]
     """
@@ -85,6 +88,7 @@ def verify(
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
     from opentabs_py.plugins.load import is_plugin
+    from opentabs_py.session.verifying import Interruption
 
     try:
         site = None if site is None else web_address(site)
@@ -110,22 +114,26 @@ def verify(
     recordings = _read_all(places)
     log_to_stderr(level=logging.WARNING)
 
+    interruption = Interruption()
+
     async def check() -> int:
-        from opentabs_py.cli.terminal import write_json
+        from opentabs_py.cli.terminal import warn, write_json
         from opentabs_py.cli.verify_report import print_report
         from opentabs_py.core.drift.formats import to_json, to_junit
 
-        report = await _verify(recordings, settings, site=site, writes=writes)
-        code = report.exit_code(fail_on)
+        report = await _verify(recordings, settings, interruption, site=site, writes=writes)
+        code = INTERRUPTED if interruption.is_requested else report.exit_code(fail_on)
         if json_:
             write_json(to_json(report, exit_code=code))
         else:
             print_report(report)
         if junit is not None:
             _write(junit, to_junit(report))
+        if interruption.is_requested:
+            warn("The run was interrupted, so the report has only the calls made until then.")
         return code
 
-    raise typer.Exit(run(check))
+    raise typer.Exit(run(check, on_signal=interruption.request))
 
 
 def _check_writable(file: Path) -> None:
@@ -178,7 +186,12 @@ def _find(place: Path) -> Sequence[Path]:
 
 
 async def _verify(
-    recordings: "Mapping[str, Recording]", settings: "Settings", *, site: str | None, writes: bool
+    recordings: "Mapping[str, Recording]",
+    settings: "Settings",
+    interruption: "Interruption",
+    *,
+    site: str | None,
+    writes: bool,
 ) -> "DriftReport":
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
@@ -200,7 +213,14 @@ async def _verify(
             for file, recorded in recordings.items():
                 bar.update(task, description=f"Calling the tools of {Path(file).name}")
                 advance = partial(bar.advance, task)
-                live = await run_again(tabs, recorded, site=site, writes=writes, on_call=advance)
+                live = await run_again(
+                    tabs,
+                    recorded,
+                    site=site,
+                    writes=writes,
+                    on_call=advance,
+                    interruption=interruption,
+                )
                 others = [
                     each
                     for each in recordings.values()
