@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -21,6 +21,8 @@ from opentabs_py.testing.notes import Notes, ScreenshotStore
 
 _PLAYWRIGHT_TRACES = "trace*.zip"
 _OTHER_FILES = ("*.webm", "*.png", "*.trace")
+# Failed, and run again by pytest-rerunfailures, which starts and ends each attempt, or pytest-retry
+_REPEATED: Final[Any] = ("rerun", "retried")
 _OUTPUT_FIXTURE = "output_path"  # pytest-playwright's: the directory of a test's artifacts
 
 
@@ -37,6 +39,7 @@ class Reporting:
         self._store = store
         self._output: Path | None = None
         self._chromium = ""
+        self._runs_again = False
 
     def notes(self, test: str, browser: str) -> Notes:
         """Return the notes of a test with a browser."""
@@ -58,7 +61,9 @@ class Reporting:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Report that a test starts."""
         self._output = None
-        self.send(Started(test=nodeid))
+        if not self._runs_again:
+            self.send(Started(test=nodeid))
+        self._runs_again = False
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -81,10 +86,17 @@ class Reporting:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Report that a phase has ended."""
-        self.send(_phase(report))
+        if report.outcome in _REPEATED:
+            self.begin_again([report])
+            self._runs_again = True
+        else:
+            self.send(_phase(report))
+            self._runs_again = self._runs_again and report.when == "teardown"
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Report that a test has ended."""
+        """Report that a test has ended, unless it runs again."""
+        if self._runs_again:
+            return
         traces, files = self._files([_PLAYWRIGHT_TRACES]), self._files(_OTHER_FILES)
         self.send(Ended(test=nodeid, traces=traces, files=files))
 
@@ -119,7 +131,7 @@ def _phase(report: pytest.TestReport) -> Phase:
         test=report.nodeid,
         # pytest-xdist does not know in which phase a worker died.
         when=when if when in ("setup", "call", "teardown") else "call",
-        outcome=report.outcome,
+        outcome="failed" if report.outcome in _REPEATED else report.outcome,
         expected=expected is not None,
         seconds=report.duration,
         why=_first_line(why or expected or report.longrepr or ""),
