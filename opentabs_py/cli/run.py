@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import gc
 import logging
 import os
 import signal
@@ -76,6 +77,8 @@ async def _guard(
                 ended_by = number
                 # Pending operations of the browser's driver fail now, and nothing awaits them.
                 asyncio.get_running_loop().set_exception_handler(_log_at_debug)
+                # Ending thousands of sessions would take most of its time to look for garbage.
+                gc.disable()
                 scope.cancel()
                 if close_within is not None:  # a tool may shield itself from the cancellation
                     _exit_after(close_within, code_of_signal(number))

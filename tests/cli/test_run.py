@@ -77,3 +77,26 @@ def test_it_does_not_end_while_python_exits() -> None:
     command = [sys.executable, "-c", SLOW_EXIT]
     run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENT)
     assert (run.returncode, run.stdout, run.stderr) == (3, "finished\n", "")
+
+
+ENDING = """
+import gc, os, signal, sys
+import anyio
+from opentabs_py.cli import run as running
+
+async def command():
+    print("before", gc.isenabled())
+    os.kill(os.getpid(), signal.SIGTERM)
+    try:
+        await anyio.sleep_forever()
+    finally:
+        print("while it ends", gc.isenabled())
+
+sys.exit(running.run(command, interruptible=False, close_within=60))
+"""
+
+
+def test_no_garbage_is_collected_once_a_signal_ends_it() -> None:
+    command = [sys.executable, "-c", ENDING]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENT)
+    assert run.stdout == "before True\nwhile it ends False\n"
