@@ -25,6 +25,16 @@ from e2e.runner.tests_page import COMMAND, opened, piped, shown_tests
 from e2e.terminals import environment_of
 from e2e.waiting import PATIENT, until_file
 
+# pytest leaves out tests in a class when it has collected them, and others before.
+MIXED = """
+class TestMixed:
+    def test_good(self):
+        pass
+
+    def test_bad(self):
+        assert "morning" == "evening"
+"""
+
 TWO_BAD = BAD + BAD.replace("def test_bad", "def test_worse").replace("from ", "# from ")
 
 
@@ -92,6 +102,20 @@ async def test_the_command_that_is_copied_of_a_checked_tool_checks_it_again(
         shlex.split(copied), cwd=plugin, env=environment_of(environment(plugin)), check=False
     )
     assert b"1 passed" in again.stdout, again.stdout.decode()
+
+
+async def test_tests_that_an_option_leaves_out_are_not_listed(
+    template: Path, short_path: Path, browser: Browser
+) -> None:
+    plugin = plugin_with(template, short_path, mixed=MIXED)
+    files = environment(plugin)
+    await anyio.run_process(
+        ["opentabs", "test", "."], cwd=plugin, env=environment_of(files), check=False
+    )
+    async with shown_tests(browser, plugin, files, options=["--lf"]) as shown:
+        await shown.page.get_by_label("Pause on failure").uncheck()
+        await ended(shown)
+        await expect(shown.summary).to_contain_text("1 test · 1 failed")
 
 
 @pytest.mark.parametrize("at", ["a failure", "rest"])

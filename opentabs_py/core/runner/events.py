@@ -92,7 +92,7 @@ class Known(_Message):
 
 
 class Collected(_Message):
-    """All tests there are, whether they run now or not."""
+    """All tests that run, and those that could have been chosen."""
 
     event: Literal["collected"] = "collected"
     tests: tuple[Known, ...]

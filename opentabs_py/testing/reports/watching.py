@@ -1,6 +1,6 @@
 """Reports a run to `opentabs test --ui`, and runs the tests that were chosen there."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -31,6 +31,7 @@ class Watching(Reporting):
         )
         self.channel = channel
         self._pauses = count(1)
+        self._collected: Sequence[pytest.Item] | None = None
 
     def is_to_pause(self) -> bool:
         """Return whether the browser is kept open at a failure."""
@@ -54,16 +55,26 @@ class Watching(Reporting):
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Report all tests, and leave out those that were not chosen."""
-        self.channel.send(Collected(tests=tuple(map(known, items))))
-        chosen = self.channel.plan.chosen
+        """Leave out the tests that were not chosen."""
+        self._collected = [*items]
         kept: list[pytest.Item] = []
         others: list[pytest.Item] = []
         for item in items:
-            (kept if is_chosen(item.nodeid, chosen) else others).append(item)
+            (kept if self._is_chosen(item) else others).append(item)
         if others:
             items[:] = kept
             config.hook.pytest_deselected(items=others)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Report the tests that run, and those that were not chosen, because they can be."""
+        if self._collected is None:
+            return  # what pytest was asked to collect is not there
+        runs = {*session.items}  # without those that `--lf` has left out since
+        tests = [item for item in self._collected if item in runs or not self._is_chosen(item)]
+        self.channel.send(Collected(tests=tuple(map(known, tests))))
+
+    def _is_chosen(self, item: pytest.Item) -> bool:
+        return is_chosen(item.nodeid, self.channel.plan.chosen)
 
     def pytest_unconfigure(self) -> None:
         """Send the rest."""
