@@ -98,10 +98,11 @@ def run(directory: Path, *options: str, within: float = RUN_WITHIN, **more: str)
 
 
 def read_junit(file: Path) -> dict[str, Case]:
-    """Read the cases of a run; empty if it was interrupted."""
+    """Read the cases that have ended in a run; empty if it wrote nothing."""
     if not file.exists():
         return {}
-    return {case.attrib["name"]: _case(case) for case in ET.parse(file).iter("testcase")}
+    cases = ET.parse(file).iter("testcase")
+    return {case.attrib["name"]: _case(case) for case in cases if "name" in case.attrib}
 
 
 def _case(element: ET.Element) -> Case:

@@ -216,6 +216,58 @@ def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(tmp_path: Pa
     assert 'expect_contract(tool, fixed={"word": ...})' in text
 
 
+INTERRUPTED = """
+import gc, os, signal, threading
+import anyio, pytest
+from opentabs_py.testing import expect_contract
+
+broken = threading.Event()
+pressed = threading.Event()
+
+def press(*_):
+    # While garbage is collected, Python ignores the exception.
+    if broken.is_set() and threading.current_thread() is threading.main_thread():
+        if not pressed.is_set():
+            pressed.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
+async def breaks(n: int) -> int:
+    if broken.is_set() and "{when}" == "in a call":
+        os.kill(os.getpid(), signal.SIGINT)
+        await anyio.sleep_forever()
+    if n > 20:
+        broken.set()
+        raise KeyError(n)
+    return n
+
+@pytest.fixture(scope="session")
+def opentabs_tools():
+    return [breaks]
+
+def test_drawn(opentabs):
+    if "{when}" == "while garbage is collected":
+        gc.callbacks.append(press)
+    expect_contract(opentabs.tool("breaks"), seed=3)
+"""
+
+
+@pytest.mark.parametrize("when", ["in a call", "while garbage is collected"])
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "in a worker"])
+def test_an_interrupted_check_shows_what_it_has_found(
+    tmp_path: Path, when: str, options: tuple[str, ...]
+) -> None:
+    (tmp_path / "pytest.ini").write_text(INI)
+    (tmp_path / "test_interrupted.py").write_text(INTERRUPTED.replace("{when}", when))
+
+    cases = run(tmp_path, "-W", "ignore::pytest.PytestUnraisableExceptionWarning", *options)
+
+    assert cases.code == pytest.ExitCode.INTERRUPTED, cases.output
+    assert "breaks breaks its contract: it ended with INTERNAL_ERROR" in cases.output
+    assert re.search(r'Arguments: \{"n": \d+\}\nFound with seed 3 in \d+ calls?\.', cases.output)
+    assert "Smaller ones were still being tried when you interrupted it." in cases.output
+    assert re.search(r'expect_contract\(opentabs.tool\("breaks"\), \{"n": \d+\}\)', cases.output)
+
+
 # --- opentabs test --fuzz ---
 
 SITE = """

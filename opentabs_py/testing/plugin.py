@@ -1,6 +1,7 @@
 """The pytest plugin. Every run of pytest imports this module, so it imports next to nothing."""
 
 import os
+import sys
 from argparse import ArgumentTypeError
 from collections.abc import Generator
 from contextlib import ExitStack
@@ -245,6 +246,17 @@ def _show_reproduction(item: pytest.Item, report: pytest.TestReport, error: Base
         report.sections.append((_REPRODUCTION, test))
         for properties in (item.user_properties, report.user_properties):
             properties.append(("opentabs_reproduction", test))
+
+
+def pytest_keyboard_interrupt(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    """Show the broken contract that had been found when the user pressed Ctrl-C."""
+    from opentabs_py.testing.fuzz.errors import reproduction_of
+
+    error = excinfo.value.__cause__
+    test = reproduction_of(error)
+    if test is not None:
+        # Not by pytest's terminal, which a worker of pytest-xdist does not have.
+        sys.stderr.write(f"\n{error}\n\n{_REPRODUCTION}:\n\n{test}\n")
 
 
 def pytest_exception_interact(

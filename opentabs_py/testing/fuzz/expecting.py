@@ -1,11 +1,14 @@
 """`expect_contract(tool)`: draw arguments, call, and shrink what breaks a promise."""
 
 import logging
+import signal
 import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from threading import current_thread, main_thread
 from time import monotonic
+from types import FrameType
 from typing import Any, Final
 
 from hypothesis import Phase, Verbosity, given, settings
@@ -43,10 +46,19 @@ _RELOAD_AFTER: Final = frozenset({"end", "page", "cancel", "other"})  # the page
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The smallest input so far that breaks a promise."""
+    """What breaks a promise.
 
-    arguments: Any
+    Attributes:
+        breach: The promise.
+        arguments: Those of the call.
+        unaffected: Those of a call before it, which it affects.
+        cancel_after: After how many seconds the call is cancelled; None if it is not.
+    """
+
     breach: Breach
+    arguments: Arguments
+    unaffected: Arguments | None = None
+    cancel_after: float | None = None
 
 
 class _Broken(Exception):  # noqa: N818 (it tells Hypothesis what to shrink)
@@ -90,6 +102,8 @@ def expect_contract(
 
     Raises:
         ContractError: The tool broke a promise, or cannot be called here.
+        KeyboardInterrupt: The user pressed Ctrl-C; its cause is a `ContractError` if the tool had
+            broken a promise by then.
     """
     __tracebackhide__ = True
     probe = Probe(tool, within=within, stops_within=stops_within, codes=codes, may_fetch=may_fetch)
@@ -129,6 +143,7 @@ class _Contract:
         self._good: Arguments | None = None
         self._good_took = 0.0
         self._had_more = True  # whether more inputs could have been drawn
+        self._found: _Found | None = None  # by the smallest input so far
         self._forget = tool.opentabs.checkpoint()
 
     def check_one(
@@ -160,10 +175,7 @@ class _Contract:
         drawn = values_of(schema).map(lambda drawn: {**drawn, **fixed})
         if drawn.is_empty:
             raise ContractError(f"{self._tool.name}: nothing matches its input schema.")
-        found = self._shrink(drawn, self._calls, self._call)
-        if found is not None:
-            affected = self._good if found.breach.kind == "other" else None
-            raise self._error(found.breach, found.arguments, unaffected=affected)
+        self._check_drawn(drawn, self._calls, self._call)
         if not self._passed:
             raise ContractError(
                 f"{self._tool.name}: no arguments could be drawn from its input schema"
@@ -175,19 +187,15 @@ class _Contract:
         ]
         cancels = st.tuples(st.integers(0, len(inputs) - 1), st.integers(0, 1000))
 
-        def moment(drawn: tuple[int, int]) -> float:
-            return round(inputs[drawn[0]][2] * drawn[1] / 1000, 4)
+        def cancel(drawn: tuple[int, int]) -> _Found | None:
+            arguments, before, took = inputs[drawn[0]]
+            moment = round(took * drawn[1] / 1000, 4)
+            breach = self._probe.cancel(arguments, moment, before)
+            return None if breach is None else _Found(breach, arguments, cancel_after=moment)
 
-        def cancel(drawn: tuple[int, int]) -> Breach | None:
-            arguments, before, _ = inputs[drawn[0]]
-            return self._probe.cancel(arguments, moment(drawn), before)
-
-        found = self._shrink(
+        self._check_drawn(
             cancels, max(min(_CANCELS, self._calls), self._calls // _CALLS_A_CANCEL), cancel
         )
-        if found is not None:
-            at: tuple[int, int] = found.arguments
-            raise self._error(found.breach, inputs[at[0]][0], cancel_after=moment(at))
 
     def _warn_of_few(self) -> None:
         """Warn if the inputs were nearly all the same, and not because there are no others."""
@@ -200,24 +208,42 @@ class _Contract:
                 stacklevel=4,  # the line that calls expect_contract()
             )
 
-    def _call(self, arguments: Arguments) -> Breach | None:
+    def _call(self, arguments: Arguments) -> _Found | None:
         # Of a slow tool, the call with the next arguments is the second one.
         always = self._good_took <= _QUICK
         ended, took, breach = self._probe.call_and_again(arguments, self._good, always=always)
         if not self._passed:
             self._refuse_setup(ended)
-        if breach is None:
-            self._passed[key_of(arguments)] = arguments, ended, took
-            if self._good is None and ended.outcome == "succeeded":
-                self._good, self._good_took = arguments, took
-        return breach
+        if breach is not None:
+            return _Found(breach, arguments, self._good if breach.kind == "other" else None)
+        self._passed[key_of(arguments)] = arguments, ended, took
+        if self._good is None and ended.outcome == "succeeded":
+            self._good, self._good_took = arguments, took
+        return None
+
+    def _check_drawn(
+        self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], _Found | None]
+    ) -> None:
+        """Check drawn inputs.
+
+        Raises:
+            ContractError: One broke a promise; it has the smallest one that did.
+            KeyboardInterrupt: See `expect_contract`.
+        """
+        try:
+            self._shrink(drawn, count, check)
+            if self._found is not None:
+                raise self._error(self._found)
+        except KeyboardInterrupt:  # Playwright's loop may have been cut off: no more calls
+            if self._found is None:
+                raise
+            raise KeyboardInterrupt from self._unconfirmed(self._found)
 
     def _shrink(
-        self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], Breach | None]
-    ) -> _Found | None:
-        """Check drawn inputs; return the smallest one that broke a promise, or None."""
-        found: _Found | None = None
-        broken: dict[str, Breach] = {}
+        self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], _Found | None]
+    ) -> None:
+        """Check drawn inputs, and find the smallest one that breaks a promise."""
+        broken: dict[str, _Found] = {}
         deadline = 0.0
 
         @seeded(self._seed)
@@ -233,61 +259,53 @@ class _Contract:
         )
         @given(drawn)
         def attempt(given_input: Any) -> None:
-            nonlocal found, deadline
+            nonlocal deadline
+            if was_interrupted():
+                raise KeyboardInterrupt
             key = key_of(given_input)
-            breach = broken.get(key)
-            if breach is None:
-                if found is not None and monotonic() > deadline:
-                    return
-                breach = check(given_input)
-                if breach is not None and breach.kind in _RELOAD_AFTER:
-                    self._probe.recover()
-            if breach is None or (found is not None and not breach.is_like(found.breach)):
-                return
+            least, found = self._found, broken.get(key)
             if found is None:
+                if least is not None and monotonic() > deadline:
+                    return
+                found = check(given_input)
+                if found is not None and found.breach.kind in _RELOAD_AFTER:
+                    self._probe.recover()
+            if found is None or (least is not None and not found.breach.is_like(least.breach)):
+                return
+            if least is None:
                 deadline = monotonic() + _SHRINK_WITHIN
-            broken[key] = breach
-            found = _Found(given_input, breach)
+            self._found = broken[key] = found
             raise _Broken
 
         def note(statistics: Any) -> None:
             self._had_more = statistics.get("stopped-because") != "nothing left to do"
 
         ended: Any = collector  # which its type says is None
-        with warnings.catch_warnings(), _without_logs(), ended.with_value(note):
+        with (
+            warnings.catch_warnings(),
+            _without_logs(),
+            ended.with_value(note),
+            _noting_interrupts() as was_interrupted,
+            suppress(_Broken, Unsatisfiable),
+        ):
             warnings.simplefilter("ignore", HypothesisWarning)
-            with suppress(_Broken, Unsatisfiable):
-                attempt()
-        return found
+            attempt()
 
-    def _error(
-        self,
-        found: Breach,
-        least: Arguments,
-        *,
-        unaffected: Arguments | None = None,
-        cancel_after: float | None = None,
-    ) -> ContractError:
+    def _error(self, found: _Found) -> ContractError:
         """Do what the printed test does, and return the error with what came of it."""
-        drawn = f"Found with seed {self._seed} in {quantity(self._probe.made, 'call')}."
+        drawn = self._drawn()
         again: Breach | None = None
         tried = 0
         while again is None and tried < _CONFIRMATIONS:
             tried += 1
             self._forget()
             self._probe.recover()
-            if unaffected is not None:
-                self._probe.call(unaffected)
-            _, again = self._check(least, unaffected, cancel_after)
-        text = self._text(found if again is None else again, least)
-        url = self._probe.url
-        start_page = self._tool.start_page if url is not None else None
-        if url is not None and url == start_page:
-            tool = FuzzedTool(self._tool.name, plugin=self._tool.listing.owner)
-        else:
-            tool = FuzzedTool(self._tool.name, url=url)
+            if found.unaffected is not None:
+                self._probe.call(found.unaffected)
+            _, again = self._check(found.arguments, found.unaffected, found.cancel_after)
+        text = self._text(found.breach if again is None else again, found.arguments)
         if again is None:
-            test = reproduction(tool, None, self._draws() | self._options)
+            test = reproduction(self._fuzzed(), None, self._draws() | self._options)
             return ContractError(
                 f"{text}\n{drawn} With them alone, the contract held each time: the failure "
                 "depends on earlier calls, or on chance. The test draws them all again.",
@@ -298,10 +316,30 @@ class _Contract:
                 f" With them alone, the contract held {tried - 1} of {tried} times: the failure "
                 "comes only now and then, and so does that of the test."
             )
-        options = _without_defaults(
-            unaffected=(unaffected, None), cancel_after=(cancel_after, None)
+        return ContractError(f"{text}\n{drawn}", self._test(found))
+
+    def _unconfirmed(self, found: _Found) -> ContractError:
+        """Return the error of a check that ends before the smallest input is known."""
+        text = self._text(found.breach, found.arguments)
+        return ContractError(
+            f"{text}\n{self._drawn()} Smaller ones were still being tried when you interrupted it.",
+            self._test(found),
         )
-        return ContractError(f"{text}\n{drawn}", reproduction(tool, least, options | self._options))
+
+    def _drawn(self) -> str:
+        return f"Found with seed {self._seed} in {quantity(self._probe.made, 'call')}."
+
+    def _test(self, found: _Found) -> str:
+        options = _without_defaults(
+            unaffected=(found.unaffected, None), cancel_after=(found.cancel_after, None)
+        )
+        return reproduction(self._fuzzed(), found.arguments, options | self._options)
+
+    def _fuzzed(self) -> FuzzedTool:
+        url = self._probe.url
+        if url is not None and url == self._tool.start_page:
+            return FuzzedTool(self._tool.name, plugin=self._tool.listing.owner)
+        return FuzzedTool(self._tool.name, url=url)
 
     def _draws(self) -> dict[str, Any]:
         return _without_defaults(calls=(self._calls, CALLS), seed=(self._seed, 0))
@@ -347,6 +385,30 @@ def _without_logs() -> Generator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+@contextmanager
+def _noting_interrupts() -> Generator[Callable[[], bool]]:
+    """Yield what says whether there was a Ctrl-C.
+
+    A `KeyboardInterrupt` is lost if it comes while Hypothesis measures a garbage collection.
+    """
+    raise_interrupt = signal.getsignal(signal.SIGINT)
+    if not callable(raise_interrupt) or current_thread() is not main_thread():
+        yield lambda: False
+        return
+    count = 0
+
+    def note(number: int, frame: FrameType | None) -> None:
+        nonlocal count
+        count += 1
+        raise_interrupt(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: count > 0
+    finally:
+        signal.signal(signal.SIGINT, raise_interrupt)
 
 
 def _without_defaults(**given: tuple[Any, Any]) -> dict[str, Any]:
