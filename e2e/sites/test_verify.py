@@ -231,6 +231,7 @@ def test_a_site_that_cannot_be_reached_has_not_drifted(made: tuple[Path, Driftin
     done = opentabs_verify(plugin, "--site", "http://127.0.0.1:9")
 
     assert done.returncode == 3, done.stdout
+    assert done.stdout.startswith("tests/tracker.har  http://127.0.0.1:9/\n")
     assert "Cannot tell: Cannot open http://127.0.0.1:9/" in done.stdout
 
 

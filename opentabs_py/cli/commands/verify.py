@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
+from urllib.parse import urlsplit
 
 import typer
 
@@ -90,10 +91,16 @@ def verify(
     from opentabs_py.plugins.load import is_plugin
     from opentabs_py.session.verifying import Interruption
 
-    try:
-        site = None if site is None else web_address(site)
-    except ValueError as error:
-        raise ConfigError(f"Cannot use --site {site}: {error}.") from None
+    if site is not None:
+        try:
+            site = web_address(site)
+        except ValueError as error:
+            raise ConfigError(f"Cannot use --site {site}: {error}.") from None
+        if urlsplit(site)[2:] not in (("", "", ""), ("/", "", "")):
+            raise ConfigError(
+                f"Cannot use --site {site}: the paths are those of the recording. Name only the "
+                "site, such as https://staging.example.com."
+            )
     places = where or [Path()]
     for each in places:
         if each.suffix != ".har" and not each.exists():

@@ -36,10 +36,10 @@ def judge(
     ]
     calls = [_if_read(call, site) for call in calls]
     if not (obstacle := find_obstacle(site, recorded, live)):
-        return RecordingVerdict(name, recorded.url, calls, judge_requests(site, calls))
+        return RecordingVerdict(name, live.traffic.url, calls, judge_requests(site, calls))
     calls = [_doubt(call, obstacle) for call in calls]
     is_blind = not any(call.state == "same" for call in calls)
-    return RecordingVerdict(name, recorded.url, calls, reason=obstacle if is_blind else "")
+    return RecordingVerdict(name, live.traffic.url, calls, reason=obstacle if is_blind else "")
 
 
 def _if_read(call: CallVerdict, site: ComparedSite) -> CallVerdict:

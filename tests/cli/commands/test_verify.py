@@ -16,6 +16,9 @@ from tests.cli.in_process import opentabs_here
         ("staging site", "it has spaces"),
         ("ftp://staging.example", "ftp URLs cannot be opened"),
         ("/staging", "such URLs cannot be opened"),
+        ("https://staging.example/sub/", "the paths are those of the recording"),
+        ("https://staging.example/?a", "the paths are those of the recording"),
+        ("https://staging.example#a", "the paths are those of the recording"),
     ],
 )
 def test_a_site_that_no_page_can_be_at_is_refused(site: str, why: str, tmp_path: Path) -> None:

@@ -515,11 +515,13 @@ def test_a_tool_that_needs_no_sign_in_is_judged_without_one(
 
 
 def test_a_page_that_cannot_be_opened_says_nothing() -> None:
-    live = LiveRun(recording(), [StepOutcome()], failure="Cannot open it.")
+    traffic = Recording("https://staging.example/")
+    live = LiveRun(traffic, [StepOutcome()], failure="Cannot open it.")
 
     found = verdict(recording(called(ITEMS)), live)
 
     assert (found.calls[0].state, found.reason) == ("unknown", "Cannot open it.")
+    assert found.url == "https://staging.example/"
 
 
 def test_a_call_is_not_the_same_if_its_response_could_not_be_read() -> None:
