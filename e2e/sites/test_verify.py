@@ -316,7 +316,7 @@ def test_a_tool_that_is_gone_has_not_been_verified(
         ((".",), "There is no plugin here"),
         (("chatt",), "chatt does not exist"),
         (("{plugin}", "nothing.har"), "There is no recording nothing.har"),
-        (("--plugin", "{plugin}"), "There is no recording with calls of tools in ."),
+        (("--plugin", "{plugin}"), "There is no recording with calls of tools in {here}. Make one"),
         (("{plugin}", "--junit", "."), "Cannot write .: Is a directory. Name another file."),
         (("{plugin}", "--junit", "{plugin}/package.json/drift.xml"), "Cannot write"),
         (("{plugin}", "--fail-on", "nothing"), "'nothing' is not one of 'harmless', 'tool'"),
@@ -330,5 +330,5 @@ def test_what_cannot_be_verified_is_refused(
     done = opentabs_verify(tmp_path, *(each.format(plugin=plugin) for each in arguments))
 
     assert done.returncode in (2, 3), done.stderr
-    assert text in " ".join(done.stderr.split()), done.stderr
+    assert text.format(here=tmp_path) in " ".join(done.stderr.split()), done.stderr
     assert done.stdout == ""

@@ -28,8 +28,8 @@ def with_scheme(url: str) -> str:
 
 def cannot_open(url: str, error: Exception) -> BrowserError:
     """Return the error for a page that the driver could not open."""
-    reason = str(error).partition("\n")[0].removeprefix("Page.goto: ")
-    return BrowserError(f"Cannot open {url}: {reason}. Check the URL.")
+    reason = str(error).partition("\n")[0].removeprefix("Page.goto: ").removesuffix(".")
+    return BrowserError(f"Cannot open {url}: {reason}. Check the URL, and that the site responds.")
 
 
 def web_address(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from opentabs_py.browser.urls import cannot_open
 from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.drift.steps import Step, rebased, steps_of
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
@@ -198,7 +199,7 @@ async def _go(page: "Page", url: str) -> None:
     try:
         await page.goto(url)
     except FAILURES as error:
-        raise BrowserError(f"Cannot open {url}: {error}") from error
+        raise cannot_open(url, error) from error
 
 
 def _plain(url: str) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opentabs_py.browser.urls import web_address, with_scheme
+from opentabs_py.browser.urls import cannot_open, web_address, with_scheme
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,18 @@ def test_a_host_with_a_port_is_a_web_address(typed: str, url: str) -> None:
 def test_a_long_scheme_that_cannot_be_opened_is_named_shortened() -> None:
     with pytest.raises(ValueError, match=f"^{'a' * 119}… URLs cannot be opened"):
         web_address(f"{'a' * 1000}://example.com")
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (
+            "Page.goto: net::ERR_FAILED at http://a/\nCall log:\n  - to",
+            "net::ERR_FAILED at http://a/",
+        ),
+        ("Page.goto: Timeout 30000ms exceeded.\nCall log:", "Timeout 30000ms exceeded"),
+    ],
+)
+def test_why_a_page_cannot_be_opened_is_said_in_a_line(message: str, reason: str) -> None:
+    said = f"Cannot open http://a/: {reason}. Check the URL, and that the site responds."
+    assert str(cannot_open("http://a/", RuntimeError(message))) == said

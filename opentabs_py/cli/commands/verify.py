@@ -174,7 +174,7 @@ def _read_all(places: Sequence[Path]) -> "Mapping[str, Recording]":
         if not recording.calls:
             warn(f"{file} has no calls of tools, so there is nothing to make again.")
     if not with_calls:
-        looked = " and ".join(str(place) for place in places)
+        looked = " and ".join(str(place.resolve()) for place in places)
         raise ConfigError(
             f"There is no recording with calls of tools in {looked}. Make one: opentabs record URL "
             "--out tests/NAME.har (docs/drift.md)."
