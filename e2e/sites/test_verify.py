@@ -233,6 +233,7 @@ def test_a_site_that_cannot_be_reached_has_not_drifted(made: tuple[Path, Driftin
     assert done.returncode == 3, done.stdout
     assert done.stdout.startswith("tests/tracker.har  http://127.0.0.1:9/\n")
     assert "Cannot tell: Cannot open http://127.0.0.1:9/" in done.stdout
+    assert done.stdout.endswith("2 cannot tell, 1 not called\n")
 
 
 def test_a_driver_that_dies_is_an_error_of_the_command(made: tuple[Path, DriftingSite]) -> None:

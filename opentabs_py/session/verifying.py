@@ -107,8 +107,8 @@ async def run_again(
     session.check_driver()
     traffic = replace(traffic, calls=run.calls)
     unmade = StepOutcome(barred=_INTERRUPTED if interruption.is_requested else "")
-    outcomes = [*made, *[unmade] * (len(steps) - len(made))]
-    return LiveRun(traffic, outcomes, is_anonymous, failure)
+    made += [run.leave_out(step) or unmade for step in steps[len(made) :]]
+    return LiveRun(traffic, made, is_anonymous, failure)
 
 
 class _Run:
@@ -127,16 +127,29 @@ class _Run:
 
     async def make(self, step: Step, page: "Page") -> StepOutcome:
         """Make a call, in the page in which it was made."""
+        if (left_out := self.leave_out(step)) is not None:
+            return left_out
+        await self._open(page, step.url)
         tool = step.call.tool
         found = self._session.internals.registry.get(tool)
         if found is None or found.listing.is_of_page:
-            if not self._session.settings.webmcp:
-                return StepOutcome(barred=_NO_TOOL)
-            await self._open(page, step.url)
             found = await self._wait_registered(tool)
             if found is None:
                 self._unready.add(tool)
                 return StepOutcome(unready=tool)
+            if (left_out := self.leave_out(step)) is not None:
+                return left_out
+        plugin = found.listing.owner
+        if not found.listing.is_of_page and not await self._is_ready(plugin):
+            self._unready.add(plugin)
+            return StepOutcome(unready=plugin)
+        return await self._call(step.call)
+
+    def leave_out(self, step: Step) -> StepOutcome | None:
+        """Return why a call is not to be made, whatever its page is; None if it is to be made."""
+        found = self._session.internals.registry.get(step.call.tool)
+        if found is None:  # a page may register it
+            return None if self._session.settings.webmcp else StepOutcome(barred=_NO_TOOL)
         if not (self._writes or found.listing.is_read_only):
             return StepOutcome(skipped=_WRITES)
         if step.scrubbed:
@@ -144,12 +157,7 @@ class _Run:
                 barred=f"Its arguments contain {step.scrubbed!r} in place of a secret, so it "
                 "cannot be called as it was."
             )
-        await self._open(page, step.url)
-        plugin = found.listing.owner
-        if not found.listing.is_of_page and not await self._is_ready(plugin):
-            self._unready.add(plugin)
-            return StepOutcome(unready=plugin)
-        return await self._call(step.call)
+        return None
 
     async def _open(self, page: "Page", url: str) -> None:
         if _plain(page.url) != _plain(url):
