@@ -365,10 +365,11 @@ def test_bytes_that_a_page_compresses_keep_their_number() -> None:
     [
         gzip.compress(b"nothing of note", compresslevel=1),
         gzip.compress(b""),
-        gzip.compress(b"password=Tr0ub4dor&3" * 9)[:-9],  # cut
+        gzip.compress(b"password=Tr0ub4dor&3" * 9)[:-9],
         gzip.compress(b"password=Tr0ub4dor&3") + b"\xffmore",
-        b"\x1f\x8b\x08\x00password=Tr0ub4dor&3",  # its beginning is all there is of gzip
+        b"\x1f\x8b\x08\x00password=Tr0ub4dor&3",
     ],
+    ids=["no secret", "empty", "cut", "with more after it", "only the beginning is gzip"],
 )
 def test_what_has_no_secret_or_is_not_whole_stays_as_it_is(raw: bytes) -> None:
     [after] = scrubbed(answer(raw, mime="application/octet-stream"))
