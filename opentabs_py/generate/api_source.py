@@ -32,8 +32,9 @@ def api_source(tools: Sequence[PlannedTool], auth: Auth, language: Language) -> 
     if "rpc" in styles:
         parts.append(_RPC)
     names = {"buildQueryString", "fetchJSON"}
-    names |= {_READERS[each.where] for each in auth.secrets if each.where in _READERS}
-    if auth.secrets or styles & {"graphql", "rpc"}:
+    read = _read(auth)
+    names |= {_READERS[each.where] for each in read if each.where in _READERS}
+    if read or styles & {"graphql", "rpc"}:
         names.add("ToolError")
     if with_links or has_unread:
         names.add("fetchFromPage")
@@ -141,17 +142,30 @@ def _request(auth: Auth, *, with_links: bool, has_unread: bool) -> str:
         "UNREAD_NAME": ", ignoreAnswer" if has_unread else "",
         "HEADERS": headers,  # the last, because values of the site are in it
     }  # fmt: skip
-    text = _REQUEST + (_NEEDED if auth.secrets else "")
+    text = _REQUEST + (_HAS_SESSION if auth.secrets else "")
     for hole, filling in holes.items():
         text = text.replace(hole, filling)
-    if any(each.where == "script" for each in auth.secrets):
+    if auth.tokens:
+        lines = [f"  {name}: async () => {_value(each)},\n" for name, each in auth.tokens.items()]
+        text += _TOKENS.format("".join(lines))
+    read = _read(auth)
+    if read:
+        text += _NEEDED
+    if any(each.where == "script" for each in read):
         text += _IN_SCRIPT
-    if any(each.path for each in auth.secrets):
+    if any(each.path for each in read):
         text += _AT
     return text
 
 
+def _read(auth: Auth) -> Sequence[Header]:
+    """Return what is read from the page."""
+    return [*auth.secrets, *(each for each in auth.tokens.values() if each.where != "unknown")]
+
+
 def _value(given: Header) -> str:
+    if given.where == "unknown":
+        return literal(given.value)
     prefix = literal(given.prefix) + " + " if given.prefix else ""
     return f"{prefix}needed({_reader(given)}, {literal(_named(given))})"
 
@@ -245,7 +259,12 @@ _UNREAD_CASE: Final = """\
     return undefined⟦ as T⟧;
   }
 """
-_NEEDED: Final = """
+_TOKENS: Final = """
+/** What the site's own pages send in their queries and bodies. */
+export const tokens = {{
+{}}};
+"""
+_HAS_SESSION: Final = """
 /** Whether the page has what its requests need. */
 export ASYNC function hasSession()BOOLEAN {
   try {
@@ -255,7 +274,8 @@ export ASYNC function hasSession()BOOLEAN {
     return false;
   }
 }
-
+"""
+_NEEDED: Final = """
 /** A value that only a page of a signed-in user has. */
 function needed(value⟦: unknown⟧, what⟦: string⟧)⟦: string⟧ {
   if (typeof value !== "string" || value === "") {

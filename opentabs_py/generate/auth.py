@@ -4,7 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
@@ -66,6 +66,7 @@ class Auth:
     Attributes:
         cookies: The names of its cookies.
         headers: The headers of its own requests.
+        tokens: What its pages send in queries and bodies, as a header would be; by their names.
         me: The URL of what it returns about the user, if it does.
         logout: Whether a page has a link or a form to sign out.
         without_cookies: The origins of other hosts that may not be sent cookies.
@@ -74,6 +75,7 @@ class Auth:
 
     cookies: Sequence[str] = ()
     headers: Sequence[Header] = ()
+    tokens: Mapping[str, Header] = field(default_factory=dict[str, Header])
     me: str = ""
     logout: bool = False
     without_cookies: Sequence[str] = ()
@@ -85,9 +87,10 @@ class Auth:
         return [each for each in self.headers if each.where not in ("constant", "unknown")]
 
     @property
-    def missing(self) -> Sequence[Header]:
-        """The headers whose values come from an unknown place."""
-        return [each for each in self.headers if each.where == "unknown"]
+    def missing(self) -> Sequence[str]:
+        """What is sent although nobody knows where its value comes from, such as `the header x`."""
+        headers = [f"the header {each.name}" for each in self.headers if each.where == "unknown"]
+        return headers + [each for each, found in self.tokens.items() if found.where == "unknown"]
 
 
 class Secrets:
@@ -158,10 +161,10 @@ def find_auth(
     return Auth(
         sorted(sent | secrets.cookies.keys()),
         [*headers.values()],
-        _about_self(samples),
-        secrets.has_logout,
-        _without_cookies(samples),
-        _json_type(samples),
+        me=_about_self(samples),
+        logout=secrets.has_logout,
+        without_cookies=_without_cookies(samples),
+        json_type=_json_type(samples),
     )
 
 

@@ -59,11 +59,13 @@ class Inputs:
         arguments: What differs, or might.
         query: Members of the query that are always the same.
         payload: Members of the payload that are always the same.
+        tokens: The names of the tokens, in `Auth`, that members of these two are.
     """
 
     arguments: list[Input] = field(default_factory=list[Input])
     query: dict[str, Any] = field(default_factory=dict[str, Any])
     payload: dict[str, Any] = field(default_factory=dict[str, Any])
+    tokens: dict[str, str] = field(default_factory=dict[str, str])
 
     def can_send(self, sample: Sample) -> bool:
         """Return whether a tool can send the same request."""

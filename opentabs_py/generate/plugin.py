@@ -164,8 +164,8 @@ def _readme(name: str, title: str, site: KnownSite, language: Language) -> str:
         for tool in site.tools
     )
     missing = "".join(
-        f"- It sends the header `{each.name}`, and nothing in the recording says where its value "
-        f"comes from: set it in `src/api.{language}`.\n"
+        f"- Nothing in the recording says where the value of {each} comes from, which its requests "
+        f"send: set it in `src/api.{language}`.\n"
         for each in site.auth.missing
     )
     return _README.format(

@@ -1,15 +1,16 @@
 """Everything that a recording shows about a site."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from opentabs_py.core.plugins.settings import url_pattern
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.errors import RecordingError
-from opentabs_py.generate.auth import Auth, Secrets, find_auth
+from opentabs_py.generate.auth import Auth, Header, Secrets, find_auth
 from opentabs_py.generate.flows import Flows
 from opentabs_py.generate.frameworks import frameworks_of
 from opentabs_py.generate.html_tools import plan_pages
+from opentabs_py.generate.names import camel, unique
 from opentabs_py.generate.operations import Operation, operations_of
 from opentabs_py.generate.plan import PlannedTool, is_meant, plan_tools
 from opentabs_py.generate.samples import Sample, samples_of
@@ -80,6 +81,7 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
     auth = find_auth(samples, secrets, replaced)
     credentials = {each.url for each in auth.headers if each.url}
     tools: Sequence[PlannedTool] = plan_tools(operations, flows, replaced, chosen, credentials)
+    auth = replace(auth, tokens=_find_tokens(tools, secrets, replaced))
     if chosen or not tools:
         tools = [*tools, *plan_pages(operations, samples, flows, replaced, chosen)]
     return KnownSite(
@@ -91,6 +93,22 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
         [*secrets.storage],
         tools,
     )
+
+
+def _find_tokens(
+    tools: Sequence[PlannedTool], secrets: Secrets, replaced: Collection[str]
+) -> Mapping[str, Header]:
+    """Return the secrets that requests have in their queries and bodies, by names that it gives."""
+    tokens: dict[str, Header] = {}
+    for inputs in (tool.inputs for tool in tools):
+        for name, value in {**inputs.query, **inputs.payload}.items():
+            if not isinstance(value, str) or value not in replaced:
+                continue
+            token = secrets.find(name, value) or Header(name, "unknown", value=value)
+            known = [each for each, found in tokens.items() if found == token]
+            inputs.tokens[name] = known[0] if known else unique(camel(name), tokens)
+            tokens[inputs.tokens[name]] = token
+    return tokens
 
 
 def _check(chosen: Sequence[str], operations: Sequence[Operation]) -> None:

@@ -27,7 +27,7 @@ _PAGES: Final = 10
 _LOCALS: Final = frozenset(
     """
     FIELDS OPERATION Result action answer call context details encodeURIComponent form found graphql
-    heading link maxPages next nextPage notice openPage page read request rows sendForm title
+    heading link maxPages next nextPage notice openPage page read request rows sendForm title tokens
     undefined z
     """.split()  # noqa: SIM905 (a list has one line per word)
 )
@@ -57,6 +57,7 @@ class _Writer:
         used = "\n".join(body)
         names = [each for each in ("call", "graphql", "link", "request")
                  if re.search(rf"\b{each}[<(]", used)]  # fmt: skip
+        names += ["tokens"] if tool.inputs.tokens else []
         imports = f'import {{ {", ".join(names)} }} from "../api.{self._language}";'
         above = [*self._operation(), f"const Result = {schema(tool.result)};"]
         return module_source(tool, imports, above, body, has_pages=tool.pagination is not None)
@@ -111,8 +112,9 @@ class _Writer:
         kind = f"<{result}>" if result and self._is_ts else ("<any>" if self._is_ts else "")
         link = pagination is not None and pagination.kind == "link"
         path = path_source(tool)
-        query = _members(self._values("query"), tool.inputs.query)
-        payload = _members(self._values("payload"), tool.inputs.payload)
+        tokens = tool.inputs.tokens
+        query = _members(self._values("query"), tool.inputs.query, tokens)
+        payload = _members(self._values("payload"), tool.inputs.payload, tokens)
         if pagination is not None and not link:
             into = payload if pagination.in_payload else query
             into.append(f"{member(pagination.member)}: next")
@@ -247,8 +249,14 @@ def _broken(members: Sequence[str], before: int) -> str:
     return "\n".join(["{", *(f"  {each}," for each in members), "}"])
 
 
-def _members(given: Sequence[tuple[str, str]], fixed: Mapping[str, Any]) -> list[str]:
-    found = [f"{member(name)}: {literal(value)}" for name, value in fixed.items()]
+def _members(
+    given: Sequence[tuple[str, str]], fixed: Mapping[str, Any], tokens: Mapping[str, str]
+) -> list[str]:
+    values = {
+        name: f"await tokens.{tokens[name]}()" if name in tokens else literal(value)
+        for name, value in fixed.items()
+    }
+    found = [f"{member(name)}: {value}" for name, value in values.items()]
     return found + [
         name if name == variable and is_identifier(name) else f"{member(name)}: {variable}"
         for name, variable in given

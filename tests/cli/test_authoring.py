@@ -130,6 +130,28 @@ def test_new_that_is_interrupted_leaves_nothing_so_that_it_can_be_run_again(
     assert not (tmp_path / "shop").exists()
 
 
+def test_the_secrets_in_a_recording_of_another_program_are_in_no_file_of_the_plugin(
+    tmp_path: Path,
+) -> None:
+    """Other programs write HARs as they were, and the plugin has a copy for its tests."""
+    sent = {"authorization": "Bearer kX81-qpZ0-77aa"}
+    signed = ask("POST /api/session", {"ok": True}, body={"user": "ann", "password": "hunter2!"})
+    asked = [
+        ask("POST /api/notes", {"id": 1}, sent=sent, body={"csrf": "Zq81mXn04Lp2", "text": each})
+        for each in ("one", "two")
+    ]
+    recording = Recording(HOME, [signed, *asked])
+    write_recording(recording, tmp_path / "shop.har", version="1")
+
+    made = opentabs_here("new", "shop", "--from", "shop.har", cwd=tmp_path)
+
+    assert made.returncode == 0, made.stderr
+    files = [each for each in (tmp_path / "shop").rglob("*") if each.is_file()]
+    assert tmp_path / "shop" / "tests" / "site.har" in files
+    for secret in ("hunter2!", "kX81-qpZ0-77aa", "Zq81mXn04Lp2"):
+        assert [each for each in files if secret in each.read_text("utf-8", "replace")] == []
+
+
 @pytest.mark.parametrize("name", ["My", "mcp"])
 def test_new_refuses_a_name_with_the_code_for_usage(tmp_path: Path, name: str) -> None:
     made = opentabs_here("new", name, cwd=tmp_path)

@@ -7,6 +7,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Exchange
 from opentabs_py.generate.api_source import api_source, ready_source
+from opentabs_py.generate.source import tool_source
 from tests.generate.recorded import ask, secret, site_of
 
 VALUE = "token-17"
@@ -92,8 +93,34 @@ def test_a_header_that_is_the_same_for_everyone_is_sent_as_it_is() -> None:
 
 def test_a_secret_that_no_page_has_is_not_written_into_the_plugin() -> None:
     site = site_of(asked(), scrubbed=[secret(VALUE)])
-    assert [each.name for each in site.auth.missing] == ["x-auth"]
+    assert [*site.auth.missing] == ["the header x-auth"]
     assert VALUE not in api_source(site.tools, site.auth, "ts")
+
+
+@pytest.mark.parametrize("place", ["form", "body"])
+def test_a_token_in_a_body_is_read_from_the_page(place: str) -> None:
+    page = f'<meta name="csrf-token" content="{VALUE}">'
+    sent: list[dict[str, Any]] = [{"authenticity_token": VALUE, "text": each} for each in "ab"]
+    asked = [ask("POST /notes", {"id": 1}, **{place: each}) for each in sent]
+    site = site_of(ask("GET /", page), *asked, scrubbed=[secret(VALUE)])
+
+    (tool,) = site.tools
+    sources = tool_source(tool, "ts"), api_source(site.tools, site.auth, "ts")
+    assert "authenticity_token: await tokens.authenticityToken()" in sources[0]
+    assert 'import { request, tokens } from "../api.ts";' in sources[0]
+    assert 'authenticityToken: async () => needed(getMetaContent("csrf-token")' in sources[1]
+    assert VALUE not in "".join(sources)
+    assert not site.auth.missing
+
+
+def test_a_token_in_a_query_whose_source_is_unknown_is_to_be_set_in_one_place() -> None:
+    asked = [ask(f"GET /api/{each}?token={VALUE}", [{"n": 1}]) for each in ("items", "users")]
+    site = site_of(*asked, scrubbed=[secret(VALUE)])
+
+    assert [*site.auth.missing] == ["token"]
+    assert f'  token: async () => "{VALUE}",' in api_source(site.tools, site.auth, "ts")
+    for tool in site.tools:
+        assert "query: { token: await tokens.token() }" in tool_source(tool, "ts")
 
 
 def test_a_cookie_that_scripts_cannot_read_is_not_read() -> None:

@@ -167,7 +167,10 @@ def test_the_readme_says_what_is_left_to_do() -> None:
     site = site_of(
         ask("GET /api/items", [{"n": 1}], sent={"x-key": "token-3"}), scrubbed=[secret("token-3")]
     )
-    assert "It sends the header `x-key`" in write_plugin(site, "x", "ts").files["README.md"]
+    assert (
+        "the value of the header x-key comes from"
+        in write_plugin(site, "x", "ts").files["README.md"]
+    )
 
 
 def test_a_prompt_shows_what_a_model_needs() -> None:

@@ -82,10 +82,15 @@ def new(
 
 
 def _read(file: Path, chosen: list[str]) -> "KnownSite":
+    from opentabs_py.config.settings import load_settings
+    from opentabs_py.core.recording.scrub import scrub
     from opentabs_py.generate.site import read_site
     from opentabs_py.recording.files import read_recording
 
-    site = read_site(read_recording(file), chosen)
+    recording = read_recording(file)
+    if not recording.scrubbed:  # by another program, or it has no secrets
+        recording = scrub(recording, load_settings().scrub)
+    site = read_site(recording, chosen)
     if not site.tools:
         raise ConfigError(
             f"{file} has nothing that a tool could be made from: no request for JSON, no list and "
@@ -120,9 +125,9 @@ def _generate(name: str, directory: Path, language: "Language", site: "KnownSite
         )
     err.print()
     err.print(table)
-    for header in site.auth.missing:
+    for what in site.auth.missing:
         warn(
-            f"The recording does not show where the value of the header {header.name} comes from. "
+            f"The recording does not show where the value of {what} comes from. "
             f"Set it in src/api.{language}."
         )
 
