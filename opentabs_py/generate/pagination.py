@@ -97,6 +97,8 @@ class Pagination:
             return (resolve_link(sample.request.url, found),) if found else ()
         if self.kind == "cursor":
             found = at(response, self.next)
+            if self.more and at(response, self.more) is False:
+                return ()  # the last page may have a cursor, too: that of its last item
             return (found,) if found not in (None, "", False) else ()
         if self.is_last(page, taken, response):
             return ()

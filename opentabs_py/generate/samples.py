@@ -32,6 +32,11 @@ Style = Literal["rest", "graphql", "rpc", "page"]
 _API: Final = frozenset({"fetch", "xhr", DOCUMENT})
 _GRAPHQL: Final = ("query", "extensions", "operationName")
 _PERSISTED: Final = "persistedQuery"
+_WRITES: Final = re.compile(
+    r"(?:add|cancel|clear|create|delete|destroy|disable|dismiss|enable|log_?out|mark|purge|remove"
+    r"|reset|revoke|send|sign_?out|submit|subscribe|toggle|unfollow|unlike|unsubscribe)"
+    r"(?:$|[A-Z_.-].*)"
+)
 _HOST: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?")
 
 
@@ -96,8 +101,12 @@ class Sample:
 
     @property
     def is_read(self) -> bool:
-        """Whether the request changes nothing."""
-        return is_read(self.request)
+        """Whether the request changes nothing.
+
+        The path of a GET may say that it does, but not that of a page, such as `/notes/add`.
+        """
+        may_write = self.style == "rest" and _WRITES.fullmatch(self.path[-1]) is not None
+        return is_read(self.request) and not may_write
 
 
 def samples_of(recording: Recording) -> Sequence[Sample]:

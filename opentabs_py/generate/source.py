@@ -302,7 +302,10 @@ def _next(pagination: Pagination, items: str) -> str:
     if pagination.kind == "link":
         return f"{_at(pagination.next)} || undefined" if pagination.next else "answer?.link"
     if pagination.kind == "cursor":
-        return f"{_at(pagination.next)} || undefined"
+        following = f"{_at(pagination.next)} || undefined"
+        if not pagination.more:
+            return following
+        return f"{_at(pagination.more)} === false ? undefined : {following}"
     start = int(pagination.first[0]) if pagination.first else int(pagination.kind == "page")
     step = "page" if pagination.kind == "page" else f"{items}.length"
     following = f"{start} + {step}" if start else step

@@ -1,7 +1,7 @@
 """A token that a request needs is found where the page has it."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -101,7 +101,7 @@ def test_a_secret_that_no_page_has_is_not_written_into_the_plugin() -> None:
 def test_a_token_in_a_body_is_read_from_the_page(place: str) -> None:
     page = f'<meta name="csrf-token" content="{VALUE}">'
     sent: list[dict[str, Any]] = [{"authenticity_token": VALUE, "text": each} for each in "ab"]
-    asked = [ask("POST /notes", {"id": 1}, **{place: each}) for each in sent]
+    asked = [ask("POST /notes", {"id": 1}, **cast(Any, {place: each})) for each in sent]
     site = site_of(ask("GET /", page), *asked, scrubbed=[secret(VALUE)])
 
     (tool,) = site.tools

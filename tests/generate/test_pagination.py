@@ -88,6 +88,17 @@ def the_tool(*exchanges: Exchange) -> PlannedTool:
         ),
         pytest.param(
             [
+                ask("GET /api/items", {"items": rows(1), "hasMore": True, "cursor": "a1b2c3d4"}),
+                ask(
+                    "GET /api/items?cursor=a1b2c3d4",
+                    {"items": rows(2), "hasMore": False, "cursor": "e5f6a7b8"},
+                ),
+            ],
+            *("cursor", {}, [1, 2]),
+            id="cursors, also of the last page",
+        ),
+        pytest.param(
+            [
                 ask("GET /api/items", {"items": rows(1), "next": "/api/items?from=2"}),
                 ask("GET /api/items?from=2", {"items": rows(2), "next": None}),
             ],

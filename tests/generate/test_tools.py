@@ -11,7 +11,7 @@ from opentabs_py.generate import calls
 from opentabs_py.generate.calls import calls_of
 from opentabs_py.generate.plugin import write_plugin
 from opentabs_py.generate.site import read_site
-from opentabs_py.generate.source import variable
+from opentabs_py.generate.source import tool_source, variable
 from opentabs_py.generate.zod import schema
 from tests.generate.recorded import FORM, OK, ask, secret, site_of, tools_of
 
@@ -280,3 +280,20 @@ def test_a_site_that_no_plugin_can_serve_is_an_error() -> None:
         RecordingError, match=r"can serve http://a\.\.b/.* is not a valid host name"
     ):
         write_plugin(site, "shop", "ts")
+
+
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [
+        ("/api/cart/add?id=5", False),
+        ("/api/items/5/delete", False),
+        ("/api/messages/markAsRead", False),
+        ("/api/items/5", True),
+        ("/api/addresses", True),
+        ("/api/items/deleted", True),
+    ],
+)
+def test_a_get_may_say_in_its_path_that_it_writes(path: str, is_read: bool) -> None:
+    [tool] = tools_of(ask(f"GET {path}", ITEM)).values()
+    assert tool.is_read is is_read
+    assert ("readOnlyHint" in tool_source(tool, "ts")) is is_read
