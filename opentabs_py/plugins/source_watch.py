@@ -10,6 +10,7 @@ from anyio.lowlevel import checkpoint
 from watchfiles import (
     Change,
     DefaultFilter,
+    PythonFilter,
     awatch,  # pyright: ignore[reportUnknownVariableType]  # because of its option for trio's events
 )
 
@@ -162,6 +163,34 @@ def _times(files: Iterable[Path]) -> dict[Path, int]:
         except OSError:
             found[file] = 0
     return found
+
+
+async def python_changes(directories: Sequence[Path]) -> AsyncGenerator[list[str]]:
+    """Yield the names of changed Python files in directories.
+
+    If a directory is replaced, as by `git checkout`, all that is in it then has changed.
+    """
+    known = [*map(_identity, directories)]
+    while True:
+        try:
+            if (now := [*map(_identity, directories)]) != known:
+                known = now
+                yield sorted(file.name for each in directories for file in each.glob("*.py"))
+            notifications = awatch(
+                *directories,
+                watch_filter=PythonFilter(),
+                recursive=False,  # a project has thousands of directories, most of them of others
+                rust_timeout=_LOOK_AGAIN,
+                yield_on_timeout=True,
+            )
+            async with aclosing(notifications):
+                async for changed in notifications:
+                    if changed:
+                        yield sorted(Path(path).name for _, path in changed)
+                    if [*map(_identity, directories)] != known:
+                        break
+        except FileNotFoundError:
+            await anyio.sleep(_LOOK_AGAIN / 1000)  # it may be about to be replaced
 
 
 def _identity(directory: Path) -> tuple[int, int]:

@@ -143,7 +143,6 @@ def status(session: OpenTabs) -> dict[str, Any]:
     """Return what a server serves, where, and what it is doing."""
     server = session.internals
     pages, fleet = server.pages, server.fleet if session.is_endpoint else None
-    running = sum(each.bridge.calls.running for each in server.browsers)
     return {
         "version": __version__,
         "mcpUrl": session.mcp_url,
@@ -175,7 +174,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
             if fleet is None
         ],
         "fleet": None if fleet is None else _fleet_status(fleet),
-        "calls": running if fleet is None else fleet.running,
+        "calls": len(server.tool_calls.running) if fleet is None else fleet.running,
         "warnings": server.plugin_set.warnings if fleet is None else [],
     }
 

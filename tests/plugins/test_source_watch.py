@@ -14,6 +14,7 @@ from opentabs_py.plugins.source_watch import (
     changed_text,
     is_source,
     next_source,
+    python_changes,
     watch_source,
 )
 from tests.waiting import PATIENT
@@ -139,6 +140,34 @@ async def test_a_directory_that_is_removed_and_created_again_is_still_watched(
             (plugin / "src" / "index.ts").write_text("written")
             while str(Path("src", "index.ts")) not in await changes.next():
                 pass
+
+
+async def test_python_files_are_still_watched_in_a_directory_that_was_replaced(
+    tmp_path: Path,
+) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    seen: list[str] = []
+
+    async def watch() -> None:
+        async for names in python_changes([tools]):
+            seen.extend(names)
+
+    async def write_until_seen(name: str) -> None:
+        while name not in seen:
+            (tools / name).write_text("")
+            await anyio.sleep(0.05)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(watch)
+        with anyio.fail_after(PATIENT):
+            await write_until_seen("first.py")
+            tools.rename(tmp_path / "elsewhere")
+            tools.mkdir()
+            (tools / "there.py").write_text("")
+            await write_until_seen("later.py")
+            assert "there.py" in seen
+        tasks.cancel_scope.cancel()
 
 
 async def test_changes_that_arrive_while_nobody_asks_are_reported_together() -> None:

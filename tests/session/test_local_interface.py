@@ -196,6 +196,7 @@ async def test_a_call_is_cancelled_when_its_command_goes_away() -> None:
         with anyio.fail_after(PATIENT):
             await anyio.to_thread.run_sync(next, calling)
             await tools.began.wait()
+            assert (await server.ask("status"))["calls"] == 1
             await anyio.to_thread.run_sync(calling.close)
             await tools.cancelled.wait()
 

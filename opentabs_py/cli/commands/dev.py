@@ -143,16 +143,12 @@ async def _open_start_page(tabs: "OpenTabs", plugin: str) -> None:
 
 async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:
     """Load Python tools again whenever a file beside them changes, until cancelled."""
-    from watchfiles import PythonFilter, awatch  # pyright: ignore[reportUnknownVariableType]
-
     from opentabs_py.cli.terminal import err, print_error
-    from opentabs_py.plugins.source_watch import changed_text
+    from opentabs_py.plugins.source_watch import changed_text, python_changes
     from opentabs_py.python_tools.load import reload_tools, source_directories
 
-    directories = source_directories(sources)
-    # Not recursively: a project has thousands of directories, most of them of others.
-    async for changes in awatch(*directories, watch_filter=PythonFilter(), recursive=False):
-        names = sorted(Path(path).name for _, path in changes)
+    directories = sorted(source_directories(sources))
+    async for names in python_changes(directories):
         try:
             tabs.replace_tools(reload_tools(sources, directories))
         except ConfigError as error:
