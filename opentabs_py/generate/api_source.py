@@ -120,9 +120,8 @@ def typed(text: str, language: Language) -> str:
 
 
 def _request(auth: Auth, *, with_links: bool, has_unread: bool) -> str:
-    fixed = [each for each in auth.headers if each.where == "constant"]
-    lines = [f"    {literal(each.name)}: {literal(each.value)}," for each in fixed]
-    lines += [f"    {literal(each.name)}: {_value(each)}," for each in auth.secrets]
+    sent = [each for each in auth.headers if each.where != "unknown"]
+    lines = [f"    {literal(each.name)}: {_value(each)}," for each in sent]
     is_async = any(each.where == "response" for each in auth.secrets)
     headers = "\n".join(["{", *lines, "  }"]) if lines else "{}"
     holes = {
@@ -164,7 +163,9 @@ def _read(auth: Auth) -> Sequence[Header]:
 
 
 def _value(given: Header) -> str:
-    if given.where == "unknown":
+    if given.where == "random":
+        return "`${Date.now()}-${Math.random()}`"
+    if given.where in ("constant", "unknown"):
         return literal(given.value)
     prefix = literal(given.prefix) + " + " if given.prefix else ""
     return f"{prefix}needed({_reader(given)}, {literal(_named(given))})"

@@ -15,7 +15,7 @@ from opentabs_py.generate.json_paths import walk
 from opentabs_py.generate.samples import Sample
 
 Where = Literal[
-    "cookie", "localStorage", "meta", "field", "script", "response", "constant", "unknown"
+    "cookie", "localStorage", "meta", "field", "script", "response", "constant", "random", "unknown"
 ]
 
 _OF_BROWSER: Final = re.compile(
@@ -24,6 +24,8 @@ _OF_BROWSER: Final = re.compile(
     r"|upgrade-insecure-requests|user-agent|:.*|x-request-id|x-correlation-id|traceparent"
     r"|tracestate|baggage|sentry-trace|x-b3-.*"
 )
+_ONCE: Final = re.compile(r"(x-)?idempotency(-key)?")  # has another value in each request
+_METHOD: Final = re.compile(r"x-(http-)?method(-override)?")  # is about one request
 _ANYTHING: Final = "*/*"  # what the browser accepts if the page does not say
 _SECRET: Final = re.compile(r".*(auth|token|csrf|xsrf|api-?key|session|secret|jwt|sign).*")
 _SELF: Final = (
@@ -84,7 +86,8 @@ class Auth:
     @property
     def secrets(self) -> Sequence[Header]:
         """The headers whose values a page has."""
-        return [each for each in self.headers if each.where not in ("constant", "unknown")]
+        others = ("constant", "random", "unknown")
+        return [each for each in self.headers if each.where not in others]
 
     @property
     def missing(self) -> Sequence[str]:
@@ -155,8 +158,12 @@ def find_auth(
             name = given.lower()
             if name == "accept" and value != _ANYTHING:
                 headers.setdefault(name, Header(name, "constant", value=value))
-            elif name not in headers and not _OF_BROWSER.fullmatch(name):
+            elif _OF_BROWSER.fullmatch(name):
+                continue
+            elif name not in headers:
                 headers[name] = _header(name, value, secrets, replaced)
+            elif headers[name].where == "constant" and headers[name].value != value:
+                headers[name] = Header(name, "unknown")
     sent = {each for sample in samples for each in _sent_cookies(sample.request.headers)}
     return Auth(
         sorted(sent | secrets.cookies.keys()),
@@ -199,8 +206,10 @@ def _header(name: str, value: str, secrets: Secrets, replaced: Collection[str]) 
     plain = token if prefix else value
     if (found := secrets.find(name, plain)) is not None:
         return Header(name, found.where, found.key, found.path, prefix, url=found.url)
+    if _ONCE.fullmatch(name):
+        return Header(name, "random")
     is_replaced = any(each in value for each in replaced)
-    if is_replaced or _SECRET.fullmatch(name):
+    if is_replaced or _SECRET.fullmatch(name) or _METHOD.fullmatch(name):
         return Header(name, "unknown", prefix=prefix)
     return Header(name, "constant", value=value)
 

@@ -1,6 +1,7 @@
 """A token that a request needs is found where the page has it."""
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 import pytest
@@ -89,6 +90,25 @@ def test_a_header_that_is_the_same_for_everyone_is_sent_as_it_is() -> None:
     site = site_of(ask("GET /api/items", [], sent={"X-Client": "web", "Accept": "*/*"}))
     assert [(each.name, each.value) for each in site.auth.headers] == [("x-client", "web")]
     assert '"x-client": "web",' in api_source(site.tools, site.auth, "ts")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("x-workspace", ("one", "two")), ("x-http-method-override", ("DELETE",))],
+)
+def test_a_header_of_one_request_is_not_sent_with_all(name: str, values: Sequence[str]) -> None:
+    asked = [ask("POST /api/items", {"n": 1}, body={"t": v}, sent={name: v}) for v in values]
+    site = site_of(ask("GET /api/items", [{"n": 1}]), *asked)
+    assert name not in api_source(site.tools, site.auth, "ts")
+    assert [*site.auth.missing] == [f"the header {name}"]
+
+
+def test_a_key_against_repetition_is_new_in_each_request() -> None:
+    site = site_of(ask("POST /api/items", {"n": 1}, body={}, sent={"Idempotency-Key": "k-1"}))
+    source = api_source(site.tools, site.auth, "ts")
+    assert '"idempotency-key": `${Date.now()}-${Math.random()}`,' in source
+    assert not site.auth.missing
+    assert "hasSession" not in source
 
 
 def test_a_secret_that_no_page_has_is_not_written_into_the_plugin() -> None:

@@ -182,6 +182,8 @@ def _header(name: str, where: str, key: str) -> str:
     match where:
         case "constant":
             return name
+        case "random":
+            return f"{name} (new in each request)"
         case "unknown":
             return f"{name} (from nowhere that a page shows)"
         case _:
