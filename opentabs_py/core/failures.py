@@ -94,7 +94,10 @@ def turned_off(name: str, rule: str, decision: Decision) -> CallRefusedError:
         plugin = rule.partition(".")[0]
         remedy = f"The user has to review it: opentabs review {plugin}"
     else:
-        remedy = f"Only the user can change that: {_how_to_allow(rule)}"
+        remedy = (
+            f"Only the user can change that: {_how_to_allow(rule)}, unless --permission, "
+            "OPENTABS_PERMISSIONS or pyproject.toml says otherwise: these come before that file"
+        )
     message = f"{name} is turned off, because {decision.because}. {remedy}."
     return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Hashable
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -16,12 +17,17 @@ def as_signed_in(recording: Recording) -> Recording:
     """Return a recording as if its user had been signed in from the start.
 
     It has the cookies and local storage of its end, and lacks what the site answered before the
-    sign-in to requests that were made again after it: a replay would begin with that.
+    sign-in to requests that were made again after it: a replay would begin with that. Of another
+    program's, which lacks these too, only what follows the sign-in is left.
     """
     exchanges = recording.exchanges
     sign_ins = [index for index, each in enumerate(exchanges) if _is_sign_in(each)]
-    if not sign_ins or recording.storage_at_end in (None, recording.storage_state):
+    if not sign_ins or recording.storage_at_end == recording.storage_state is not None:
         return recording
+    if recording.storage_at_end is None:
+        after = exchanges[sign_ins[-1] + 1 :]
+        home = next((each.request.url for each in after if _is_page(each)), None)
+        return recording if home is None else replace(recording, url=home, exchanges=after)
     again = {_key(each) for each in exchanges[sign_ins[-1] + 1 :]}
     kept = [
         each
@@ -37,6 +43,11 @@ def _is_sign_in(exchange: Exchange) -> bool:
         return False
     has_password = _PASSWORD.search(request.body) is not None
     return has_password or _PATH.search(urlsplit(request.url).path) is not None
+
+
+def _is_page(exchange: Exchange) -> bool:
+    response = exchange.response
+    return exchange.request.is_page and response is not None and response.status == HTTPStatus.OK
 
 
 def _key(exchange: Exchange) -> Hashable:

@@ -51,9 +51,19 @@ def test_a_recording_without_a_sign_in_is_read_as_it_is() -> None:
         recorded(home, again),
         recorded(home, refused, again),
         recorded(home, SIGN_IN, again, end=NOBODY),
-        recorded(home, SIGN_IN, again, end=None),
+        recorded(home, SIGN_IN, ask("GET /api/me"), start=None, end=None),
     ]:
         assert as_signed_in(each) is each
+
+
+def test_of_another_program_s_recording_what_follows_the_sign_in_is_left() -> None:
+    form, away = ask("GET /login", "<form method=post>"), ask("GET /", status=303)
+    orders, listed = ask("GET /orders", "<h1>Orders"), ask("GET /api/orders", [{"n": 1}])
+
+    read = as_signed_in(recorded(form, SIGN_IN, away, orders, listed, start=None, end=None))
+
+    assert read.url == "https://shop.example/orders"
+    assert [*read.exchanges] == [away, orders, listed]
 
 
 def test_a_plugin_is_generated_from_the_recording_as_it_is_read() -> None:

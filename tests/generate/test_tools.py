@@ -297,3 +297,11 @@ def test_a_get_may_say_in_its_path_that_it_writes(path: str, is_read: bool) -> N
     [tool] = tools_of(ask(f"GET {path}", ITEM)).values()
     assert tool.is_read is is_read
     assert ("readOnlyHint" in tool_source(tool, "ts")) is is_read
+
+
+def test_a_request_that_works_only_when_it_is_repeated_is_called_by_no_test() -> None:
+    asked = [ask("GET /api/inbox", status=401), ask("GET /api/inbox", [ITEM])]
+    [tool] = tools_of(*asked).values()
+    assert not [call for call in calls_of(tool) if not call.code]
+    [tool] = tools_of(asked[1]).values()
+    assert [call.value for call in calls_of(tool)] == [{"inbox": [ITEM]}]
