@@ -77,7 +77,7 @@ async def _guard(
                 ended_by = number
                 # Pending operations of the browser's driver fail now, and nothing awaits them.
                 asyncio.get_running_loop().set_exception_handler(_log_at_debug)
-                # Ending thousands of sessions would take most of its time to look for garbage.
+                # Otherwise, ending thousands of sessions mostly waits for garbage collection.
                 gc.disable()
                 scope.cancel()
                 if close_within is not None:  # a tool may shield itself from the cancellation

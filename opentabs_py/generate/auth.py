@@ -24,8 +24,8 @@ _OF_BROWSER: Final = re.compile(
     r"|upgrade-insecure-requests|user-agent|:.*|x-request-id|x-correlation-id|traceparent"
     r"|tracestate|baggage|sentry-trace|x-b3-.*"
 )
-_ONCE: Final = re.compile(r"(x-)?idempotency(-key)?")  # has another value in each request
-_METHOD: Final = re.compile(r"x-(http-)?method(-override)?")  # is about one request
+_IDEMPOTENCY: Final = re.compile(r"(x-)?idempotency(-key)?")  # another value in each request
+_OVERRIDE: Final = re.compile(r"x-(http-)?method(-override)?")  # says what one request does
 _ANYTHING: Final = "*/*"  # what the browser accepts if the page does not say
 _SECRET: Final = re.compile(r".*(auth|token|csrf|xsrf|api-?key|session|secret|jwt|sign).*")
 _SELF: Final = (
@@ -91,7 +91,7 @@ class Auth:
 
     @property
     def missing(self) -> Sequence[str]:
-        """What is sent although nobody knows where its value comes from, such as `the header x`."""
+        """What the site's pages send from an unknown place, such as `the header x`."""
         headers = [f"the header {each.name}" for each in self.headers if each.where == "unknown"]
         return headers + [each for each, found in self.tokens.items() if found.where == "unknown"]
 
@@ -206,10 +206,10 @@ def _header(name: str, value: str, secrets: Secrets, replaced: Collection[str]) 
     plain = token if prefix else value
     if (found := secrets.find(name, plain)) is not None:
         return Header(name, found.where, found.key, found.path, prefix, url=found.url)
-    if _ONCE.fullmatch(name):
+    if _IDEMPOTENCY.fullmatch(name):
         return Header(name, "random")
     is_replaced = any(each in value for each in replaced)
-    if is_replaced or _SECRET.fullmatch(name) or _METHOD.fullmatch(name):
+    if is_replaced or _SECRET.fullmatch(name) or _OVERRIDE.fullmatch(name):
         return Header(name, "unknown", prefix=prefix)
     return Header(name, "constant", value=value)
 

@@ -53,7 +53,7 @@ def calls_of(tool: PlannedTool) -> Sequence[AnsweredCall]:
     found: dict[str, AnsweredCall] = {}
     called: set[Key] = set()
     for sample in tool.operation.works:
-        if (key := comparable(sample.request).key) in called or responses.begin_badly(key):
+        if (key := comparable(sample.request).key) in called or responses.begin_with_error(key):
             continue
         if tool.pagination:
             call = _pages_from(tool, sample, responses)
@@ -77,11 +77,11 @@ class _Responses:
     def __init__(self, tool: PlannedTool) -> None:
         known: dict[Key, tuple[int, Any]] = {}
         self._several: set[Key] = set()
-        self._bad: set[Key] = set()
+        self._failed_first: set[Key] = set()
         for sample in tool.operation.samples:
             key, response = comparable(sample.request).key, (sample.status, _result(tool, sample))
             if key not in known and not sample.works:
-                self._bad.add(key)
+                self._failed_first.add(key)
             if known.setdefault(key, response) != response:
                 self._several.add(key)
 
@@ -89,9 +89,9 @@ class _Responses:
         """Return whether all requests that a replay takes for this one have the same response."""
         return comparable(request).key not in self._several
 
-    def begin_badly(self, key: Key) -> bool:
-        """Return whether a replay answers a request with an error at first."""
-        return key in self._bad
+    def begin_with_error(self, key: Key) -> bool:
+        """Return whether a replay answers a request with an error the first time."""
+        return key in self._failed_first
 
 
 def _call(tool: PlannedTool, sample: Sample, responses: _Responses) -> AnsweredCall | None:

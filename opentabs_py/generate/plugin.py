@@ -164,8 +164,8 @@ def _readme(name: str, title: str, site: KnownSite, language: Language) -> str:
         for tool in site.tools
     )
     missing = "".join(
-        f"- Nothing in the recording says where the value of {each} comes from, which its requests "
-        f"send: set it in `src/api.{language}`.\n"
+        f"- Nothing in the recording says where the value of {each} comes from: set it in "
+        f"`src/api.{language}`.\n"
         for each in site.auth.missing
     )
     return _README.format(

@@ -22,13 +22,15 @@ def as_signed_in(recording: Recording) -> Recording:
     """
     exchanges = recording.exchanges
     sign_ins = [index for index, each in enumerate(exchanges) if _is_sign_in(each)]
-    if not sign_ins or recording.storage_at_end == recording.storage_state is not None:
+    if not sign_ins:
         return recording
+    after = exchanges[sign_ins[-1] + 1 :]
     if recording.storage_at_end is None:
-        after = exchanges[sign_ins[-1] + 1 :]
         home = next((each.request.url for each in after if _is_page(each)), None)
         return recording if home is None else replace(recording, url=home, exchanges=after)
-    again = {_key(each) for each in exchanges[sign_ins[-1] + 1 :]}
+    if recording.storage_at_end == recording.storage_state:
+        return recording
+    again = {_key(each) for each in after}
     kept = [
         each
         for index, each in enumerate(exchanges)

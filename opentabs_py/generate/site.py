@@ -98,7 +98,7 @@ def read_site(recording: Recording, chosen: Sequence[str] = ()) -> KnownSite:
 def _find_tokens(
     tools: Sequence[PlannedTool], secrets: Secrets, replaced: Collection[str]
 ) -> Mapping[str, Header]:
-    """Return the secrets that requests have in their queries and bodies, by names that it gives."""
+    """Return the secrets in the queries and bodies of requests, by the names that tools use."""
     tokens: dict[str, Header] = {}
     for inputs in (tool.inputs for tool in tools):
         for name, value in {**inputs.query, **inputs.payload}.items():

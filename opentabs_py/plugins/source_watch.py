@@ -190,7 +190,8 @@ async def python_changes(directories: Sequence[Path]) -> AsyncGenerator[list[str
                     if [*map(_identity, directories)] != known:
                         break
         except FileNotFoundError:
-            await anyio.sleep(_LOOK_AGAIN / 1000)  # it may be about to be replaced
+            # What is not there cannot be watched, so look again whether it is back.
+            await anyio.sleep(_LOOK_AGAIN / 1000)
 
 
 def _identity(directory: Path) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from opentabs_py.core.recording.exchange import (
     ABORTED,
     EVENT_SOURCE,
     EVENT_STREAM,
+    LARGEST_BODY,
     UNFINISHED,
     Event,
     Exchange,
@@ -29,7 +30,6 @@ from opentabs_py.core.recording.exchange import (
 )
 
 CAUGHT_UP_WITHIN: Final = 1000  # ms, for each page; one whose script does not end never answers
-LARGEST: Final = 64 * 1024 * 1024  # bytes of a body
 _BEACON: Final = "ping"  # of `navigator.sendBeacon`, and of `<a ping>`
 _NO_BODY: Final = frozenset({204, 205, 304})
 
@@ -341,7 +341,7 @@ def _body(received: Any) -> Generator[Any, Any, bytes | None]:
         body: bytes = yield received.body()
     except Error:
         return None
-    return body if len(body) <= LARGEST else None
+    return body if len(body) <= LARGEST_BODY else None
 
 
 def _stream_exchange(stream: _Stream) -> Exchange:

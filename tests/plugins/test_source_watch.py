@@ -154,7 +154,7 @@ async def test_python_files_are_still_watched_in_a_directory_that_was_replaced(
             seen.extend(names)
 
     async def write_until_seen(name: str) -> None:
-        while name not in seen:
+        while name not in seen:  # when the watch begins cannot be known from outside
             (tools / name).write_text("")
             await anyio.sleep(0.05)
 

@@ -14,6 +14,7 @@ FRAMES: Final = frozenset({"iframe", "frame", "embed", "object"})
 EVENT_SOURCE: Final = "eventsource"
 EVENT_STREAM: Final = "text/event-stream"
 FORM: Final = "application/x-www-form-urlencoded"
+LARGEST_BODY: Final = 64 * 1024 * 1024  # bytes; a larger one is not recorded
 _PLAIN: Final = ("", "text/plain")  # what `fetch` calls a string
 _FIELDS: Final = re.compile(rb"[\w.\[\]%+\x80-\xff-]+=[^\r\n]*")  # a line that begins with one
 ABORTED: Final = "net::ERR_ABORTED"

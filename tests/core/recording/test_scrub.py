@@ -381,7 +381,7 @@ def test_what_is_larger_than_a_recorded_body_may_be_is_not_read(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     raw = gzip.compress(b'{"token": "z1pp3dInside"}')
-    monkeypatch.setattr("opentabs_py.core.recording.gzipped.LARGEST", 24)
+    monkeypatch.setattr("opentabs_py.core.recording.gzipped.LARGEST_BODY", 24)
     [after] = scrubbed(answer(raw, mime="application/octet-stream"))
     assert after.response is not None
     assert after.response.body == raw
