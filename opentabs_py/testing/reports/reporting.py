@@ -91,6 +91,7 @@ class Reporting:
             self._runs_again = True
         else:
             self.send(_phase(report))
+            # After a `rerun` comes the teardown of its attempt; any other phase is the next one's.
             self._runs_again = self._runs_again and report.when == "teardown"
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
