@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -34,28 +35,41 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Path]:
     os.umask(before)
 
 
-def write_audit() -> None:
+@contextmanager
+def audit() -> Generator[None]:
     file = AuditFile(audit_file(), retention=Retention())
     file.add([an_entry()])
+    yield
     file.close()
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        write_audit,
-        lambda: claim("work", COMMAND).__enter__(),
-        lambda: compile_cache().__enter__(),
-        lambda: locked(Path("plugin")).__enter__(),
-        lambda: ManifestCache(cache_dir() / "manifests.sqlite", version="1").__enter__(),
-        lambda: Reviews(data_dir() / "reviews").approve("chat", "1.0", "digest", {}),
-        lambda: set_permission("default", "ask"),
-    ],
-)
-def test_directories_are_their_owners_whatever_the_umask(
-    home: Path, write: Callable[[], None]
-) -> None:
-    write()
-    created = [home, *(each for each in home.rglob("*") if each.is_dir())]
+@contextmanager
+def review() -> Generator[None]:
+    Reviews(data_dir() / "reviews").approve("chat", "1.0", "digest", {})
+    yield
+
+
+@contextmanager
+def permission() -> Generator[None]:
+    set_permission("default", "ask")
+    yield
+
+
+WRITERS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "audit": audit,
+    "claim": lambda: claim("work", COMMAND),
+    "compile cache": compile_cache,
+    "lock": lambda: locked(Path("plugin")),
+    "manifests": lambda: ManifestCache(cache_dir() / "manifests.sqlite", version="1"),
+    "review": review,
+    "permission": permission,
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_directories_are_their_owners_whatever_the_umask(home: Path, writer: str) -> None:
+    with WRITERS[writer]():
+        created = [home, *(each for each in home.rglob("*") if each.is_dir())]
+        modes = {each.stat().st_mode & 0o777 for each in created}
     assert len(created) > 1
-    assert {each.stat().st_mode & 0o777 for each in created} == {0o700}
+    assert modes == {0o700}
