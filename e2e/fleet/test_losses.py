@@ -98,6 +98,26 @@ async def test_a_call_continues_while_nats_restarts(fleet: Fleet) -> None:
         assert fleet.count("began")["k"] == 1
 
 
+async def test_a_call_that_is_cancelled_while_nats_is_away_does_not_run_when_it_is_back(
+    fleet: Fleet,
+) -> None:
+    fleet.worker("one")
+    async with endpoint(fleet, workers=1) as tabs:
+        fleet.nats.kill()
+        async with anyio.create_task_group() as calls:
+            # The first may be sent into the connection that has just ended.
+            calls.start_soon(tabs.call, "work", {"key": "first"})
+            await poll(lambda: not tabs.internals.fleet.link.connected)
+            calls.start_soon(tabs.call, "work", {"key": "second"})
+            await poll(lambda: tabs.internals.fleet.running == 2)
+            calls.cancel_scope.cancel()
+        fleet.nats.start()
+        with anyio.fail_after(PATIENT):
+            assert await tabs.call("work", {"key": "after"}) == "after"
+            await until(tabs, lambda known: [each.calls for each in known] == [1])
+        assert fleet.count("began") == {"after": 1}
+
+
 async def test_a_worker_behind_a_cut_network_loses_its_calls_on_both_sides(
     fleet: Fleet,
 ) -> None:

@@ -54,6 +54,11 @@ class _OpenRequest:
         """Whether NATS may still report of a packet that nobody received it."""
         return not self.channel.settled and self.absent < self.channel.published
 
+    @property
+    def has_not_arrived(self) -> bool:
+        """Whether it is known that the worker has received no part of it."""
+        return self.absent >= self.channel.published
+
 
 @dataclass(slots=True)
 class _Worker:
@@ -177,11 +182,23 @@ class WorkerRequests:
         try:
             return await answer
         except asyncio.CancelledError:
-            if request_id in self._open:  # it stays open until the worker has heard of it
+            if request_id in self._open and request.has_not_arrived:
+                self._give_up(request_id)
+            elif request_id in self._open:  # it stays open until the worker has heard of it
                 request.handle = lambda _: None
                 reason = (cancellation or Cancellation()).reason
                 channel.send(encode(Cancel(reason=reason)))
             raise
+
+    def _give_up(self, request_id: str) -> None:
+        """Forget a cancelled request without sending it again, because then it could run.
+
+        A worker that has it is told so now or, if this is lost, when it sends something.
+        """
+        request = self._open.pop(request_id)
+        request.channel.close()
+        subject = f"{self._subject_of(request.worker)}.call.{self._endpoint}.{request_id}"
+        self._link.publish(subject, Packet(unknown=True).encode())
 
     def _use(self, worker: Announcement) -> "_Worker":
         used = self._in_use.get(worker.instance)
@@ -243,9 +260,8 @@ class WorkerRequests:
         del self._held[instance]
         for request_id, request in [*self._open.items()]:
             if request.worker.instance == instance:
-                never = request.absent >= request.channel.published
                 lost = failures.worker_lost(request.worker.name)
-                self._end(request_id, NotDeliveredError() if never else lost)
+                self._end(request_id, NotDeliveredError() if request.has_not_arrived else lost)
         self._on_lost(instance)
 
     def _end_all(self) -> None:
@@ -258,5 +274,8 @@ class WorkerRequests:
         now = anyio.current_time()
         for worker in self._in_use.values():
             worker.liveness.handle_relinked(now)
-        for request in self._open.values():
-            request.channel.relink()
+        for request_id, request in [*self._open.items()]:
+            if request.answer.done():
+                self._give_up(request_id)
+            else:
+                request.channel.relink()

@@ -242,6 +242,33 @@ async def test_workers_have_time_to_come_back_when_nats_does_and_what_was_lost_i
         endpoint.say(Packet(unknown=True))
 
 
+async def test_a_cancelled_request_that_may_not_have_arrived_is_not_sent_again_after_a_reconnect(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.core.fleet.channel.REPEAT_AFTER", PATIENT)
+    async with requesting() as endpoint:
+        endpoint.wire.loses = endpoint.subject
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(endpoint.request)
+            await endpoint.wire.settle()
+            tasks.cancel_scope.cancel()
+        before = len(endpoint.packets())
+        endpoint.wire.relinked.notify()
+        [packet] = endpoint.packets()[before:]
+        assert Packet.decode(packet) == Packet(unknown=True)
+        assert not endpoint.requests._open
+
+
+async def test_a_cancelled_request_that_was_never_sent_is_forgotten() -> None:
+    async with requesting() as endpoint:
+        endpoint.wire.is_up = False
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(endpoint.request)
+            await endpoint.wire.settle()
+            tasks.cancel_scope.cancel()
+        assert not endpoint.requests._open
+
+
 async def test_an_answer_that_is_not_valid_ends_the_request() -> None:
     async with requesting() as endpoint, anyio.create_task_group() as tasks:
         await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
