@@ -264,3 +264,20 @@ async def test_a_call_goes_to_a_worker_that_serves_the_build_that_clients_see(
         ((parameter, _),) = pay.input_schema["properties"].items()
         answers = [await tabs.call("pay", {parameter: 3}) for _ in range(4)]
     assert answers == [{"amount": "old", "total": "new"}[parameter]] * 4
+
+
+async def test_a_tool_that_two_modules_have_is_listed_once_and_moves_with_its_workers(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    for name in ("before", "later"):
+        (tmp_path / f"{name}.py").write_text(f"def pay() -> str:\n    return '{name}'\n")
+    before = fleet.worker("one", "--tools", "before.py:pay")
+    fleet.worker("two", "--tools", "later.py:pay")
+    async with endpoint(fleet, workers=2) as tabs:
+        async with hearing(tabs.mcp_url, "legacy") as client:
+            assert (await client.tools()).count("pay") == 1
+        assert await tabs.call("pay") == "before"
+        before.kill()
+        await until(tabs, lambda known: len(known) == 1)
+        await poll(lambda: tabs.internals.registry.find("pay").listing.owner == "later")
+        assert await tabs.call("pay") == "later"

@@ -1,7 +1,7 @@
 """The tools that a fleet's workers have, read once for each set of them."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -58,7 +58,9 @@ class Catalog:
 
     Where workers serve different builds of a plugin, its tools are those of the build that most of
     them serve, and of several, of the one whose worker was started last. The tools of a plugin that
-    no worker serves now are kept for a while: usually one is just restarting.
+    no worker serves now are kept for a while: usually one is just restarting. If two plugins or
+    modules have a tool of the same name, it is that of the one that is served now, and of several,
+    of the first in the alphabet: clients refuse a list with the same name twice.
 
     Args:
         requests: Sends requests to the workers.
@@ -160,7 +162,7 @@ class Catalog:
                     of_owner.setdefault(served.digest, []).append(worker.started)
         shown = {
             owner: max(digests, key=lambda digest: (len(digests[digest]), max(digests[digest])))
-            for owner, digests in builds.items()
+            for owner, digests in sorted(builds.items())
         }
         now = anyio.current_time()
         self._served_at.update(dict.fromkeys(shown, now))
@@ -171,15 +173,27 @@ class Catalog:
         in_use.update(shown.values())
         for digest in self._read.keys() - in_use:
             del self._read[digest], self._patterns[digest]
-        if shown == self._shown:
+        if [*shown.items()] == [*self._shown.items()]:  # in the same order
             return
         self._shown = shown
-        self._entries = [
-            _entry(owner, digest, tool, needs_tab=bool(self._read[digest].patterns))
-            for owner, digest in shown.items()
-            for tool in self._read[digest].tools
-        ]
+        self._entries = self._list(shown)
         self._changes.notify()
+
+    def _list(self, shown: Mapping[str, str]) -> Sequence[Entry]:
+        entries: dict[str, Entry] = {}
+        for owner, digest in shown.items():
+            needs_tab = bool(self._read[digest].patterns)
+            for tool in self._read[digest].tools:
+                entry = _entry(owner, digest, tool, needs_tab=needs_tab)
+                first = entries.setdefault(tool.name, entry)
+                if first is not entry:
+                    logger.warning(
+                        "Workers have two tools named %s: %s's is listed, %s's is left out",
+                        tool.name,
+                        first.listing.owner,
+                        owner,
+                    )
+        return [*entries.values()]
 
 
 def _entry(owner: str, digest: str, tool: ToolJson, *, needs_tab: bool) -> Entry:

@@ -32,8 +32,8 @@ OLD, NEW = (
 )
 
 
-def serving(name: str, tools: Tools, started: float = 1.0) -> Announcement:
-    served = {"chat": ServedOwner(digest=digest_of(tools), ready=1)}
+def serving(name: str, tools: Tools, started: float = 1.0, *, owner: str = "chat") -> Announcement:
+    served = {owner: ServedOwner(digest=digest_of(tools), ready=1)}
     return worker(name, served=served, started=started)
 
 
@@ -132,3 +132,27 @@ async def test_a_build_that_is_never_listed_is_forgotten_with_its_last_worker() 
         await until_all_wait()
         assert names(catalog) == ["chat_new"]
         assert catalog.serving(few, PAGE) == []
+
+
+async def test_of_two_tools_with_the_same_name_one_is_listed_that_a_worker_serves_now(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fleet = Fleet()
+    fleet.answers = {"a": NEW, "b": OLD, "c": NEW}
+    fleet.workers = [
+        serving("c", NEW, owner="the-second"),
+        serving("a", NEW, owner="first"),
+        serving("b", OLD, owner="other"),
+    ]
+    async with reading(fleet) as catalog:
+        listed = {entry.listing.name: entry.listing.owner for entry in catalog.entries}
+        assert len(catalog.entries) == 2
+        assert listed == {"chat_new": "first", "chat_old": "other"}
+        assert caplog.messages == [
+            "Workers have two tools named chat_new: first's is listed, the-second's is left out"
+        ]
+        del fleet.workers[1]
+        catalog.refresh()
+        await until_all_wait()
+        listed = {entry.listing.name: entry.listing.owner for entry in catalog.entries}
+        assert listed == {"chat_new": "the-second", "chat_old": "other"}
