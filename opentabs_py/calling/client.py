@@ -43,6 +43,11 @@ class CallClient(StreamReader, Protocol):
         ...
 
     @property
+    def reads_streams(self) -> bool:
+        """Whether it can read a stream as a resource."""
+        ...
+
+    @property
     def uses_gateway(self) -> bool:
         """Whether it calls every tool through `opentabs_call`."""
         ...

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 from opentabs_py.core.tabs.owners import SessionKey
 
 STREAM_URI: Final = "stream://"  # what the URI of a stream begins with, before its id
+STREAMS_META_KEY: Final = "opentabs/streams"  # where a result names the streams that are open
 
 
 def split_uri(uri: str) -> SplitResult:

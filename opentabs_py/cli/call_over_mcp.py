@@ -29,9 +29,10 @@ async def call_over_mcp(
     from mcp.client import Client
     from mcp.types import Implementation
 
+    from opentabs_py.calling.streams import STREAMS_META_KEY
     from opentabs_py.cli.terminal import warn
     from opentabs_py.client import over_http
-    from opentabs_py.python_tools.values import STREAMS_META_KEY, describe_stream
+    from opentabs_py.python_tools.values import describe_stream
     from opentabs_py.server.mcp.results import outcome_document
 
     reports: list[dict[str, Any]] = []
@@ -56,8 +57,10 @@ async def call_over_mcp(
         message = f"The MCP client gave up: {why}. The tool may have run."
         raise ChainError(ErrorDetail(codes.CLIENT_FAILED, message, category="chain")) from error
     for stream in (result.meta or {}).get(STREAMS_META_KEY, ()):
-        how_to_read = describe_stream(stream["id"], stream["name"])
-        result.content = [each for each in result.content if each != how_to_read]
+        how_to_read = [
+            describe_stream(stream["id"], stream["name"], readable=each) for each in (True, False)
+        ]
+        result.content = [each for each in result.content if each not in how_to_read]
         warn(
             f"The stream {stream['name']} ends with this command. To follow it, call the tool of a "
             "server that keeps running: opentabs start."

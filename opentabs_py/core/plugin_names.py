@@ -22,6 +22,7 @@ TABS_OPEN: Final = "tabs_open"
 TABS_CLOSE: Final = "tabs_close"
 GATEWAY_CALL: Final = "opentabs_call"
 RESERVED_TOOLS: Final = (TABS_LIST, TABS_OPEN, TABS_CLOSE)  # MCP names of tools of our own
+STREAM_TOOLS: Final = ("stream_read", "stream_stop")  # the same, beside Python tools with streams
 
 _PACKAGE: Final = re.compile(r"(?:@(?P<scope>[^/]+)/)?opentabs-plugin-(?P<name>[^/]+)")
 _HOUSE_SCOPE: Final = "opentabs-dev"  # its plugins' ids omit the scope

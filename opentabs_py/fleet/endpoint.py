@@ -16,6 +16,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
+from opentabs_py.calling.streams import STREAMS_META_KEY
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
@@ -68,7 +69,8 @@ class Fleet:
         id: The endpoint's id, in the subjects that it listens to.
         directory: The workers.
         catalog: Their tools.
-        own_tabs: Which tabs clients have opened, with the plugins that they are for.
+        own_tabs: Which tabs clients have opened, with the plugins that they are for, and in which
+            workers clients have streams.
         quotas: How many calls it makes.
     """
 
@@ -182,6 +184,7 @@ class Fleet:
             if not isinstance(answer, Busy):
                 self._assignments.end(waiting, worker, anyio.current_time() - began)
                 self._record(call, answer)
+                self._note_streams(call.session_key, answer, worker)
                 return _read(answer, worker)
             self._assignments.put_back(waiting, worker, until)  # the call did not run
 
@@ -191,6 +194,16 @@ class Fleet:
         if answer.record is not None:
             with suppress(ValueError):  # a worker of a later version; the call has its value
                 call.recorder.merge(read_record(answer.record), instant(self._clock))
+
+    def _note_streams(
+        self, client: SessionKey | None, answer: ToEndpoint, worker: Announcement
+    ) -> None:
+        """Record that a client has a stream in a worker, which ends it when the client goes."""
+        content = answer.content if isinstance(answer, Returned) else None
+        if client is None or content is None or STREAMS_META_KEY not in (content.meta or {}):
+            return
+        if self.own_tabs.add_stream(client, worker):
+            self._requests.hold(worker)
 
     async def call_in(self, worker: Announcement, tool: str, call: ToolCall) -> Any:
         """Call one of our own tools in a certain worker, whatever runs there.
@@ -223,7 +236,7 @@ class Fleet:
         await self.link.flush()
 
     async def handle_client_gone(self, client: SessionKey) -> None:
-        """Handle the end of a client: its workers may close the tabs that it opened."""
+        """Handle the end of a client: its workers may close its tabs, and end its streams."""
         for worker in self.own_tabs.discard(client):
             self._requests.release(worker.instance)
             try:

@@ -1,5 +1,6 @@
-"""The tabs that an endpoint's clients have opened for themselves, in its workers."""
+"""What an endpoint's clients have in its workers, and what ends with them: tabs and streams."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
@@ -8,17 +9,24 @@ from opentabs_py.core.tabs.owners import SessionKey
 
 
 class OwnRemoteTabs:
-    """The tabs that clients have opened for themselves, and where."""
+    """The tabs that clients have opened for themselves, where, and who has streams where."""
 
     def __init__(self) -> None:
         self._tabs: dict[str, dict[int, tuple[Announcement, AbstractSet[str]]]] = {}
+        self._with_streams: defaultdict[str, dict[str, Announcement]] = defaultdict(dict)
 
     def add(
         self, client: SessionKey, tab: int, worker: Announcement, plugins: AbstractSet[str]
     ) -> bool:
-        """Record a tab; return whether it is the client's first of its worker."""
-        is_first = all(worker.instance != each.instance for each in self.workers(client))
+        """Record a tab; return whether it is the first that the client has in its worker."""
+        is_first = not self._has_any(client, worker)
         self._tabs.setdefault(client, {})[tab] = (worker, plugins)
+        return is_first
+
+    def add_stream(self, client: SessionKey, worker: Announcement) -> bool:
+        """Record that a client has a stream; return whether it is its first in its worker."""
+        is_first = not self._has_any(client, worker)
+        self._with_streams[client][worker.instance] = worker
         return is_first
 
     def of(self, client: SessionKey | None, owner: str) -> tuple[int, ...]:
@@ -33,24 +41,31 @@ class OwnRemoteTabs:
         return [*by_instance.values()]
 
     def remove(self, client: SessionKey | None, tab: int) -> Announcement | None:
-        """Forget a closed tab; return its worker if it was the client's last one there."""
+        """Forget a closed tab; return its worker if the client has nothing else there."""
         worker, _ = self._tabs.get(client or "", {}).pop(tab, (None, ()))
-        is_left = worker is None or any(
-            worker.instance == each.instance for each in self.workers(client)
-        )
+        is_left = worker is None or self._has_any(client or "", worker)
         return None if is_left else worker
 
     def discard(self, client: SessionKey) -> Sequence[Announcement]:
-        """Forget a client, and return the workers in which it had tabs."""
-        workers = self.workers(client)
+        """Forget a client, and return the workers in which it had tabs or streams."""
+        workers = {each.instance: each for each in self.workers(client)}
+        workers |= self._with_streams.pop(client, {})
         self._tabs.pop(client, None)
-        return workers
+        return [*workers.values()]
 
     def forget(self, instance: str) -> None:
-        """Forget the tabs of a worker that is gone."""
+        """Forget what is in a worker that is gone."""
         for client, tabs in [*self._tabs.items()]:
             kept = {tab: at for tab, at in tabs.items() if at[0].instance != instance}
             if kept:
                 self._tabs[client] = kept
             else:
                 del self._tabs[client]
+        for client, workers in [*self._with_streams.items()]:
+            workers.pop(instance, None)
+            if not workers:
+                del self._with_streams[client]
+
+    def _has_any(self, client: SessionKey, worker: Announcement) -> bool:
+        with_tabs = {each.instance for each in self.workers(client)}
+        return worker.instance in with_tabs | self._with_streams.get(client, {}).keys()

@@ -5,10 +5,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.streams import STREAM_URI
+from opentabs_py.core import failures
 from opentabs_py.core.arguments import check_size
 from opentabs_py.core.fleet.pool import Wanted
+from opentabs_py.core.fleet.subjects import INSTANCE_LENGTH
 from opentabs_py.core.page_arguments import read_tab_id
-from opentabs_py.core.plugin_names import mcp_name, qualified_names
+from opentabs_py.core.plugin_names import OURSELVES, mcp_name, qualified_names
 
 if TYPE_CHECKING:  # it needs nats-py
     from opentabs_py.fleet.catalog import Entry
@@ -41,6 +44,9 @@ class RemoteTool:
         if call.recorder is not None:
             call.recorder.record_tool(owner, name, in_page=needs_tab)
         check_size(name, call.arguments, limit=self._message_limit)
+        stream = call.arguments.get("id") if owner == OURSELVES else None  # which all of them take
+        if isinstance(stream, str):
+            return partial(self._call_about, stream.removeprefix(STREAM_URI), call)
         wanted = Wanted(
             owner,
             self._digest,
@@ -48,3 +54,11 @@ class RemoteTool:
             own_tabs=self._fleet.own_tabs.of(call.session_key, owner),
         )
         return partial(self._fleet.call, name, wanted, call)
+
+    async def _call_about(self, stream: str, call: ToolCall) -> Any:
+        """Call a tool that reads or ends a stream, in the worker with whose run its id begins."""
+        directory = self._fleet.directory
+        worker = directory.get(stream[:INSTANCE_LENGTH])
+        if worker is None or not directory.uses(worker):
+            raise failures.no_stream(stream)
+        return await self._fleet.call_in(worker, self.listing.name, call)

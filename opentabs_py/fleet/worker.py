@@ -5,7 +5,7 @@ The calls' timers and their dispatch are those of the session, beside its browse
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -38,7 +38,7 @@ from opentabs_py.core.fleet.messages import (
 )
 from opentabs_py.core.fleet.subjects import caller_of
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import RESERVED_TOOLS, TABS_OPEN
+from opentabs_py.core.plugin_names import RESERVED_TOOLS, STREAM_TOOLS, TABS_OPEN
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.tabs.owners import SessionKey
@@ -99,7 +99,7 @@ class FleetWorker:
     @property
     def running(self) -> int:
         """How many calls run in it now."""
-        return sum(call.runs for call in self._calls.values())
+        return self._count_running().total()
 
     @property
     def _is_full(self) -> bool:
@@ -156,7 +156,8 @@ class FleetWorker:
         self._announcer.announce()
 
     def _count_running(self) -> Counter[str]:
-        return Counter(call.endpoint for call in self._calls.values() if call.runs)
+        calls = self._calls.values()
+        return Counter(call.endpoint for call in calls if call.runs and not call.is_beside)
 
     # --- what arrives ---
 
@@ -236,14 +237,16 @@ class FleetWorker:
             return
         match read_for_worker(data):
             case CallRequest() as request:
-                if self._is_full and request.tool not in RESERVED_TOOLS:  # no other can run those
+                call.is_beside = request.tool in STREAM_TOOLS
+                # No other can run those.
+                if self._is_full and not (call.is_beside or request.tool in RESERVED_TOOLS):
                     self._settle(call_id, call, Busy())
                     return
                 call.runs = True
                 if self.running == self.identity.max_calls:
                     self._announcer.notify()  # it is full
                 if request.client is not None and request.tool == TABS_OPEN:
-                    self._clients.setdefault(call.endpoint, set()).add(request.client)
+                    self._note_client(call.endpoint, request.client)
                 self._tasks.start_soon(self._run, call_id, call, request)
             case Cancel(reason=reason):
                 call.cancel(reason)
@@ -254,10 +257,13 @@ class FleetWorker:
                 self._session.handle_client_gone(f"{call.endpoint}.{client}")
                 self._settle(call_id, call, Done())
 
+    def _note_client(self, endpoint: str, client: str) -> None:
+        """Record that a client of an endpoint has something here that ends with it."""
+        self._clients.setdefault(endpoint, set()).add(client)
+
     async def _run(self, call_id: str, call: "_Call", request: CallRequest) -> None:
         limits = Limits(idle=request.idle, ceiling=request.ceiling)
-        session_key = None if request.client is None else f"{call.endpoint}.{request.client}"
-        client = None if session_key is None else _RemoteClient(session_key, request.client_name)
+        client = _RemoteClient(request, call.endpoint, self._note_client)
         outcome: Any = None
         records: list[CallRecord] = []
         try:
@@ -375,6 +381,8 @@ class _Call:
         endpoint: Who.
         channel: Carries the answers.
         runs: Whether a tool runs for it.
+        is_beside: Whether that is beside the calls that may run at once: it may do nothing but wait
+            for a stream's next update.
         is_answered: Whether its last message has been sent.
         scope: Its tool runs in this scope.
         cancellation: Why it is cancelled, if it is.
@@ -383,6 +391,7 @@ class _Call:
     endpoint: str
     channel: NatsChannel
     runs: bool = False
+    is_beside: bool = False
     is_answered: bool = False
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     cancellation: Cancellation = field(default_factory=Cancellation)
@@ -412,18 +421,33 @@ class _Reporter(CallObserver):
 
 
 class _RemoteClient:
-    """An MCP client of an endpoint."""
+    """Who made a call, as far as a worker knows: an endpoint, or an MCP client of it.
+
+    Args:
+        request: The call.
+        endpoint: The endpoint.
+        note: Called with the endpoint and its client when the client has got a stream.
+    """
 
     takes_links = False
+    reads_streams = False  # its endpoint does not have them
     uses_gateway = False  # which workers are not told
     asker = None  # its endpoint asks
 
-    def __init__(self, session_key: SessionKey, name: str | None) -> None:
-        self.session_key = session_key
-        self.name = name
+    def __init__(
+        self, request: CallRequest, endpoint: str, note: Callable[[str, str], None]
+    ) -> None:
+        client = request.client
+        self.session_key: SessionKey | None = None if client is None else f"{endpoint}.{client}"
+        self.name = request.client_name
+        self._request = request
+        self._endpoint = endpoint
+        self._note = note
 
-    def follow(self, stream: Followed) -> None:
-        """Do nothing: the client reads a stream with the tool for that."""
+    def follow(self, stream: Followed) -> None:  # noqa: ARG002
+        """Remember the client, with which the stream ends; it reads it with the tool for that."""
+        if self._request.client is not None:
+            self._note(self._endpoint, self._request.client)
 
     def wake(self) -> None:
         """Do nothing, for the same reason."""

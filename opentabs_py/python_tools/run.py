@@ -60,6 +60,7 @@ class ToolHost:
         message_limit: The longest input or value, in characters of JSON.
         handlers: The application's handlers.
         caller: Calls other tools for them; None before there is a server.
+        stream_prefix: What the ids of their streams begin with.
         streams: The streams they have opened.
     """
 
@@ -68,12 +69,15 @@ class ToolHost:
     message_limit: int = MESSAGE_LIMIT
     handlers: ProgressHandlers = field(default_factory=ProgressHandlers)
     caller: NestedCaller | None = None
+    stream_prefix: str = ""
     streams: Streams = field(init=False)
 
     def __post_init__(self) -> None:
         """Create the streams, on the same clock."""
         # JSON may write a character in six bytes, and there is more in a result than the updates.
-        self.streams = Streams(self.clock, read_limit=self.message_limit // 8)
+        self.streams = Streams(
+            self.clock, read_limit=self.message_limit // 8, id_prefix=self.stream_prefix
+        )
 
 
 class _NestedCallObserver(CallObserver):

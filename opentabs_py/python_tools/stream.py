@@ -70,8 +70,11 @@ class Stream:
         opener: Opener,
         loop: asyncio.AbstractEventLoop,
         changed: Callable[["Stream"], None],
+        *,
+        id_prefix: str = "",
     ) -> None:
-        self.id = secrets.token_hex(16)  # lower case, because some clients lower-case addresses
+        # Lower case, because some clients lower-case addresses.
+        self.id = f"{id_prefix}{secrets.token_hex(16)}"
         self.name = well_formed(name)
         self.opener = opener
         self.ended: str | None = None
@@ -180,15 +183,19 @@ class Streams:
     Args:
         clock: The clock of their timers.
         read_limit: How many characters of updates are read at once; one update is always read.
+        id_prefix: What their ids begin with.
 
     Attributes:
         is_served: Whether there is, or was, a module among the tools.
     """
 
-    def __init__(self, clock: AlarmClock, *, read_limit: int = MESSAGE_LIMIT) -> None:
+    def __init__(
+        self, clock: AlarmClock, *, read_limit: int = MESSAGE_LIMIT, id_prefix: str = ""
+    ) -> None:
         self.is_served = False
         self._clock = clock
         self._read_limit = read_limit
+        self._id_prefix = id_prefix
         self._by_id: dict[str, Stream] = {}
         self._ended: dict[Stream, Alarm] = {}  # which forgets it
         self._listeners: Listeners[[str]] = Listeners("changes of streams")
@@ -198,7 +205,7 @@ class Streams:
         self, name: str, opener: Opener, limits: Limits, loop: asyncio.AbstractEventLoop
     ) -> Stream:
         """Open a stream, from any thread."""
-        stream = Stream(name, opener, loop, self._handle_change)
+        stream = Stream(name, opener, loop, self._handle_change, id_prefix=self._id_prefix)
         self._by_id[stream.id] = stream
 
         def begin() -> None:

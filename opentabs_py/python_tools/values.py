@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from mcp import types
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from opentabs_py.calling.client import CallClient
-from opentabs_py.calling.streams import STREAM_URI, Followed
+from opentabs_py.calling.streams import STREAM_URI, STREAMS_META_KEY, Followed
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.cutting import as_text
@@ -16,7 +16,6 @@ from opentabs_py.core.plugin_names import GATEWAY_CALL
 from opentabs_py.core.text import well_formed
 from opentabs_py.errors import ToolError
 
-STREAMS_META_KEY: Final = "opentabs/streams"
 _BLOCKS = (
     types.TextContent,
     types.ImageContent,
@@ -167,8 +166,9 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
         return value
     output = _in_blocks(value)
     gateway = client is not None and client.uses_gateway
+    readable = client is None or client.reads_streams
     names: list[types.ContentBlock] = [
-        describe_stream(each.id, each.name, gateway=gateway) for each in streams
+        describe_stream(each.id, each.name, gateway=gateway, readable=readable) for each in streams
     ]
     if client is not None and client.takes_links:
         names += [_link(stream) for stream in streams]
@@ -177,18 +177,21 @@ def name_streams(value: Any, streams: Sequence[Followed], client: CallClient | N
     return replace(output, content=(*output.content, *names), meta=meta)
 
 
-def describe_stream(stream_id: str, name: str, *, gateway: bool = False) -> types.TextContent:
+def describe_stream(
+    stream_id: str, name: str, *, gateway: bool = False, readable: bool = True
+) -> types.TextContent:
     """Return how a model reads a stream that is open, as results say it.
 
     Args:
         stream_id: The id of the stream.
         name: The name that its tool gave it.
         gateway: Whether the model's client calls every tool through `opentabs_call`.
+        readable: Whether the stream is a resource for the model's client.
     """
     tool = f"stream_read through {GATEWAY_CALL}" if gateway else "stream_read"
     return types.TextContent(
         text=f"The stream {name} is open. For its updates, call {tool} with the id "
-        f"{stream_id!r}, or read {STREAM_URI}{stream_id}."
+        f"{stream_id!r}{f', or read {STREAM_URI}{stream_id}' if readable else ''}."
     )
 
 

@@ -280,6 +280,7 @@ class _Command:
 
     session_key: SessionKey | None = None
     takes_links = False
+    reads_streams = True
     uses_gateway = False
     name = COMMAND
     is_immediate = False

@@ -28,6 +28,7 @@ class Seams:
         launch: Launches the browser in another way.
         drive: Return Playwright's context of the browser, if `launch` drives it elsewhere.
         first_number: The number of the first browser, with which those of its tabs begin.
+        stream_prefix: What the ids of streams begin with.
     """
 
     clock: Clock = field(default_factory=SystemClock)
@@ -36,3 +37,4 @@ class Seams:
     launch: Launcher | None = None
     drive: Callable[[], Awaitable[BrowserContext]] | None = None
     first_number: int = 0
+    stream_prefix: str = ""

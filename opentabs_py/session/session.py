@@ -138,7 +138,9 @@ class OpenTabs:
         self._clock = AlarmClock(self._seams.clock)
         self._trace = trace
         self._while_launching = while_launching
-        self._python = PythonToolSet(tools, lambda: self.settings, self._clock)
+        self._python = PythonToolSet(
+            tools, lambda: self.settings, self._clock, stream_prefix=self._seams.stream_prefix
+        )
         self._own_task: OwnTask | None = None
         self._keeps_records = False
         self._is_open = False

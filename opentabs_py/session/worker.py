@@ -82,7 +82,7 @@ async def run_worker(
         async with OpenTabs(
             settings=own,
             browsers=browsers,
-            _seams=Seams(first_number=identity.number),
+            _seams=Seams(first_number=identity.number, stream_prefix=identity.instance),
             **arguments,
         ) as session:
             worker = FleetWorker(

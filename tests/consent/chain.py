@@ -32,6 +32,7 @@ class Client:
     can_ask: bool = True
     name: str | None = "agent 1.0"
     takes_links: bool = False
+    reads_streams: bool = True
     uses_gateway: bool = False
     is_immediate: bool = False
     asked_place: Place | None = None

@@ -1,16 +1,19 @@
 """An endpoint's calls, with workers that are announced but not there."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
 import anyio
 import pytest
 
-from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.call import CallOrigin, ToolCall
+from opentabs_py.calling.client import CallClient
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, instant, progress_observers
+from opentabs_py.calling.streams import STREAMS_META_KEY
 from opentabs_py.core.fleet.failures import worker_lost
 from opentabs_py.core.fleet.messages import (
     Announcement,
@@ -134,6 +137,14 @@ async def test_a_call_whose_observer_raises_while_it_waits_still_gets_its_place(
             assert (fleet.waiting, fleet.running) == (1, 0)
             fleet.directory.handle(encode(worker("a")), anyio.current_time())
     assert (fleet.waiting, fleet.running) == (0, 0)
+
+
+@dataclass
+class Client:
+    """An MCP client."""
+
+    session_key: str
+    name: str = "c"
 
 
 class Workers:
@@ -284,6 +295,23 @@ async def test_a_worker_is_held_while_a_client_has_a_tab_there_and_told_when_it_
         await fleet.handle_client_gone(client)  # the second time, the worker is lost
         assert workers.held == []
     assert workers.requested == [("a", LeaveRequest(client="c1")), ("a", LeaveRequest(client="c2"))]
+
+
+async def test_a_worker_is_held_while_a_client_has_a_stream_there_and_told_when_it_leaves() -> None:
+    streams = {STREAMS_META_KEY: [{"id": "s", "name": "count", "uri": "stream://s"}]}
+    with_stream = Returned(content=McpContent(content=[], meta=streams))
+    a = worker("a")
+    workers = Workers(with_stream, with_stream, with_stream, Done())
+    fleet = a_fleet_of(workers, a)
+    await called(fleet)
+    assert workers.held == []
+    mine = CallOrigin(cast("CallClient", Client("c1")))
+    for _ in range(2):
+        await called(fleet, origin=mine)
+        assert workers.held == [a.instance]
+    await fleet.handle_client_gone("c1")
+    assert workers.held == []
+    assert workers.requested[-1] == ("a", LeaveRequest(client="c1"))
 
 
 async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:

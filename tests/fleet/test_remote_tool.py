@@ -6,24 +6,36 @@ import pytest
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.listing import Listing
+from opentabs_py.core.fleet.messages import Announcement, encode
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallRefusedError
 from opentabs_py.fleet.catalog import Entry
+from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from opentabs_py.fleet.remote_tool import RemoteTool
+from tests.core.fleet.test_pool import worker
 
 pytestmark = pytest.mark.anyio
 
 LISTING = Listing("chat_send", "chat", "Send", "Send a text.", {"type": "object"}, needs_tab=True)
 
 
+A, B = worker("a", 10), worker("b", 20, state="draining")
+
+
 class FakeFleet:
-    """Workers that return the arguments."""
+    """Workers that return the arguments, or if one is named, its name."""
 
     def __init__(self) -> None:
         self.own_tabs = OwnRemoteTabs()
+        self.directory = Directory({}, "1", lambda _: None)
+        for each in (A, B):
+            self.directory.handle(encode(each), 0.0)
+
+    async def call_in(self, worker: Announcement, _tool: str, _call: ToolCall) -> Any:
+        return worker.name
 
     async def call(self, tool: str, wanted: Wanted, call: ToolCall) -> Any:
         return tool, wanted.owner, wanted.digest, call.arguments
@@ -34,6 +46,12 @@ def a_tool(limit: int) -> RemoteTool:
     return RemoteTool(fleet, Entry("d", LISTING, limits=None), message_limit=limit)
 
 
+def a_stream_tool(owner: str) -> RemoteTool:
+    listing = Listing("stream_read", owner, "", "", {})
+    fleet = cast("Fleet", FakeFleet())
+    return RemoteTool(fleet, Entry("d", listing, limits=None), message_limit=1000)
+
+
 async def test_arguments_over_the_limit_are_sent_to_no_worker_and_those_at_it_are() -> None:
     tool = a_tool(len('{"text":"日本"}'))
     fitting = ToolCall({"text": "日本"}, Limits())
@@ -41,6 +59,26 @@ async def test_arguments_over_the_limit_are_sent_to_no_worker_and_those_at_it_ar
     with pytest.raises(CallRefusedError) as caught:
         tool.prepare(ToolCall({"text": "日本語"}, Limits()))
     assert caught.value.detail.code == "INPUT_TOO_LARGE"
+
+
+@pytest.mark.parametrize("given", [f"{A.instance}{'0' * 32}", f"stream://{A.instance}{'0' * 32}"])
+async def test_a_stream_is_read_in_the_worker_with_whose_run_its_id_begins(given: str) -> None:
+    assert await a_stream_tool("opentabs").prepare(ToolCall({"id": given}, Limits()))() == "a"
+
+
+@pytest.mark.parametrize("has_it", [worker("gone"), B], ids=["has gone", "drains"])
+async def test_a_stream_in_a_worker_that_is_not_used_is_unknown(has_it: Announcement) -> None:
+    stream = f"{has_it.instance}{'0' * 32}"
+    with pytest.raises(CallRefusedError) as caught:
+        await a_stream_tool("opentabs").prepare(ToolCall({"id": stream}, Limits()))()
+    assert caught.value.detail.code == "UNKNOWN_STREAM"
+
+
+@pytest.mark.parametrize(("owner", "given"), [("opentabs", 1), ("mine", A.instance)])
+async def test_other_calls_go_to_any_worker(owner: str, given: object) -> None:
+    tool = a_stream_tool(owner)
+    called = await tool.prepare(ToolCall({"id": given}, Limits()))()
+    assert called == ("stream_read", owner, "d", {"id": given})
 
 
 def test_arguments_that_are_not_json_are_refused() -> None:

@@ -4,12 +4,13 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import anyio
 import pytest
 
 from opentabs_py.calling.call import Cancellation
+from opentabs_py.calling.streams import Followed
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.fleet.channel import PIECE, Packet
 from opentabs_py.core.fleet.messages import (
@@ -27,7 +28,13 @@ from opentabs_py.core.fleet.messages import (
     ToolsRequest,
 )
 from opentabs_py.core.limits import Limits
-from opentabs_py.core.plugin_names import OURSELVES, RESERVED_TOOLS, TABS_LIST, TABS_OPEN
+from opentabs_py.core.plugin_names import (
+    OURSELVES,
+    RESERVED_TOOLS,
+    STREAM_TOOLS,
+    TABS_LIST,
+    TABS_OPEN,
+)
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import LogEntry, Model
 from opentabs_py.core.trace.record import read_record
@@ -143,7 +150,7 @@ async def test_a_call_is_made_as_the_endpoint_asks_and_returns_its_value() -> No
             assert requester.answer == Returned(value={"sent": True})
             tasks.start_soon(requester.run, pair, a_call())
             await pair.settle()
-            assert pair.session.calls[-1][1]["origin"].client is None
+            assert pair.session.calls[-1][1]["origin"].client.session_key is None
             pair.session.end()
     last = pair.announcements()[-1]
     assert (last.calls, last.failures) == (2, 0)
@@ -258,6 +265,23 @@ async def test_a_worker_lists_opens_and_closes_its_tabs_however_many_calls_run(t
     assert len(pair.session.calls) == 2
 
 
+@pytest.mark.parametrize("tool", STREAM_TOOLS)
+async def test_a_call_about_a_stream_takes_no_place_and_needs_none(tool: str) -> None:
+    with anyio.fail_after(PATIENT):
+        async with a_pair(max_calls=1) as pair, anyio.create_task_group() as tasks:
+            about_stream, other, second = Requester(), Requester(), Requester()
+            tasks.start_soon(about_stream.run, pair, a_call(tool=tool))
+            await pair.settle()
+            assert pair.worker.running == 0
+            tasks.start_soon(other.run, pair, a_call())
+            await pair.settle()
+            tasks.start_soon(second.run, pair, a_call(tool=tool))
+            await pair.settle()
+            assert [*about_stream.answers, *other.answers, *second.answers] == []
+            for _ in range(3):
+                pair.session.end()
+
+
 async def test_a_worker_announces_soon_that_it_is_full_and_that_it_no_longer_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -352,6 +376,31 @@ async def test_the_tabs_of_a_client_that_leaves_are_closed_once() -> None:
             assert pair.session.gone == [f"{ENDPOINT}.c1"]
             pair.worker._drop_endpoint(ENDPOINT)
             assert pair.session.gone == [f"{ENDPOINT}.c1", f"{ENDPOINT}.c2"]
+
+
+async def test_the_streams_of_a_client_end_with_its_endpoint() -> None:
+    async with requesting(a_call(client="c1")) as (pair, requester):
+        [(_, options)] = pair.session.calls
+        client = options["origin"].client
+        assert not client.reads_streams
+        client.follow(cast("Followed", None))
+        client.wake()
+        pair.worker._drop_endpoint(ENDPOINT)
+        assert pair.session.gone == [client.session_key]
+        requester.scope.cancel()
+
+
+async def test_a_stream_without_a_session_belongs_to_no_other_call_and_outlives_its_endpoint() -> (
+    None
+):
+    async with requesting() as (pair, requester):
+        [(_, options)] = pair.session.calls
+        client = options["origin"].client
+        assert client.session_key is None
+        client.follow(cast("Followed", None))
+        pair.worker._drop_endpoint(ENDPOINT)
+        assert pair.session.gone == []
+        requester.scope.cancel()
 
 
 async def _open_tabs(pair: Pair, *clients: str | None) -> None:

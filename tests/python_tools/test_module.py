@@ -11,12 +11,11 @@ import pytest
 
 from opentabs_py import Module, ToolStream, skill
 from opentabs_py.calling.clock import AlarmClock
-from opentabs_py.calling.streams import StreamUpdate
+from opentabs_py.calling.streams import STREAMS_META_KEY, StreamUpdate
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.python_tools.stream import MOST_ENDED, READABLE_FOR, Stream, Streams
-from opentabs_py.python_tools.values import STREAMS_META_KEY
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.session import Server
 from tests.python_tools import ways

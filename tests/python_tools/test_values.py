@@ -29,6 +29,7 @@ class Reader:
     """A client that reads links."""
 
     takes_links: bool = True
+    reads_streams: bool = True
     uses_gateway: bool = False
 
 
@@ -103,6 +104,13 @@ def test_a_named_stream_leaves_everything_else_in_a_result() -> None:
         description="Updates of build.",
         mime_type="application/json",
     )
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_a_stream_is_named_as_a_resource_only_to_a_client_that_can_read_it(reads: bool) -> None:
+    client = cast("CallClient", Reader(takes_links=False, reads_streams=reads))
+    [named] = name_streams([], [BUILD], client).content[1:]
+    assert ("or read stream://s1" in named.text) == reads
 
 
 @pytest.mark.parametrize(("value", "structured"), [({"n": 1}, {"n": 1}), ([1], None)])

@@ -58,6 +58,7 @@ class Session:
 
     session_key: str | None
     takes_links: bool = False
+    reads_streams: bool = True
     uses_gateway: bool = False
     asker: None = None
     name: str | None = None

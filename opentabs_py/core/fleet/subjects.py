@@ -15,7 +15,8 @@ import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
-INSTANCE_ID: Final = r"[0-9a-f]{16}"
+INSTANCE_LENGTH: Final = 16
+INSTANCE_ID: Final = rf"[0-9a-f]{{{INSTANCE_LENGTH}}}"
 """A pattern of the ids of workers' runs and of endpoints."""
 _PACKETS_TO_WORKER: Final = re.compile(
     rf".*\.call\.(?P<endpoint>{INSTANCE_ID})\.(?P<call>[0-9a-f]{{32}})"

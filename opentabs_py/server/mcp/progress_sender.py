@@ -59,6 +59,8 @@ class ProgressSender(CallObserver):
         uses_gateway: Whether it calls every tool through `opentabs_call`.
     """
 
+    reads_streams = True
+
     def __init__(
         self,
         ctx: ServerRequestContext[ClientConnections],

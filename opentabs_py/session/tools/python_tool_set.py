@@ -27,6 +27,7 @@ class PythonToolSet:
         given: The tools, as for `OpenTabs`.
         settings: Returns the settings of the session.
         clock: The clock of the calls' timers.
+        stream_prefix: What the ids of their streams begin with.
 
     Attributes:
         tools: The tools; None if none were given.
@@ -36,10 +37,16 @@ class PythonToolSet:
     """
 
     def __init__(
-        self, given: Sequence[Any], settings: Callable[[], Settings], clock: AlarmClock
+        self,
+        given: Sequence[Any],
+        settings: Callable[[], Settings],
+        clock: AlarmClock,
+        *,
+        stream_prefix: str = "",
     ) -> None:
         self._settings = settings
         self._clock = clock
+        self._stream_prefix = stream_prefix
         self._handlers: ProgressHandlers | None = None
         self._calls: ToolCalls | None = None
         self.tools = self._load(given) if given else None
@@ -101,7 +108,11 @@ class PythonToolSet:
 
         settings = self._settings()
         host = host or ToolHost(
-            self._clock, settings.limits, settings.message_limit, handlers=self.handlers
+            self._clock,
+            settings.limits,
+            settings.message_limit,
+            handlers=self.handlers,
+            stream_prefix=self._stream_prefix,
         )
         return PythonTools(given, host)
 
