@@ -86,12 +86,15 @@ class NatsLink:
         self._last_error = ""
         self._failures = 0
         self._is_refused = False
+        self._is_linked = False
         self._connecting: anyio.CancelScope | None = None
 
     @property
     def connected(self) -> bool:
-        """Whether it is connected now."""
-        return self._client.is_connected
+        """Whether it is connected now, and those that `relinked` notifies know that."""
+        # The client is connected a round trip before it says so. Until then, liveness would take
+        # the time that the connection was down for the silence of others.
+        return self._is_linked and self._client.is_connected
 
     def publish(self, subject: str, data: bytes = b"", reply: str = "") -> bool:
         """Publish a message soon; return False if it is dropped, because the connection is down."""
@@ -220,6 +223,7 @@ class NatsLink:
                     **more,
                 )
             self._connecting = None
+            self._is_linked = True
         except (NatsError, OSError, TimeoutError) as error:
             why = self._last_error or _text(error)
             with anyio.CancelScope(shield=True):
@@ -267,6 +271,7 @@ class NatsLink:
     async def _handle_disconnected(self) -> None:
         if not self._client.is_closed:
             logger.warning("Disconnected from NATS at %s; reconnecting", self.options.addresses)
+        self._is_linked = False
         self._stop_pinging()
         self._pacer.handle_disconnected()
         self._all_published.set()
@@ -275,6 +280,7 @@ class NatsLink:
         logger.warning("Reconnected to NATS")
         if self._accepts_too_little:  # it may be another server, or configured again
             logger.error("%s", self._limit)
+        self._is_linked = True
         self.relinked.notify()
 
 

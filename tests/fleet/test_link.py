@@ -50,6 +50,7 @@ class FakeNats:
         others: The hosts and ports of the other servers of the cluster.
         answers: Whether it answers pings now; until then, it reads nothing more.
         asked: A ping waits for its answer.
+        greets: Whether it always answers the first ping of a connection.
         server: What listens.
     """
 
@@ -65,6 +66,7 @@ class FakeNats:
         self.answers = asyncio.Event()
         self.answers.set()
         self.asked = asyncio.Event()
+        self.greets = False
         self._clients: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -72,11 +74,13 @@ class FakeNats:
         info: dict[str, Any] = {"server_id": "fake", "max_payload": self.accepts, "headers": True}
         info |= {"connect_urls": self.others, "auth_required": True, "nonce": "to sign"}
         writer.write(f"INFO {json.dumps(info)}\r\n".encode())
+        is_greeted = not self.greets
         async for line in reader:
             if line.startswith(b"PING"):
-                if not self.answers.is_set():
+                if is_greeted and not self.answers.is_set():
                     self.asked.set()
                     await self.answers.wait()
+                is_greeted = True
                 writer.write(b"PONG\r\n")
             elif line.startswith(b"CONNECT "):
                 self.connects.append(json.loads(line.removeprefix(b"CONNECT ")))
@@ -156,6 +160,27 @@ async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_
         for level, said in (("ERROR", "of 1,000 bytes at most"), ("WARNING", "of 1001 bytes was"))
     )
     assert (len(less), len(lost)) == (1, 1)
+
+
+async def test_a_link_that_is_back_is_not_connected_before_others_are_notified() -> None:
+    async with (
+        fake_nats(accepts=LONGEST_PACKET) as nats,
+        nats_link(FleetOptions(nats.url), version="1") as link,
+    ):
+        noticed: list[bool] = []
+        relinked = anyio.Event()
+        link.relinked.subscribe(lambda: noticed.append(link.connected))
+        link.relinked.subscribe(relinked.set)
+        nats.greets = True
+        nats.answers.clear()
+        nats.disconnect()
+        with anyio.fail_after(PATIENT):
+            await nats.asked.wait()  # the client is connected, and flushes what was left
+            assert not link.connected
+            assert not link.publish("too early")
+            nats.answers.set()
+            await relinked.wait()
+        assert noticed == [True]
 
 
 async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -> None:
