@@ -17,6 +17,7 @@ from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.calling.streams import STREAMS_META_KEY
+from opentabs_py.core.codes import FLEET_NOT_CONNECTED
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
@@ -239,12 +240,18 @@ class Fleet:
         """Handle the end of a client: its workers may close its tabs, and end its streams."""
         for worker in self.own_tabs.discard(client):
             self._requests.release(worker.instance)
-            try:
-                await self._requests.request(worker, LeaveRequest(client=client))
-            except (ChainError, NotDeliveredError) as error:
-                logger.debug(
-                    "%s was not notified that a client disconnected: %s", worker.name, error
-                )
+            while not await self._notify_gone(worker, client):
+                pass
+
+    async def _notify_gone(self, worker: Announcement, client: SessionKey) -> bool:
+        """Notify a worker that a client has gone; return False if NATS was away for too long."""
+        try:
+            await self._requests.request(worker, LeaveRequest(client=client))
+        except (ChainError, NotDeliveredError) as error:
+            logger.debug("%s was not notified that a client disconnected: %s", worker.name, error)
+            is_away = isinstance(error, ChainError) and error.detail.code == FLEET_NOT_CONNECTED
+            return not is_away
+        return True
 
     def own(
         self, client: SessionKey | None, tab: int, worker: Announcement, plugins: AbstractSet[str]

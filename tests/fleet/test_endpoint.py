@@ -14,7 +14,7 @@ from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, instant, progress_observers
 from opentabs_py.calling.streams import STREAMS_META_KEY
-from opentabs_py.core.fleet.failures import worker_lost
+from opentabs_py.core.fleet.failures import not_linked, worker_lost
 from opentabs_py.core.fleet.messages import (
     Announcement,
     Busy,
@@ -312,6 +312,16 @@ async def test_a_worker_is_held_while_a_client_has_a_stream_there_and_told_when_
     await fleet.handle_client_gone("c1")
     assert workers.held == []
     assert workers.requested[-1] == ("a", LeaveRequest(client="c1"))
+
+
+async def test_a_worker_is_told_of_a_client_that_has_left_when_nats_is_back_at_last() -> None:
+    a = worker("a")
+    workers = Workers(not_linked("nats", sent=False), not_linked("nats", sent=True), Done())
+    fleet = a_fleet_of(workers, a)
+    fleet.own("c1", 2, a, {"chat"})
+    with anyio.fail_after(PATIENT):
+        await fleet.handle_client_gone("c1")
+    assert workers.requested == [("a", LeaveRequest(client="c1"))] * 3
 
 
 async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:
