@@ -89,7 +89,10 @@ class RemoteTabsOpen(TabsOpen):
         usable = {each.instance: each for each in workers}
         with_own = (each.instance for each in self._fleet.own_tabs.workers(client))
         own = [usable[instance] for instance in with_own if instance in usable]
-        fitting = [each for each in own or workers if self._fleet.catalog.serving(each, url)]
+        serving = self._fleet.catalog.serving
+        fitting = [each for each in own if serving(each, url)] or [
+            each for each in workers if serving(each, url)
+        ]
         return self._fleet.least_busy(fitting or own or workers)
 
 

@@ -25,6 +25,7 @@ class FakeFleet:
         works: Those that work in a new tab.
         usable: The workers that take calls.
         with_own_tabs: The workers in which the client has tabs, as they were then.
+        without: The names of the workers that have none of the plugins.
     """
 
     def __init__(
@@ -34,9 +35,13 @@ class FakeFleet:
         works: Sequence[str] = (),
         usable: Sequence[Announcement] = (worker("a"),),
         with_own_tabs: Sequence[Announcement] = (),
+        without: Sequence[str] = (),
     ) -> None:
+        self.without = without
         self.directory = SimpleNamespace(usable=usable)
-        self.catalog = SimpleNamespace(serving=lambda _worker, _url: serving)
+        self.catalog = SimpleNamespace(
+            serving=lambda each, _url: serving if each.name not in self.without else ()
+        )
         self.own_tabs = SimpleNamespace(workers=lambda _client: with_own_tabs)
         self.owned: list[AbstractSet[str]] = []
         self.called: list[Announcement] = []
@@ -86,3 +91,17 @@ async def test_no_tab_opens_in_a_worker_that_takes_no_more_calls() -> None:
     fleet = FakeFleet(usable=[other], with_own_tabs=[draining])
     await open_tab(fleet)
     assert fleet.called == [other]
+
+
+async def test_a_tab_opens_in_a_worker_that_serves_its_page_before_one_with_others() -> None:
+    own, other = worker("a"), worker("b")
+    fleet = FakeFleet(usable=[own, other], with_own_tabs=[own], without=["a"])
+    await open_tab(fleet)
+    assert fleet.called == [other]
+
+
+async def test_a_tab_of_a_page_that_no_worker_serves_opens_where_the_client_s_others_are() -> None:
+    own, other = worker("b"), worker("a")
+    fleet = FakeFleet(usable=[other, own], with_own_tabs=[own], without=["a", "b"])
+    await open_tab(fleet)
+    assert fleet.called == [own]
