@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import pytest
+from mcp import types
 from mcp.client import Client
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -281,3 +282,13 @@ async def test_a_tool_that_two_modules_have_is_listed_once_and_moves_with_its_wo
         await until(tabs, lambda known: len(known) == 1)
         await poll(lambda: tabs.internals.registry.find("pay").listing.owner == "later")
         assert await tabs.call("pay") == "later"
+
+
+async def test_what_a_tool_yielded_before_it_failed_arrives(fleet: Fleet, tmp_path: Path) -> None:
+    code = "def parts():\n    yield 'a part'\n    raise ValueError\n"
+    (tmp_path / "broken.py").write_text(code)
+    fleet.worker("one", "--tools", "broken.py:parts")
+    async with endpoint(fleet, workers=1) as tabs, Client(tabs.mcp_url) as mcp:
+        result = await mcp.call_tool("parts", {})
+        assert result.is_error
+        assert result.content[-1] == types.TextContent(text="a part")

@@ -342,13 +342,14 @@ def _call_request(tool: str, call: ToolCall) -> CallRequest:
 
 
 def _read(answer: ToEndpoint, worker: Announcement) -> Any:
-    match answer:
-        case Returned():
-            try:
+    try:
+        match answer:
+            case Returned():
                 return value_of(answer)
-            except ValueError as error:
-                raise failures.invalid_worker_answer(worker.name, str(error)) from None
-        case Failed():
-            raise error_of(answer)
-        case _:
-            raise failures.invalid_worker_answer(worker.name, f"it sent {answer.type!r}")
+            case Failed():
+                error = error_of(answer)
+            case _:
+                error = failures.invalid_worker_answer(worker.name, f"it sent {answer.type!r}")
+    except ValueError as invalid:
+        raise failures.invalid_worker_answer(worker.name, str(invalid)) from None
+    raise error

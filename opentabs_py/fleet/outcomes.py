@@ -21,16 +21,7 @@ def returned(value: Any) -> Returned:
     """Return the message for a tool's value: JSON, or an `Output`."""
     if not isinstance(value, Output):
         return Returned(value=value)
-    return Returned(
-        content=McpContent(
-            content=[
-                block.model_dump(mode="json", by_alias=True, exclude_none=True)
-                for block in value.content
-            ],
-            structured=value.structured,
-            meta=value.meta,
-        )
-    )
+    return Returned(content=_content_of(value))
 
 
 def value_of(message: Returned) -> Any:
@@ -39,15 +30,27 @@ def value_of(message: Returned) -> Any:
     Raises:
         ValueError: Its content is not that of MCP.
     """
-    if message.content is None:
-        return message.value
+    return message.value if message.content is None else _output_of(message.content)
+
+
+def _content_of(output: Output) -> McpContent:
+    return McpContent(
+        content=[
+            block.model_dump(mode="json", by_alias=True, exclude_none=True)
+            for block in output.content
+        ],
+        structured=output.structured,
+        meta=output.meta,
+    )
+
+
+def _output_of(content: McpContent) -> Output:
     from mcp import types  # noqa: PLC0415 (loading it takes as long as starting a browser)
     from pydantic import TypeAdapter  # noqa: PLC0415
 
     blocks: TypeAdapter[tuple[types.ContentBlock, ...]] = TypeAdapter(
         tuple[types.ContentBlock, ...]
     )
-    content = message.content
     try:
         return Output(blocks.validate_python(content.content), content.structured, content.meta)
     except ValidationError as error:
@@ -69,6 +72,8 @@ def failed(error: Exception, tool: str) -> Failed:
 
 def _failed(error: CallError) -> Failed:
     detail = error.detail
+    value = error.value if isinstance(error, BrokenResultError) else None
+    output = value if isinstance(error, BrokenResultError) else error.partial
     return Failed(
         kind=kind_of(error),
         code=detail.code[:CODE_MAX],
@@ -77,13 +82,22 @@ def _failed(error: CallError) -> Failed:
         retryable=detail.retryable,
         retry_after_ms=detail.retry_after_ms,
         stack=detail.stack,
-        value=error.value if isinstance(error, BrokenResultError) else None,
+        value=None if isinstance(value, Output) else value,
         partial=None if isinstance(error.partial, Output) else error.partial,
+        content=_content_of(output) if isinstance(output, Output) else None,
     )
 
 
 def error_of(message: Failed) -> CallError:
-    """Return the error of a message."""
+    """Return the error of a message.
+
+    Raises:
+        ValueError: Its content is not that of MCP.
+    """
     error = rebuild(message.kind, message, value=message.value)
     error.partial = message.partial
+    if message.content is not None and isinstance(error, BrokenResultError):
+        error.value = _output_of(message.content)
+    elif message.content is not None:
+        error.partial = _output_of(message.content)
     return error

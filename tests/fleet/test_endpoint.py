@@ -207,6 +207,15 @@ async def test_a_call_that_did_not_reach_its_worker_is_made_in_another() -> None
         (Failed(kind="chain", code="NO_TAB", message="No tab is open."), "NO_TAB"),
         (Done(), "FLEET_PROTOCOL"),
         (Returned(content=McpContent(content=[{"type": "strange"}])), "FLEET_PROTOCOL"),
+        (
+            Failed(
+                kind="tool",
+                code="E",
+                message="",
+                content=McpContent(content=[{"type": "strange"}]),
+            ),
+            "FLEET_PROTOCOL",
+        ),
         (worker_lost("a"), "WORKER_LOST"),
     ],
 )

@@ -82,6 +82,22 @@ def test_an_error_arrives_with_its_kind_and_all_fields(error: CallError) -> None
         assert arrived.timer == error.timer
 
 
+OUTPUT = Output((types.TextContent(text="hello"),), {"a": 1}, {"m": 2})
+
+
+def test_content_that_a_tool_yielded_before_it_failed_arrives() -> None:
+    error = ToolFailedError(DETAIL)
+    error.partial = OUTPUT
+    assert cross(error).partial == OUTPUT
+
+
+def test_content_that_breaks_its_schema_arrives() -> None:
+    arrived = cross(BrokenResultError(DETAIL, value=OUTPUT))
+    assert isinstance(arrived, BrokenResultError)
+    assert arrived.value == OUTPUT
+    assert arrived.partial is None
+
+
 def test_a_bug_says_nothing_of_itself() -> None:
     arrived = cross(RuntimeError("a secret"))
     assert arrived.detail == failures.internal("tool").detail

@@ -21,7 +21,7 @@ from opentabs_py.errors import ProtocolError
 
 T = TypeVar("T")
 
-FLEET_VERSION: Final = 2
+FLEET_VERSION: Final = 3
 FOREVER: Final = 1e9  # s; JSON has no infinity
 
 InstanceId = Annotated[str, StringConstraints(pattern=f"^{INSTANCE_ID}$")]
@@ -202,7 +202,11 @@ class Returned(Model):
 
 
 class Failed(Model):
-    """The call ended without a value; the members of `ErrorDetail`, and which error it is."""
+    """The call ended without a value; the members of `ErrorDetail`, and which error it is.
+
+    `value` is what the tool returned, if that is why it failed, and `partial` what it produced
+    before it failed. Instead of either, it is `content` if it is more than a JSON value.
+    """
 
     type: Literal["failed"] = "failed"
     kind: ErrorKind
@@ -214,6 +218,7 @@ class Failed(Model):
     stack: str | None = None
     value: Any = None
     partial: Any = None
+    content: McpContent | None = None
     record: dict[str, Any] | None = None
 
 
