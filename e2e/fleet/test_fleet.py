@@ -188,6 +188,19 @@ async def test_a_browser_over_its_call_limit_is_replaced_once_idle(fleet: Fleet,
         )
 
 
+async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser_from_being_replaced(
+    fleet: Fleet, site: str
+) -> None:
+    fleet.worker("one", "--plugin", str(PROBE), "--recycle-after", "1")
+    async with endpoint(fleet, workers=1) as tabs:
+        async with Client(tabs.mcp_url) as client:
+            opened = await client.call_tool("tabs_open", {"url": f"{site}/page"})
+            assert opened.structured_content is not None
+            tab = opened.structured_content["tabId"]
+            await client.call_tool("probe_echo", {"tabId": tab, "value": 1})
+        await until(tabs, lambda known: known[0].restarts == 1)
+
+
 async def test_a_worker_offers_nothing_that_acts_on_any_page_whatever_its_settings_say(
     nats: Nats, tmp_path: Path
 ) -> None:

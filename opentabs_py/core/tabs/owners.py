@@ -58,6 +58,10 @@ class TabOwners:
         """Return the tabs of all clients."""
         return [*self._owners]
 
+    def of_sessions(self) -> list[int]:
+        """Return the tabs of clients with a session, with whose end they are closed."""
+        return [tab for tab, owner in self._owners.items() if owner is not None]
+
     def has_opened(self, client: SessionKey | None, tab_id: int) -> bool:
         """Return whether a client opened a tab; None stands for all clients without a session."""
         return (

@@ -89,7 +89,8 @@ class Recycling:
     """Closes browsers that are due once nothing runs in them; what keeps them open relaunches them.
 
     A browser in which a client has opened a tab of its own is not replaced before that is closed.
-    A call that no other browser can take waits until it is back.
+    A tab that was opened without a session may never be, so it delays nothing. A call that no
+    other browser can take waits until it is back.
 
     Args:
         browsers: The browsers.
@@ -130,7 +131,7 @@ class Recycling:
         return due
 
     def _is_used(self, index: int) -> bool:
-        own = self._pages.tabs.owners.every()
+        own = self._pages.tabs.owners.of_sessions()
         return self._pages.running_calls[index] > 0 or any(
             self._pages.index_of(tab) == index for tab in own
         )

@@ -116,6 +116,14 @@ def test_no_call_uses_or_names_a_tab_that_is_about_to_be_closed() -> None:
     assert made.may_name("b", 1)
 
 
+def test_tabs_that_were_opened_without_a_session_end_with_none() -> None:
+    made = owners(a=(1, 2))
+    made.add(3, None)
+    made.abandon(2)
+    assert made.of_sessions() == [1]
+    assert made.every() == [1, 2, 3]
+
+
 def test_a_browser_that_reconnects_gets_the_tabs_to_close_and_forgets_those_that_are_gone() -> None:
     made = owners(a=(1, 2, 3, 11, 12))
     made.abandon(2)

@@ -119,6 +119,23 @@ async def test_a_browser_that_needs_too_much_memory_is_replaced(
 
 
 @pytest.mark.anyio
+async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.session.browsers.recycling.LOOK_EVERY", 0.01)
+    bridge = a_bridge()
+    browser = FakeBrowser(bridge)
+    pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
+    pages.ended_calls[0] = 1
+    pages.tabs.owners.add(TAB, None)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Recycling([browser], pages, RecycleAfter(calls=1)).run)
+        with anyio.fail_after(PATIENT):
+            await browser.closing.wait()
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.anyio
 @pytest.mark.parametrize("held_by", ["call", "tab"])
 async def test_a_browser_is_not_replaced_while_a_call_or_a_clients_own_tab_needs_it(
     held_by: str, monkeypatch: pytest.MonkeyPatch
