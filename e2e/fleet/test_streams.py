@@ -1,13 +1,16 @@
 """Streams of Python tools in a fleet: each is in the worker that ran the tool."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import types
 from mcp.client import Client
 
-from e2e.fleet.members import Fleet, endpoint
+from e2e.fleet.members import OPENTABS, Fleet, endpoint
 
 COUNTER = """
 import os
@@ -82,3 +85,22 @@ async def test_clients_without_a_session_have_streams_of_their_own(
         first = opened(await client.call_tool("begin", {"key": "a"}))
         second = opened(await client.call_tool("begin", {"key": "b"}))
         assert first != second
+
+
+async def test_a_stream_that_a_command_has_opened_is_read_by_another(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    (tmp_path / "counter.py").write_text(COUNTER)
+    fleet.worker("one", "--tools", "counter.py:Counter")
+
+    async def call(tool: str, arguments: dict[str, str]) -> str:
+        command = [*OPENTABS, "call", tool, json.dumps(arguments), *fleet.options]
+        done = await anyio.run_process(command)
+        assert b"ends with this command" not in done.stderr
+        return done.stdout.decode()
+
+    async with endpoint(fleet, workers=1):
+        said = await call("begin", {"key": "a"})
+        [stream] = re.findall(r"stream_read with the id '(\w+)'", said)
+        read = json.loads(await call("stream_read", {"id": stream}))
+        assert read["updates"] == [{"n": 1, "text": "a"}]

@@ -67,7 +67,9 @@ def call_fresh(
             async with session as tabs:
                 await _prepare(tabs, tool, urls, bar.say, in_fleet=nats is not None)
                 bar.say(tool)
-                made = call_over_mcp(tabs.mcp_url, tool, arguments, bar.update)
+                made = call_over_mcp(
+                    tabs.mcp_url, tool, arguments, bar.update, keeps_streams=nats is not None
+                )
                 outcome, failed = await _while_asking(tabs, made, bar.pause)
                 bar.stop()
                 with redirect_stdout(stdout):

@@ -17,8 +17,17 @@ async def call_over_mcp(
     tool: str,
     arguments: dict[str, Any],
     progress_callback: Callable[[float, float | None, str | None], None],
+    *,
+    keeps_streams: bool = False,
 ) -> tuple[dict[str, Any], str | None]:
     """Call a tool through a real MCP client over Streamable HTTP.
+
+    Args:
+        url: The server's.
+        tool: The tool's name.
+        arguments: Its arguments.
+        progress_callback: Called with each progress notification.
+        keeps_streams: Whether the tool's streams outlive the server.
 
     Returns:
         The outcome, as `calling.outcome` describes it, and which side failed.
@@ -56,11 +65,9 @@ async def call_over_mcp(
         why = stacks.innermost(error)
         message = f"The MCP client gave up: {why}. The tool may have run."
         raise ChainError(ErrorDetail(codes.CLIENT_FAILED, message, category="chain")) from error
-    for stream in (result.meta or {}).get(STREAMS_META_KEY, ()):
-        how_to_read = [
-            describe_stream(stream["id"], stream["name"], readable=each) for each in (True, False)
-        ]
-        result.content = [each for each in result.content if each not in how_to_read]
+    for stream in () if keeps_streams else (result.meta or {}).get(STREAMS_META_KEY, ()):
+        how_to_read = describe_stream(stream["id"], stream["name"])
+        result.content = [each for each in result.content if each != how_to_read]
         warn(
             f"The stream {stream['name']} ends with this command. To follow it, call the tool of a "
             "server that keeps running: opentabs start."
