@@ -282,6 +282,7 @@ class Fleet:
         worker = self.directory.get(instance)
         if worker is None:
             self.own_tabs.forget(instance)
+            self._requests.release_all(instance)
         if worker is not None and self.directory.uses(worker):
             has_changed = self._pool.put(worker)
         else:

@@ -146,7 +146,11 @@ class WorkerRequests:
     def release(self, instance: str) -> None:
         """End one `hold` of a worker."""
         self._held[instance] -= 1
-        self._held = +self._held
+        self._held = +self._held  # without those that are not held, perhaps because they have left
+
+    def release_all(self, instance: str) -> None:
+        """End every `hold` of a worker, which has left."""
+        del self._held[instance]
 
     async def request(
         self,
@@ -257,7 +261,7 @@ class WorkerRequests:
     def _lose(self, instance: str) -> None:
         worker = self._in_use.pop(instance).announced
         logger.warning("The worker %s on %s (pid %d) is gone", worker.name, worker.host, worker.pid)
-        del self._held[instance]
+        self.release_all(instance)
         for request_id, request in [*self._open.items()]:
             if request.worker.instance == instance:
                 lost = failures.worker_lost(request.worker.name)

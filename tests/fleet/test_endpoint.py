@@ -176,6 +176,9 @@ class Workers:
     def release(self, instance: str) -> None:
         self.held.remove(instance)
 
+    def release_all(self, instance: str) -> None:
+        self.held = [each for each in self.held if each != instance]
+
 
 def a_fleet_of(
     workers: Workers, *announced: Announcement, calls_per_client: int | None = None
@@ -342,6 +345,16 @@ async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:
     assert changed.is_set()
     assert fleet.own_tabs.of("c1", "chat") == ()
     assert not fleet.directory.all
+
+
+async def test_a_worker_that_has_left_is_held_no_longer() -> None:
+    a = worker("a")
+    workers = Workers()
+    fleet = a_fleet_of(workers, a)
+    fleet.own("c1", 2, a, {"chat"})
+    assert workers.held == [a.instance]
+    fleet.directory.handle(encode(worker("a", state="leaving")), anyio.current_time())
+    assert workers.held == []
 
 
 async def test_a_call_that_is_cancelled_when_its_place_has_just_been_found_frees_it() -> None:
