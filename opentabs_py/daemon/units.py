@@ -1,13 +1,23 @@
 """Unit files that start a server when its user logs in."""
 
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 from xml.sax.saxutils import escape
 
 from opentabs_py.config.paths import user_file
 from opentabs_py.daemon.log import log_file
+
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+")  # needs no quotes
+_SPECIAL: Final = re.compile(r'["\\\x00-\x1f\x7f]')  # needs an escape between quotes
+# In a file of variables, a value in quotes is read as a POSIX shell reads one: systemd.exec(5),
+# "EnvironmentFile=".
+_WRITE_VARIABLE: Final = (
+    r'''printf '%s="%s"\n' "$name" "$(printenv "$name" | sed 's/["\\$`]/\\&/g')"'''
+)
 
 
 def unit(name: str, arguments: Sequence[str], directory: Path, variables: Mapping[str, str]) -> str:
@@ -30,18 +40,16 @@ def unit(name: str, arguments: Sequence[str], directory: Path, variables: Mappin
 
 
 def _systemd(name: str, command: Sequence[str], directory: Path, variables: Iterable[str]) -> str:
-    # In a command line, systemd also expands $, and escapes, even between quotes.
-    line = " ".join(
-        _literal(shlex.quote(each)).replace("$", "$$").replace("\\", "\\\\") for each in command
-    )
+    executable, *arguments = command
+    # Of all items, only the first is not searched for variables.
+    items = [_item(executable), *(_item(each).replace("$", "$$") for each in arguments)]
     how = environment = ""
     if names := sorted(variables):
         file = user_file().with_name(f"{name}.env")
-        wanted = shlex.quote(f"^({'|'.join(names)})=")
         how = f"""\
 # First write the settings of this shell to a file, without which the server does not start:
 # mkdir -p {shlex.quote(str(file.parent))} && \
-(umask 077; env | grep -E {wanted} > {shlex.quote(str(file))})
+(umask 077; for name in {shlex.join(names)}; do {_WRITE_VARIABLE}; done > {shlex.quote(str(file))})
 """
         environment = f"EnvironmentFile={_literal(str(file))}\n"
     return f"""\
@@ -53,11 +61,23 @@ After=graphical-session.target
 
 [Service]
 WorkingDirectory={_literal(str(directory))}
-{environment}ExecStart={line}
+{environment}ExecStart={" ".join(items)}
 Restart=on-failure
 
 [Install]
 WantedBy=default.target"""
+
+
+def _item(text: str) -> str:
+    """Return an item of a command line: systemd.syntax(7), "Quoting"."""
+    if _PLAIN.fullmatch(text):
+        return _literal(text)
+    return f'"{_literal(_SPECIAL.sub(_escape, text))}"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    character = found[0]
+    return f"\\{character}" if character in '"\\' else f"\\x{ord(character):02x}"
 
 
 def _literal(text: str) -> str:
