@@ -25,7 +25,7 @@ from pydantic_settings import (
 )
 
 from opentabs_py.config.paths import absolute, user_file, working_dir
-from opentabs_py.config.sources import TABLES, Environment, Project, UserFile
+from opentabs_py.config.sources import TABLES, Environment, Project, UserFile, with_flat_rules
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.hosts import url_host
 from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
@@ -347,7 +347,7 @@ def load_settings(**given: Any) -> Settings:
     """
     working_dir()
     try:
-        given = {name: value for name, value in given.items() if value is not None}
+        given = with_flat_rules({name: each for name, each in given.items() if each is not None})
         settings = Settings(**given)
     except ValidationError as error:
         problems = error.errors(include_url=False)

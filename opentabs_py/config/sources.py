@@ -14,6 +14,7 @@ from pydantic_settings import (
 )
 
 from opentabs_py.config.paths import user_file
+from opentabs_py.core.consent import flat_rules
 from opentabs_py.errors import ConfigError
 
 # What is merged key by key over all sources, with an example in JSON.
@@ -29,38 +30,38 @@ class Environment(EnvSettingsSource):
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
-        return _checked(super().__call__())
+        return _checked(super().__call__(), "OPENTABS_PERMISSIONS")
 
 
 class Project(PyprojectTomlConfigSettingsSource):
     """`[tool.opentabs]` in the current directory's pyproject.toml."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
+        self._file = Path("pyproject.toml").absolute()
         try:
-            with _readable(Path("pyproject.toml").absolute()):
+            with _readable(self._file):
                 super().__init__(settings)
         except AttributeError:  # the library walks down the tables without looking
             raise ConfigError("In pyproject.toml, [tool.opentabs] is not a table.") from None
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
-        return _checked(super().__call__())
+        return _checked(super().__call__(), self._file)
 
 
 class UserFile(TomlConfigSettingsSource):
     """The user's own file; relative paths in it start in its directory."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
-        file = user_file()
-        self._directory = file.parent
+        self._file = user_file()
         fields = settings.model_fields.items()
         self._paths = [name for name, field in fields if _has_path(field.annotation)]
-        with _readable(file):
-            super().__init__(settings, toml_file=file)
+        with _readable(self._file):
+            super().__init__(settings, toml_file=self._file)
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
-        values = _checked(super().__call__())
+        values = _checked(super().__call__(), self._file)
         found = {name: self._anchored(values[name]) for name in self._paths if name in values}
         return {**values, **found}
 
@@ -71,7 +72,7 @@ class UserFile(TomlConfigSettingsSource):
             return value
         if os.pathsep in value:
             return self._anchored([each for each in value.split(os.pathsep) if each])
-        return str(self._directory / value)
+        return str(self._file.parent / value)
 
 
 def _has_path(hint: Any) -> bool:
@@ -90,11 +91,26 @@ def _readable(file: Path) -> Generator[None]:
         raise ConfigError(f"Cannot read the settings in {file}: {why}") from error
 
 
-def _checked(values: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what is not a table where there must be one; merging would drop it silently."""
+def _checked(values: dict[str, Any], source: object) -> dict[str, Any]:
+    """Refuse what merging would drop silently: what should be a table, and rules that are twice."""
     for name, example in TABLES.items():
         if not isinstance(values.get(name, {}), Mapping):
             raise ConfigError(
                 f"A setting is not valid. {name}: write a table. As JSON, one is: {example}"
             )
-    return values
+    return with_flat_rules(values, f" (from {source})")
+
+
+def with_flat_rules(values: dict[str, Any], source_text: str = "") -> dict[str, Any]:
+    """Return the values of a source with the whole names of its rules, by which they are merged.
+
+    Raises:
+        ConfigError: There are two rules of one name.
+    """
+    rules = values.get("permissions")
+    if not isinstance(rules, Mapping):
+        return values
+    try:
+        return {**values, "permissions": flat_rules(cast("Mapping[str, Any]", rules))}
+    except ValueError as error:
+        raise ConfigError(f"A setting is not valid. permissions: {error}{source_text}.") from None

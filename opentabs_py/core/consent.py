@@ -155,12 +155,12 @@ def parse_rules(value: object) -> dict[str, Permission]:
     """Return rules as a settings file has them, with the tables of TOML's dotted keys flattened.
 
     Raises:
-        ValueError: A name or a permission is not valid.
+        ValueError: A name or a permission is not valid, or there are two rules of one name.
     """
     if not isinstance(value, Mapping):
         raise ValueError('write a table, such as {default = "ask", slack = "auto"}')  # noqa: TRY004
     rules: dict[str, Permission] = {}
-    for name, permission in _flatten(cast("Mapping[str, Any]", value)):
+    for name, permission in flat_rules(cast("Mapping[str, Any]", value)).items():
         if not _RULE.fullmatch(name):
             raise ValueError(
                 f"{shorten(name)!r} is not a valid name; write `default`, a plugin, or plugin.tool"
@@ -169,6 +169,24 @@ def parse_rules(value: object) -> dict[str, Permission]:
             raise ValueError(f"{name} cannot be {permission!r}; write {', '.join(PERMISSIONS)}")
         rules[name] = permission
     return rules
+
+
+def flat_rules(rules: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the rules of one source by their whole names, whatever their permissions are.
+
+    Raises:
+        ValueError: There are two rules of one name, such as `"slack.send"` and `slack.send`, which
+            TOML tells apart.
+    """
+    flat: dict[str, Any] = {}
+    for name, permission in _flatten(rules):
+        if name in flat:
+            raise ValueError(
+                f"{name} is there twice, as {flat[name]!r} and as {permission!r}: once in a table "
+                "or with dotted keys, and once with its whole name in quotes. Remove one of them"
+            )
+        flat[name] = permission
+    return flat
 
 
 def _flatten(rules: Mapping[str, Any]) -> list[tuple[str, Any]]:

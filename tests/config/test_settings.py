@@ -395,3 +395,26 @@ def test_settings_of_a_project_whose_directory_was_deleted_are_an_error(tmp_path
         gone.rmdir()
         with pytest.raises(ConfigError, match="directory no longer exists"):
             load_settings()
+
+
+@pytest.mark.parametrize("name", ["config.toml", "pyproject.toml", "OPENTABS_PERMISSIONS"])
+def test_two_rules_of_one_name_in_one_source_are_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if name == "config.toml":
+        write_user_file('[permissions]\n"chat.send" = "off"\nchat.send = "auto"')
+    elif name == "pyproject.toml":
+        write_pyproject('permissions.chat.send = "off"\npermissions."chat.send" = "auto"')
+    else:
+        monkeypatch.setenv(name, '{"chat.send": "off", "chat": {"send": "auto"}}')
+    with pytest.raises(ConfigError, match=r"chat\.send is there twice, as 'off' and") as caught:
+        load_settings()
+    assert f"{name})." in str(caught.value)
+
+
+def test_rules_of_one_name_are_merged_however_each_source_writes_them() -> None:
+    write_user_file('[permissions]\nchat.read = "auto"\n"chat.send" = "off"')
+    write_pyproject('permissions.chat.send = "ask"')
+    assert load_settings().permissions == {"chat.read": "auto", "chat.send": "ask"}
+    given = {"chat": {"send": "auto"}}
+    assert load_settings(permissions=given).permissions["chat.send"] == "auto"

@@ -127,6 +127,10 @@ def test_a_tool_named_like_the_prefix_of_its_plugin_keeps_its_name_in_its_rule()
         ({"slack": {"send": 1}}, "slack.send cannot be"),
         ({"a b": "ask"}, "'a b' is not a valid name"),
         ({"": "ask"}, "'' is not a valid name"),
+        (
+            {"slack.send": "off", "slack": {"send": "auto"}},
+            "slack.send is there twice, as 'off' and as 'auto'",
+        ),
     ],
 )
 def test_a_rule_that_is_not_valid_is_rejected_with_what_to_write(
