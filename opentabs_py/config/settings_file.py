@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from opentabs_py.config.files import changing, write_whole
 from opentabs_py.config.paths import user_file
+from opentabs_py.config.sources import TOML_ENCODING
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.directories import create_private
 from opentabs_py.errors import ConfigError
@@ -39,7 +40,7 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
         with changing(link):
             text = ""
             with suppress(FileNotFoundError):
-                text = path.read_text(encoding="utf-8")
+                text = path.read_text(encoding=TOML_ENCODING)
             document = tomlkit.parse(text)
             change(document)
             mode = path.stat().st_mode & 0o777 if path.exists() else 0o600

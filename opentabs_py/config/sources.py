@@ -1,6 +1,7 @@
 """Where settings come from, besides the command line: the environment and two files."""
 
 import os
+import tomllib
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import flat_rules
 from opentabs_py.errors import ConfigError
 
+TOML_ENCODING: Final = "utf-8-sig"  # some editors on Windows begin a file with a byte order mark
 # What is merged key by key over all sources, with an example in JSON.
 TABLES: Final[Mapping[str, str]] = {
     "permissions": '{"default": "ask", "chat": "auto"}',
@@ -33,7 +35,12 @@ class Environment(EnvSettingsSource):
         return _checked(super().__call__(), "OPENTABS_PERMISSIONS")
 
 
-class Project(PyprojectTomlConfigSettingsSource):
+class _TomlFile(TomlConfigSettingsSource):
+    def _read_file(self, file_path: Any) -> dict[str, Any]:
+        return tomllib.loads(file_path.read_text(encoding=TOML_ENCODING))
+
+
+class Project(_TomlFile, PyprojectTomlConfigSettingsSource):
     """`[tool.opentabs]` in the current directory's pyproject.toml."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
@@ -49,7 +56,7 @@ class Project(PyprojectTomlConfigSettingsSource):
         return _checked(super().__call__(), self._file)
 
 
-class UserFile(TomlConfigSettingsSource):
+class UserFile(_TomlFile):
     """The user's own file; relative paths in it start in its directory."""
 
     def __init__(self, settings: type[BaseSettings]) -> None:
@@ -86,6 +93,10 @@ def _readable(file: Path) -> Generator[None]:
         if file.is_dir():  # the library would take it for no file
             raise ConfigError(f"{file} is a directory. Settings are read from a file of that name.")
         yield
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"Cannot read the settings in {file}: it is not in UTF-8. Save it in that encoding."
+        ) from error
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(f"Cannot read the settings in {file}: {why}") from error

@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute, Route
 
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings_file import change_settings, table_in
+from opentabs_py.config.sources import TOML_ENCODING
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.core.plugins.manifest import PluginManifest
 from opentabs_py.core.plugins.settings import resolve_values
@@ -117,7 +118,7 @@ def _written(plugin: str) -> Mapping[str, Any]:
     """Return the values of a plugin's settings in the user's file; none if it cannot be read."""
     settings: Any = {}
     with suppress(OSError, tomllib.TOMLDecodeError, UnicodeDecodeError):
-        settings = tomllib.loads(user_file().read_text(encoding="utf-8"))
+        settings = tomllib.loads(user_file().read_text(encoding=TOML_ENCODING))
     for name in (_TABLE, plugin):
         settings = cast("dict[str, Any]", settings).get(name)
         if not isinstance(settings, dict):

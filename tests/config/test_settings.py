@@ -418,3 +418,17 @@ def test_rules_of_one_name_are_merged_however_each_source_writes_them() -> None:
     assert load_settings().permissions == {"chat.read": "auto", "chat.send": "ask"}
     given = {"chat": {"send": "auto"}}
     assert load_settings(permissions=given).permissions["chat.send"] == "auto"
+
+
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    write_user_file("\ufeffidle = 5.5")
+    Path("pyproject.toml").write_text("\ufeff[tool.opentabs]\nceiling = 11")
+    settings = load_settings()
+    assert (settings.idle, settings.ceiling) == (5.5, 11.0)
+
+
+def test_a_file_in_another_encoding_is_refused_with_what_to_do() -> None:
+    write_user_file("")
+    user_file().write_bytes("idle = 5.5".encode("utf-16"))
+    with pytest.raises(ConfigError, match="Save it in that encoding"):
+        load_settings()

@@ -117,3 +117,13 @@ def test_changes_at_the_same_time_are_all_kept(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         [*threads.map(lambda rule: set_permission(rule, "auto", file=file), rules)]
     assert tomllib.loads(file.read_text())["permissions"] == dict.fromkeys(rules, "auto")
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_changed(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("\ufeffport = 8400\n")
+    set_permission("chat.send", "auto", file=file)
+    assert tomllib.loads(file.read_text("utf-8-sig")) == {
+        "port": 8400,
+        "permissions": {"chat.send": "auto"},
+    }
