@@ -13,7 +13,7 @@ const { approvalsView } = await import(`${page}approvals.js`);
 fakeDocument();
 globalThis.setInterval = /** @type {any} */ (() => 0);
 
-test("an answer that comes too late is reported as not counted", async () => {
+test("an answer that comes too late is reported as not counted, and one that does not last as such", async () => {
   const question = { id: "1", tool: "pay", title: "Pay", answers: ["once", "no"], element: "" };
   const questions = new Map([["1", { ...question, site: null, tabTitle: null, plugin: "shop" }]]);
   const store = {
@@ -21,11 +21,14 @@ test("an answer that comes too late is reported as not counted", async () => {
     now: () => 0,
   };
   let counts = false;
-  const view = approvalsView({ store, link: { post: async () => ({ counts }) } });
+  let note = "";
+  const view = approvalsView({ store, link: { post: async () => ({ counts, note }) } });
   view.show([]);
   const all = /** @type {FakeElement} */ (view.element).all();
   const refuse = all.find((each) => each.name === "button" && each.text() === "Refuse");
-  const notice = /** @type {any} */ (all.find((each) => each.attributes.class === "notice late"));
+  const notice = /** @type {any} */ (
+    all.find((each) => each.attributes.class === "notice closable")
+  );
   refuse?.fire("click");
   await new Promise(setImmediate);
   assert.match(
@@ -37,4 +40,9 @@ test("an answer that comes too late is reported as not counted", async () => {
   refuse?.fire("click");
   await new Promise(setImmediate);
   assert.equal(notice.hidden, true);
+  note = "Pay is allowed only until the server stops.";
+  refuse?.fire("click");
+  await new Promise(setImmediate);
+  assert.equal(notice.hidden, false);
+  assert.equal(notice.children[0].textContent, note);
 });

@@ -24,12 +24,18 @@ const TOOL = {
   readOnly: false,
 };
 
-test("a permission that cannot be saved is reset to the one saved last", async () => {
+test("a permission that cannot be saved is reset to the one saved last, and one that does not last is noted", async () => {
   let works = true;
+  let note = "";
+  let told = "";
   const post = async () => {
     if (!works) throw new Error("The server is gone.");
+    return { note };
   };
-  const list = /** @type {FakeElement} */ (toolList([TOOL], { post }));
+  const tell = (/** @type {string} */ text) => {
+    told = text;
+  };
+  const list = /** @type {FakeElement} */ (toolList([TOOL], { link: { post }, tell }));
   const select = list.all().find(({ name }) => name === "select");
   assert.ok(select instanceof FakeElement);
   /** @param {string} value */
@@ -47,4 +53,7 @@ test("a permission that cannot be saved is reset to the one saved last", async (
   await choose("auto");
   assert.deepEqual([select.value, select.validity], ["auto", ""]);
   assert.equal(select.title, "Because it changes something");
+  note = "Only until the server stops.";
+  await choose("ask");
+  assert.deepEqual([select.value, told], ["ask", note]);
 });

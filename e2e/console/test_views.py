@@ -81,7 +81,7 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
         await expect(permission).to_have_value("auto")
         async with page.expect_response("**/console/api/permission") as answered:
             await permission.select_option("Off")
-        assert (await (await answered.value).json()) == {}
+        assert (await (await answered.value).json()) == {"note": ""}
         decision = served.internals.registry.decision("forms_version")
         assert decision is not None
         assert decision.permission == "off"

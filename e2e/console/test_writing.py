@@ -117,3 +117,32 @@ async def test_a_missing_setting_is_filled_in_and_a_review_given_where_they_are_
         await permission.select_option("Runs")
     assert home.settings()["permissions"] == {"notes.config": "auto"}
     assert (await home.tabs.call("notes_config"))["config"] == wanted
+
+
+async def test_a_permission_that_another_source_overrides_is_noted_where_it_was_given(
+    home: Home, site: str
+) -> None:
+    project = anyio.Path("pyproject.toml")
+    await project.write_text('[tool.opentabs.permissions]\n"notes.config" = "ask"\n')
+    user_file().write_text(f"{user_file().read_text()}plugin_settings.notes.site = '{site}'\n")
+    await home.tabs.reload_plugins()
+    page = home.page
+    await page.goto(f"{page.url.partition('#')[0]}#/plugins/notes")
+    await page.get_by_role("button", name="Approve this build").click()
+    permission = page.get_by_label("Permission of notes_config")
+    await permission.select_option("Runs")
+    note = page.get_by_role("alert").filter(has_text="only until the server stops")
+    await expect(note).to_contain_text('notes.config is "auto" only until')
+    await expect(note).to_contain_text("pyproject.toml, which takes precedence over your settings")
+    await permission.select_option("Asks you")
+    await expect(note).to_have_count(0)
+
+    await page.goto(f"{page.url.partition('#')[0]}#/approvals")
+    await home.tabs.open(f"{site}/page")
+    async with anyio.create_task_group() as group:
+        group.start_soon(home.tabs.call, "notes_config")
+        await page.get_by_role("button", name="Always").click()
+    note = page.get_by_role("alert").filter(has_text="notes_config is allowed only until")
+    await expect(note).to_contain_text("pyproject.toml, which takes precedence")
+    await page.get_by_role("button", name="Close").click()
+    await expect(note).to_have_count(0)

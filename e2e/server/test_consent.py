@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -201,6 +201,24 @@ def test_opentabs_call_asks_at_its_terminal_and_always_is_remembered(home: Home,
         assert shown.wait() == 0
     assert tomllib.loads(home.config.read_text())["permissions"] == {"chat.version": "auto"}
     assert home.run("call", "chat_version").returncode == 0
+
+
+@pytest.mark.parametrize("more", [[], ["--fresh"]])
+def test_always_says_at_the_terminal_that_another_source_takes_precedence(
+    home: Home, page: str, more: Sequence[str]
+) -> None:
+    home.approve()
+    rule = '[tool.opentabs.permissions]\n"chat.version" = "ask"\n'
+    (home.directory / "pyproject.toml").write_text(rule)
+    if not more:
+        home.start("--open", page)
+    command = [*OPENTABS, "call", "chat_version", *(more and [*more, "--open", page])]
+    with terminal(command, home.directory, **home.variables) as shown:
+        shown.wait_for("Allow it?")
+        shown.type("always\n")
+        assert shown.wait() == 0
+    assert "chat_version is allowed only until the server stops" in shown.output
+    assert "pyproject.toml, which takes precedence" in " ".join(shown.output.split())
 
 
 def test_a_call_with_a_server_of_its_own_asks_at_the_terminal_too(home: Home, page: str) -> None:

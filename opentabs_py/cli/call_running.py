@@ -9,7 +9,9 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
@@ -95,15 +97,12 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
         log_to_stderr(level=logging.WARNING)
     log = logging.getLogger(PLUGINS)
     reports: list[dict[str, Any]] = []
-    client = LocalClient(state)
-
-    def answer(question_id: str, answer: Answer) -> None:
-        with suppress(ChainError):  # as the call itself will say
-            client.answer(question_id, answer)
-
+    client, answering = LocalClient(state), Lock()
     with (
         progress_bar("Calling", quiet=as_json) as bar,
-        closing(TerminalQuestions(answer, pause=bar.pause)) as questions,
+        closing(
+            TerminalQuestions(partial(_answer, client, answering), pause=bar.pause)
+        ) as questions,
         closing(client.call(request)) as events,
     ):
         for event in events:
@@ -125,7 +124,8 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
                 case {"questionEnded": _}:
                     questions.show([])
                 case {"outcome": outcome}:
-                    return {**event, "outcome": {**outcome, "progress": reports}}
+                    with answering:  # what the user should know about their answer comes first
+                        return {**event, "outcome": {**outcome, "progress": reports}}
                 case _:
                     return event
     message = (
@@ -133,6 +133,14 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
         f"`opentabs logs{name_flag(state.name)}`."
     )
     raise ChainError(ErrorDetail(codes.SERVER_STOPPED, message, category="lost"))
+
+
+def _answer(client: LocalClient, answering: Lock, question_id: str, answer: Answer) -> None:
+    from opentabs_py.cli.terminal import warn
+
+    with answering, suppress(ChainError):  # as the call itself will say
+        if note := client.answer(question_id, answer):
+            warn(note)
 
 
 def _plugins(

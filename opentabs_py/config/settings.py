@@ -206,6 +206,7 @@ class Settings(BaseSettings):
     secrets: tuple[str, ...] = ()
     plugin_settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
+    _given_rules: dict[str, Permission] = PrivateAttr(default={})
     _unused_token: SecretStr | None = PrivateAttr(default=None)
 
     def installed_check(self) -> Callable[[Path], bool]:
@@ -227,6 +228,28 @@ class Settings(BaseSettings):
             return (listed or within) and not named
 
         return is_installed
+
+    def check_counts(self, rule: str, permission: Permission) -> None:
+        """Check that a permission in the user's own file would count for such settings.
+
+        For this package's own use.
+
+        Raises:
+            ConfigError: A source that takes precedence has another one; the text says which.
+        """
+        sources = {
+            "as the server was started": self._given_rules,
+            "in OPENTABS_PERMISSIONS": _rules_of(Environment(Settings)),
+            f"in {settings_files()[0]}": _rules_of(Project(Settings)),
+        }
+        for where, rules in sources.items():
+            if (found := rules.get(rule, permission)) != permission:
+                raise ConfigError(
+                    f'permissions."{rule}" is "{found}" {where}, which takes precedence over your '
+                    "settings file. Change it there."
+                )
+            if rule in rules:
+                return
 
     @property
     def limits(self) -> Limits:
@@ -318,6 +341,10 @@ class Settings(BaseSettings):
         )
 
 
+def _rules_of(source: Environment | Project) -> Mapping[str, Permission]:
+    return cast("Mapping[str, Permission]", source().get("permissions", {}))
+
+
 def demo_settings(*, headed: bool | None) -> Settings:
     """Return settings for the demo plugin only, with a free port and a new profile."""
     return load_settings(headed=headed).for_own_use(
@@ -359,6 +386,7 @@ def load_settings(**given: Any) -> Settings:
         name = "A setting in the environment" if field is None else f"OPENTABS_{field[1].upper()}"
         example = TABLES.get(field[1] if field else "", '["first", "second"]')
         raise ConfigError(f"{name} is not valid JSON. Write it like this: '{example}'") from None
+    settings._given_rules = given.get("permissions", {})  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
     if settings.plugins or settings.plugin_folders:
         named = {*given} | {*Environment(Settings)()} | {*Project(Settings)()}
         installed = {"plugins", "plugin_folders"} - named

@@ -46,7 +46,8 @@ def change_settings(change: Callable[[Table], None], *, file: Path | None = None
             mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
             write_whole(path, tomlkit.dumps(document).encode(), mode=mode)
     except (OSError, ValueError, TOMLKitError) as error:
-        raise ConfigError(f"Cannot change the settings in {path}: {error}") from None
+        why = isinstance(error, OSError) and error.strerror
+        raise ConfigError(f"Cannot change the settings in {path}: {why or error}.") from None
 
 
 def set_permission(rule: str, permission: Permission, *, file: Path | None = None) -> None:

@@ -3,7 +3,7 @@
 import logging
 import secrets
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import anyio
@@ -85,6 +85,27 @@ class Permit:
 AUTO = Permit("auto")
 
 
+@dataclass(frozen=True, slots=True)
+class AnswerEffect:
+    """What an answer has done.
+
+    Attributes:
+        counts: Whether its question still waited for it.
+        note: What the user should know about it; empty if nothing.
+    """
+
+    counts: bool
+    note: str = ""
+
+
+@dataclass(slots=True)
+class _Handling:
+    """The handling of an answer: what comes after a question, and before its call runs."""
+
+    done: anyio.Event = field(default_factory=anyio.Event)
+    note: str = ""
+
+
 class Gate:
     """Lets calls run, asks the user first, or refuses them, as the settings say.
 
@@ -111,6 +132,7 @@ class Gate:
         self._remember = remember
         # A client's session, and a tool's owner and name; a later owner's may have the same name.
         self._granted: set[tuple[SessionKey, str, str]] = set()
+        self._handling: dict[str, _Handling] = {}  # by question
         self._changes: Listeners[[]] = Listeners("permissions")
 
     @property
@@ -135,8 +157,8 @@ class Gate:
         """Use another permission from now on, and add it to the user's settings.
 
         Raises:
-            ConfigError: The settings file cannot be written; the permission is used until the
-                server stops.
+            ConfigError: The permission is used only until the server stops: the settings file
+                cannot be written, or what it says does not count.
         """
         self._given.give(rule, permission)
         self._use_given()
@@ -183,8 +205,21 @@ class Gate:
         is_granted = (session_key, tool.owner, tool.name) in self._granted
         return Permit("asked: session") if is_granted else None
 
-    async def _handle_answer(self, request: PermissionRequest, answer: Answer) -> None:
-        """Remember an answer that is about other calls of the tool as well."""
+    async def answer(self, question_id: str, answer: Answer, *, by: str) -> AnswerEffect:
+        """Answer a question, and wait until that has been handled; see `Questions.answer`."""
+        handling = self._handling.get(question_id, _Handling())
+        if not self.questions.answer(question_id, answer, by=by):
+            return AnswerEffect(counts=False)
+        if answer == "always":
+            await handling.done.wait()
+        return AnswerEffect(counts=True, note=handling.note)
+
+    async def _handle_answer(self, request: PermissionRequest, answer: Answer) -> str:
+        """Remember an answer that is about other calls of the tool as well.
+
+        Returns:
+            What its user should know about that.
+        """
         tool, session_key = request.tool, _session_key(request)
         if answer == "session" and session_key is not None:
             self._granted.add((session_key, tool.owner, tool.name))
@@ -193,7 +228,10 @@ class Gate:
             try:
                 await self.remember(tool.rule, "auto")
             except ConfigError as error:
-                logger.warning("%s is allowed until the server stops: %s", tool.name, error)
+                note = f"{tool.name} is allowed only until the server stops. {error}"
+                logger.warning("%s", note)
+                return note
+        return ""
 
     async def wait_for_sign_in(
         self, request: PermissionRequest, wait_ready: Callable[[], Awaitable[None]]
@@ -234,19 +272,24 @@ class Gate:
             each for each in ANSWERS if each != "session" or session_key is not None
         )
         question = await self._question(request, asker, answers)
-        if asker is not None and asker.is_immediate:
-            answer, by, place = await asker.ask(question), "client", asker.asked_place
-        else:
-            answered = await self._wait_allowed(request, asker, question, decision)
-            if isinstance(answered, Permit):
-                return answered
-            (answer, by), place = answered, question.place
-        if answer == "no":
-            raise failures.not_allowed(tool.name)
-        decided = decision()
-        if decided.permission == "off":  # the settings have changed since then
-            raise failures.turned_off(tool.name, tool.rule, decided)
-        await self._handle_answer(request, answer)
+        handling = self._handling[question.id] = _Handling()
+        try:
+            if asker is not None and asker.is_immediate:
+                answer, by, place = await asker.ask(question), "client", asker.asked_place
+            else:
+                answered = await self._wait_allowed(request, asker, question, decision)
+                if isinstance(answered, Permit):
+                    return answered
+                (answer, by), place = answered, question.place
+            if answer == "no":
+                raise failures.not_allowed(tool.name)
+            decided = decision()
+            if decided.permission == "off":  # the settings have changed since then
+                raise failures.turned_off(tool.name, tool.rule, decided)
+            handling.note = await self._handle_answer(request, answer)
+        finally:
+            del self._handling[question.id]
+            handling.done.set()
         return Permit(f"{by}: {answer}", place)
 
     async def _wait_allowed(

@@ -1,7 +1,7 @@
 """The user's decisions in the console: answers, permissions, reviews, and ending calls."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from starlette.routing import BaseRoute, Route
 
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.core.consent import Permission, parse_rules
-from opentabs_py.errors import PluginError
+from opentabs_py.errors import ConfigError, PluginError
 from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
 from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.http.json_requests import (
@@ -77,8 +77,7 @@ class Decisions:
         ]
 
     async def _answer(self, body: AnswerBody) -> Mapping[str, Any]:
-        questions = self.calls.registry.gate.questions
-        return {"counts": questions.answer(body.id, body.answer, by=BY)}
+        return asdict(await self.calls.registry.gate.answer(body.id, body.answer, by=BY))
 
     async def _cancel(self, body: CancelBody) -> Mapping[str, Any]:
         return {"counts": self.calls.running.cancel(body.call, by="the user, in the console")}
@@ -88,8 +87,12 @@ class Decisions:
             parse_rules({body.rule: body.permission})
         except ValueError as error:
             raise BadRequestError(str(error)) from None
-        await self.calls.registry.gate.remember(body.rule, body.permission)
-        return {}
+        try:
+            await self.calls.registry.gate.remember(body.rule, body.permission)
+        except ConfigError as error:
+            why = f'{body.rule} is "{body.permission}" only until the server stops.'
+            return {"note": f"{why} {error}"}
+        return {"note": ""}
 
     async def _show_build(self, request: Request) -> Response:
         try:

@@ -62,15 +62,19 @@ class LocalClient:
         with self._request("POST", "/stop") as response:
             response.read()
 
-    def answer(self, question_id: str, answer: str) -> None:
+    def answer(self, question_id: str, answer: str) -> str:
         """Answer a question that a call has asked; too late, it does nothing.
+
+        Returns:
+            What the user should know about their answer; empty if nothing.
 
         Raises:
             ChainError: The server does not answer.
         """
         body = {"id": question_id, "answer": answer}
         with self._request("POST", "/answer", body=body) as response:
-            response.read()
+            # A server that runs since before an update has no notes.
+            return str(json.loads(response.read()).get("note", ""))
 
     def call(self, request: Mapping[str, Any]) -> Generator[Document]:
         """Call a tool, and return what happens as it happens; the last document is the outcome.

@@ -127,9 +127,9 @@ class LocalInterface:
         ]
         return JSONResponse(tools)
 
-    async def _answer(self, given: AnswerBody) -> dict[str, bool]:
-        questions = self.session.internals.registry.gate.questions
-        return {"counts": questions.answer(given.id, given.answer, by="terminal")}
+    async def _answer(self, given: AnswerBody) -> dict[str, Any]:
+        gate = self.session.internals.registry.gate
+        return asdict(await gate.answer(given.id, given.answer, by="terminal"))
 
     async def _invite(self, _request: Request) -> Response:
         return JSONResponse({"url": self.session.console_url()})

@@ -420,6 +420,24 @@ def test_rules_of_one_name_are_merged_however_each_source_writes_them() -> None:
     assert load_settings(permissions=given).permissions["chat.send"] == "auto"
 
 
+def test_a_permission_of_the_users_file_does_not_count_if_another_source_has_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    write_user_file('[permissions]\n"chat.send" = "off"')
+    load_settings().check_counts("chat.send", "auto")
+    write_pyproject('permissions.chat.send = "ask"')
+    load_settings().check_counts("chat.send", "ask")
+    with pytest.raises(ConfigError, match=r"is \"ask\" in .*pyproject.toml, which takes"):
+        load_settings().check_counts("chat.send", "auto")
+    monkeypatch.setenv("OPENTABS_PERMISSIONS", '{"chat.send": "auto"}')
+    load_settings().check_counts("chat.send", "auto")
+    with pytest.raises(ConfigError, match="in OPENTABS_PERMISSIONS"):
+        load_settings().check_counts("chat.send", "ask")
+    given = load_settings(permissions={"chat.send": "off"})
+    with pytest.raises(ConfigError, match="as the server was started"):
+        given.check_counts("chat.send", "auto")
+
+
 def test_a_file_may_begin_with_a_byte_order_mark() -> None:
     write_user_file("\ufeffidle = 5.5")
     Path("pyproject.toml").write_text("\ufeff[tool.opentabs]\nceiling = 11")

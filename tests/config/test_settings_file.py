@@ -127,3 +127,9 @@ def test_a_file_that_begins_with_a_byte_order_mark_is_changed(tmp_path: Path) ->
         "port": 8400,
         "permissions": {"chat.send": "auto"},
     }
+
+
+def test_a_file_that_cannot_be_written_is_an_error_that_says_why(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").mkdir()
+    with pytest.raises(ConfigError, match=r"in .*config\.toml: Is a directory\.$"):
+        set_permission("chat.send", "auto", file=tmp_path / "config.toml")

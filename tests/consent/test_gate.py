@@ -8,7 +8,7 @@ import pytest
 
 from opentabs_py import tool
 from opentabs_py.calling.call import CallOrigin
-from opentabs_py.consent.gate import REMIND_AFTER, PermissionRequest, Permit
+from opentabs_py.consent.gate import REMIND_AFTER, AnswerEffect, PermissionRequest, Permit
 from opentabs_py.core import failures
 from opentabs_py.core.consent import GatedTool, Permission
 from opentabs_py.core.limits import Limits
@@ -104,6 +104,33 @@ async def test_always_counts_until_the_server_stops_if_it_cannot_be_written(
     await chain.call(client=Client(["always"]))
     await chain.call(client=Client([]))
     assert "Cannot write chat.send" in caplog.text
+
+
+async def test_whoever_answers_always_learns_that_it_counts_only_until_the_server_stops() -> None:
+    async def remember(rule: str, permission: Permission) -> None:
+        raise ConfigError(f"Cannot write {rule}: {permission}.")
+
+    chain, effects = Chain(remember=remember), list[AnswerEffect]()
+    with chain.gate.questions.shown():
+        async with chain.running() as tasks:
+            tasks.start_soon(chain.call)
+            await until_all_wait()
+            [question] = chain.gate.questions.waiting
+            for _ in range(2):
+                effects.append(await chain.gate.answer(question.id, "always", by="console"))
+    why = "chat_send is allowed only until the server stops. Cannot write chat.send: auto."
+    assert effects == [AnswerEffect(counts=True, note=why), AnswerEffect(counts=False)]
+
+
+async def test_an_answer_of_which_there_is_nothing_to_know_has_no_note() -> None:
+    chain = Chain()
+    with chain.gate.questions.shown():
+        async with chain.running() as tasks:
+            tasks.start_soon(chain.call)
+            await until_all_wait()
+            [question] = chain.gate.questions.waiting
+            effect = await chain.gate.answer(question.id, "always", by="console")
+    assert effect == AnswerEffect(counts=True)
 
 
 async def test_without_anybody_to_ask_the_call_is_refused_with_how_to_allow_it() -> None:

@@ -46,9 +46,9 @@ async def test_a_question_is_shown_while_a_page_looks_and_its_answer_lets_the_ca
             assert '"hi"' in question["arguments"]
             assert served.clock.now < question["until"] <= served.clock.now + 120
             wrong = await post(served, "answer", id=question["id"], answer="session")
-            assert wrong == (200, {"counts": False})
+            assert wrong == (200, {"counts": False, "note": ""})
             right = await post(served, "answer", id=question["id"], answer="once")
-            assert right == (200, {"counts": True})
+            assert right == (200, {"counts": True, "note": ""})
         event = await reader.read_until(lambda event: "questions" in event)
     assert event["questions"]["gone"] == [question["id"]]
     assert values == [{"sent": True}]
@@ -85,7 +85,10 @@ async def test_a_user_ends_a_running_call_and_its_caller_learns_who_did() -> Non
 
 async def test_a_permission_is_used_at_once_and_a_wrong_one_is_refused() -> None:
     served = ServedConsole()
-    assert await post(served, "permission", rule="chat.send", permission="off") == (200, {})
+    assert await post(served, "permission", rule="chat.send", permission="off") == (
+        200,
+        {"note": ""},
+    )
     with pytest.raises(CallRefusedError):
         await served.tool_calls.call("chat_send", {}, origin=CallOrigin(allowed_by="console"))
     status, answer = await post(served, "permission", rule="a b", permission="off")

@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {PluginRow, QuestionRow} from "./store.js" */
 
-import { byId, h, plural, write } from "./dom.js";
+import { byId, closableNotice, h, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
 import { STANDING } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -21,10 +21,10 @@ const SIGNED_IN = { once: "I have signed in", no: "Not now" };
  */
 export function approvalsView({ store, link }) {
   const count = h("span", { class: "quiet count", role: "status" });
-  const late = lateNotice(); // outlives the card
+  const notice = closableNotice(); // about the last answer; outlives its card
   const list = h("ul", { class: "questions", "aria-live": "polite", "aria-label": "Questions" });
   const rest = h("div", {});
-  const content = h("div", { class: "scroll-area" }, late.element, list, rest);
+  const content = h("div", { class: "scroll-area" }, notice.element, list, rest);
   const element = h(
     "div",
     { class: "view approvals" },
@@ -88,8 +88,8 @@ export function approvalsView({ store, link }) {
             for (const each of buttons) each.disabled = true;
             answered = card;
             try {
-              const { counts } = await link.post("/answer", { id, answer });
-              late.show(counts ? "" : title);
+              const { counts, note } = await link.post("/answer", { id, answer });
+              notice.show(counts ? note : uncounted(title));
             } catch (error) {
               for (const each of buttons) each.disabled = false;
               wrong.hidden = false;
@@ -169,21 +169,10 @@ export function approvalsView({ store, link }) {
   };
 }
 
-/** The notice that an answer did not count, until the next answer or until the user closes it. */
-function lateNotice() {
-  const text = h("span", { role: "alert" });
-  const close = h("button", { type: "button" }, "Close");
-  const element = h("p", { class: "notice late", hidden: true }, text, close);
-  close.addEventListener("click", () => {
-    element.hidden = true;
-  });
-  /** @param {string} title of the tool that the answer was about; empty if it counted */
-  function show(title) {
-    const why = "it had been answered already, or it no longer waited";
-    element.hidden = title === "";
-    write(text, title === "" ? "" : `Your answer about ${title} did not count: ${why}.`);
-  }
-  return { element, show };
+/** @param {string} title of the tool that an answer was about */
+function uncounted(title) {
+  const why = "it had been answered already, or it no longer waited";
+  return `Your answer about ${title} did not count: ${why}.`;
 }
 
 /**

@@ -191,3 +191,19 @@ export function keepingFocus(area, draw) {
   const again = area.querySelector(`[data-keep="${CSS.escape(focused)}"]`);
   /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
 }
+
+/** A notice about something the user has done, until it is replaced or until they close it. */
+export function closableNotice() {
+  const text = h("span", { role: "alert" });
+  const close = h("button", { type: "button" }, "Close");
+  const element = h("p", { class: "notice closable", hidden: true }, text, close);
+  close.addEventListener("click", () => {
+    element.hidden = true;
+  });
+  /** @param {string} what empty for no notice */
+  function show(what) {
+    element.hidden = what === "";
+    write(text, what);
+  }
+  return { element, show };
+}

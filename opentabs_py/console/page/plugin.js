@@ -9,9 +9,9 @@
 /** @import {Link} from "./link.js" */
 /** @import {Console} from "./main.js" */
 /** @import {ProblemRow, PluginRow, TabRow} from "./store.js" */
-/** @import {ToolInShort} from "./tool_list.js" */
+/** @import {Change, ToolInShort} from "./tool_list.js" */
 
-import { copyButton, h, keepingFocus, plural, site } from "./dom.js";
+import { closableNotice, copyButton, h, keepingFocus, plural, site } from "./dom.js";
 import { glyph, pluginIcon } from "./icons.js";
 import { whyFailed } from "./link.js";
 import { reviewSection } from "./review.js";
@@ -132,7 +132,9 @@ function notServed(name) {
  * @returns {Part}
  */
 function toolsOf(name, link, area) {
-  const element = h("div", { class: "tools-of" }, h("p", { class: "quiet" }, "Loading its tools"));
+  const notice = closableNotice();
+  const lists = h("div", {}, h("p", { class: "quiet" }, "Loading its tools"));
+  const element = h("div", { class: "tools-of" }, notice.element, lists);
   let drawn = "";
   async function read() {
     try {
@@ -142,10 +144,12 @@ function toolsOf(name, link, area) {
       const text = JSON.stringify(found);
       if (text === drawn) return;
       drawn = text;
-      keepingFocus(area, () => element.replaceChildren(...grouped(found, link)));
+      keepingFocus(area, () =>
+        lists.replaceChildren(...grouped(found, { link, tell: notice.show })),
+      );
     } catch (error) {
       drawn = "";
-      element.replaceChildren(h("p", { class: "notice" }, whyFailed(error)));
+      lists.replaceChildren(h("p", { class: "notice" }, whyFailed(error)));
     }
   }
   return { element, read };
@@ -253,9 +257,9 @@ function tabsOf(plugin, tabs) {
 
 /**
  * @param {ToolInShort[]} tools
- * @param {Link} link
+ * @param {Change} change
  */
-function grouped(tools, link) {
+function grouped(tools, change) {
   /** @type {Map<string, ToolInShort[]>} */
   const groups = new Map();
   for (const tool of tools) groups.set(tool.group, [...(groups.get(tool.group) ?? []), tool]);
@@ -268,7 +272,7 @@ function grouped(tools, link) {
       "section",
       { class: "group", "aria-label": title },
       h("h3", {}, title, h("span", { class: "quiet" }, String(mine.length))),
-      toolList(mine, link),
+      toolList(mine, change),
     );
   });
 }

@@ -12,6 +12,10 @@
  * @property {string | null} because
  * @property {string} rule that names its permission
  * @property {boolean} readOnly
+ *
+ * @typedef {object} Change of permissions
+ * @property {Link} link
+ * @property {(note: string) => void} tell shows a note about the last change; empty for none
  */
 
 /** @import {Link} from "./link.js" */
@@ -23,9 +27,9 @@ const PERMISSIONS = { auto: "Runs", ask: "Asks you", off: "Off" };
 
 /**
  * @param {ToolInShort[]} tools
- * @param {Link} [link] to change their permissions
+ * @param {Change} [change] of their permissions
  */
-export function toolList(tools, link) {
+export function toolList(tools, change) {
   return h(
     "ul",
     { class: "tools" },
@@ -48,9 +52,9 @@ export function toolList(tools, link) {
             h("code", { class: "quiet" }, tool.name),
             tool.summary !== "" && h("span", { class: "quiet summary" }, tool.summary),
           ),
-          link === undefined && mark(tool),
+          change === undefined && mark(tool),
         ),
-        link !== undefined && permissionOf(tool, link),
+        change !== undefined && permissionOf(tool, change),
       ),
     ),
   );
@@ -65,9 +69,9 @@ function mark({ permission, because }) {
 
 /**
  * @param {ToolInShort} tool
- * @param {Link} link
+ * @param {Change} change
  */
-function permissionOf(tool, link) {
+function permissionOf(tool, { link, tell }) {
   if (tool.permission === null) return null;
   const select = h(
     "select",
@@ -88,7 +92,7 @@ function permissionOf(tool, link) {
     select.setCustomValidity("");
     select.title = because;
     try {
-      await link.post("/permission", { rule: tool.rule, permission: wanted });
+      tell((await link.post("/permission", { rule: tool.rule, permission: wanted })).note);
       saved = wanted;
       select.className = `permission ${saved}`;
     } catch (error) {

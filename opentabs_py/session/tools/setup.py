@@ -1,6 +1,7 @@
 """Create the registry of a session, its calls, and the tools about its tabs."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import anyio.to_thread
 
@@ -49,7 +50,7 @@ def create_registry(
         built_in=built_in,
         status=status,
         why_empty=why_empty,
-        gate=Gate(clock, settings.permissions, remember=_remember_permission),
+        gate=Gate(clock, settings.permissions, remember=partial(_remember_permission, settings)),
     )
 
 
@@ -78,8 +79,12 @@ def create_tool_calls(
     )
 
 
-async def _remember_permission(rule: str, permission: Permission) -> None:
-    await anyio.to_thread.run_sync(set_permission, rule, permission)
+async def _remember_permission(settings: Settings, rule: str, permission: Permission) -> None:
+    def remember() -> None:
+        set_permission(rule, permission)
+        settings.check_counts(rule, permission)
+
+    await anyio.to_thread.run_sync(remember)
 
 
 def create_tab_tools(
