@@ -11,6 +11,11 @@ NO_TESTS = 5  # pytest's own
 OF_CALL = {None: 0, "tool": TOOL_FAILED, "caller": USAGE, "chain": CHAIN_FAILED}  # by what failed
 
 
+def code_of_signal(number: int) -> int:
+    """Return the exit code of a command that a signal ends, as shells have it."""
+    return 128 + number
+
+
 def code_of(error: "OpenTabsError") -> int:
     """Return the exit code of a command that ends with an error."""
     from opentabs_py import errors

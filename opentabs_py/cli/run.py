@@ -16,6 +16,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskStatus
 
+from opentabs_py.cli.exit_codes import code_of_signal
 from opentabs_py.errors import OpenTabsError
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
@@ -28,13 +29,14 @@ def run(
     *,
     interruptible: bool = True,
     close_within: float | None = None,
-    on_signal: Callable[[], bool] = lambda: False,
+    on_signal: Callable[[int], bool] = lambda _number: False,
 ) -> int:
     """Run a coroutine function and return its exit code.
 
     SIGINT and SIGTERM cancel it, so that everything it opened is closed; the exit code is then
     128 + signal. For a command that normally ends by a signal (`serve`), it is 0: pass
-    `interruptible=False`. If `on_signal` returns true, the command ends by itself instead.
+    `interruptible=False`. If `on_signal`, called with the signal, returns true, the command ends by
+    itself instead.
 
     Pass `close_within` for a command that serves Python tools: its process then ends even if
     threads or tasks of these tools do not, and at the latest that many seconds after a signal.
@@ -56,14 +58,11 @@ async def _guard(
     *,
     interruptible: bool,
     close_within: float | None,
-    on_signal: Callable[[], bool],
+    on_signal: Callable[[int], bool],
 ) -> int:
     ended_by: int | None = None
     failure: OpenTabsError | None = None
     code = 0
-
-    def code_of_signal(number: int) -> int:
-        return 128 + number if interruptible else 0
 
     async def watch(
         scope: anyio.CancelScope, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
@@ -72,7 +71,7 @@ async def _guard(
         with anyio.open_signal_receiver(*SIGNALS) as signals:
             task_status.started()
             async for number in signals:
-                if on_signal():
+                if on_signal(number):
                     continue
                 ended_by = number
                 # Pending operations of the browser's driver fail now, and nothing awaits them.
@@ -81,7 +80,7 @@ async def _guard(
                 gc.disable()
                 scope.cancel()
                 if close_within is not None:  # a tool may shield itself from the cancellation
-                    _exit_after(close_within, code_of_signal(number))
+                    _exit_after(close_within, code_of_signal(number) if interruptible else 0)
 
     async with anyio.create_task_group() as tasks:
         with anyio.CancelScope() as scope:
@@ -92,7 +91,7 @@ async def _guard(
                 failure = error
         tasks.cancel_scope.cancel()
     if ended_by is not None:
-        code = code_of_signal(ended_by)
+        code = code_of_signal(ended_by) if interruptible else 0
     elif failure is not None:
         raise failure
     if close_within is not None:

@@ -33,14 +33,19 @@ class Interruption:
     """A user's request to end runs early, which still say what they have found.
 
     Attributes:
-        is_requested: Whether it was made.
+        by_signal: The signal by which it was made; None if it was not.
     """
 
     def __init__(self) -> None:
-        self.is_requested = False
+        self.by_signal: int | None = None
         self._scope: anyio.CancelScope | None = None
 
-    def request(self) -> bool:
+    @property
+    def is_requested(self) -> bool:
+        """Whether it was made."""
+        return self.by_signal is not None
+
+    def request(self, by_signal: int) -> bool:
         """Cancel the call that is running, and make no more.
 
         Returns:
@@ -48,7 +53,7 @@ class Interruption:
         """
         if self.is_requested or self._scope is None:
             return False
-        self.is_requested = True
+        self.by_signal = by_signal
         self._scope.cancel()
         return True
 

@@ -104,7 +104,7 @@ def record(
         settings = settings.model_copy(update={"scrub": scrub})
     log_to_stderr()
     session = _Session(url, file, settings, plugins.load_tools(), use)
-    raise typer.Exit(run(session.run, on_signal=session.stop))
+    raise typer.Exit(run(session.run, on_signal=lambda _number: session.stop()))
 
 
 class _Session:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from opentabs_py.cli.exit_codes import INTERRUPTED
+from opentabs_py.cli.exit_codes import code_of_signal
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     BrowserOptions,
@@ -81,7 +81,7 @@ def verify(
     where the site asks for a sign-in, limits the rate of requests, or does not respond.
 
     Exit codes: 0 nothing has changed; 1 something has; 2 usage error; 3 inconclusive; 130
-    interrupted: the report has the calls made until then.
+    interrupted (143 by SIGTERM): the report has the calls made until then.
 
     [dim]opentabs verify . --signed-in work --junit test-results/drift.xml[/]
     """
@@ -129,7 +129,8 @@ def verify(
         from opentabs_py.core.drift.formats import to_json, to_junit
 
         report = await _verify(recordings, settings, interruption, site=site, writes=writes)
-        code = INTERRUPTED if interruption.is_requested else report.exit_code(fail_on)
+        ended_by = interruption.by_signal
+        code = report.exit_code(fail_on) if ended_by is None else code_of_signal(ended_by)
         if json_:
             write_json(to_json(report, exit_code=code))
         else:

@@ -139,7 +139,7 @@ class _Drain:
 
     worker: "FleetWorker | None" = None
 
-    def __call__(self) -> bool:
+    def __call__(self, _signal: int) -> bool:
         """Return whether the worker ends by itself."""
         worker, self.worker = self.worker, None
         if worker is None:
