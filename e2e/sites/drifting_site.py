@@ -66,6 +66,7 @@ class DriftingSite:
             Route("/api/issues", self.issues),
             Route("/api/issues/{id}", self.issue),
             Route("/api/v2/issues", self.issues),
+            Route("/api/v2/me", self.me),
         ]
         return Starlette(routes=routes)
 
@@ -87,9 +88,9 @@ class DriftingSite:
         )
         return f'<!doctype html><h1 class="name">Board</h1><ul class="issues">{rows}</ul>'
 
-    async def me(self, _request: Request) -> Response:
+    async def me(self, request: Request) -> Response:
         return self._json(
-            "/api/me",
+            request.url.path,
             {"id": 7, "name": "Amara", "plan": "team", "unread": self._chance.randint(0, 9)},
         )
 
@@ -264,6 +265,12 @@ def _signed_out(how: str) -> Mutation:
     }[how]
     expected = {f"tracker_{tool}": "unknown" for tool in tools}
     return Mutation(f"login expired: {how}", expected, answer=answers[how])
+
+
+def redirected() -> Mutation:
+    """A part of the site's API is elsewhere."""
+    told = "redirects to /api/v2/me (it returned 200)"
+    return Mutation("redirected", {}, told, answer={ME: lambda: RedirectResponse("/api/v2/me")})
 
 
 def limited(status: int) -> Mutation:

@@ -24,6 +24,7 @@ from e2e.sites.drifting_site import (
     Mutation,
     limited,
     mutations,
+    redirected,
     renamed,
     write_tracker_plugin,
 )
@@ -117,6 +118,15 @@ async def test_ordinary_variation_is_not_drift(rig: Rig) -> None:
         verdict = await rig.verify(NONE)
         assert how(verdict) == {}, (run, verdict)
         assert verdict.requests == [], (run, verdict)
+
+
+async def test_a_request_that_is_redirected_to_another_path_is_reported(rig: Rig) -> None:
+    mutation = redirected()
+
+    verdict = await rig.verify(mutation)
+
+    assert how(verdict) == {}, verdict
+    assert mutation.told in said(verdict), verdict
 
 
 async def test_leaving_a_page_loses_no_answers(rig: Rig, tmp_path: Path) -> None:

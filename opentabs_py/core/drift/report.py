@@ -11,9 +11,13 @@ Severity = Literal["harmless", "tool", "schema"]
 """`schema`: a result no longer matches its output schema. `tool`: a tool fails, or its result
 lacks something. `harmless`: the site has changed, but the tool still works."""
 
-Kind = What | Literal["error", "schema", "readiness", "requests", "status", "media", "selector"]
+Kind = (
+    What
+    | Literal["error", "schema", "readiness", "requests", "status", "redirect", "media", "selector"]
+)
 """What a finding is about: a change of a shape; a call's error, its output schema, or its plugin's
-readiness; requests that a tool no longer sends; a response's status or media type; a selector."""
+readiness; requests that a tool no longer sends; a response's status, the path to which it redirects
+or its media type; a selector."""
 
 State = Literal["same", "drift", "unknown", "skipped"]
 

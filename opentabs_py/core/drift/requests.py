@@ -1,6 +1,6 @@
 """Drift of the responses to requests."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from opentabs_py.core.drift.report import CallVerdict, Finding, RequestVerdict, Severity, worst
@@ -27,6 +27,7 @@ def judge_requests(site: ComparedSite, calls: Sequence[CallVerdict]) -> Sequence
         tools = sorted({*was.tools, *now.tools})
         findings = [
             *_compare_responses(was, now, site.changes[route]),
+            *_compare_redirects(was, now, site.replaced),
             *_compare_values(route, site),
             *_compare_pages(was, now, suspected=any(tool in broken for tool in tools)),
         ]
@@ -49,6 +50,18 @@ def _compare_responses(
         found.append(Finding("media", text))
     # There may just be nothing to list.
     return [*found, *(Finding.of(change) for change in changed if change.what != "empty")]
+
+
+def _compare_redirects(
+    was: Responses, now: Responses, replaced: Collection[str]
+) -> Sequence[Finding]:
+    """Compare where requests are redirected to, unless part of that was a secret."""
+    if not now.targets or was.targets & now.targets:
+        return []
+    if any(secret in target for target in was.targets for secret in replaced):
+        return []
+    before = f"redirected to {_or(was.targets)}" if was.targets else f"returned {_or(was.statuses)}"
+    return [Finding("redirect", f"redirects to {_or(now.targets)} (it {before})")]
 
 
 def _broken(calls: Sequence[CallVerdict]) -> Mapping[str, Severity]:

@@ -13,11 +13,13 @@ from opentabs_py.core.recording.exchange import (
     RecordedCall,
     RecordedSocket,
     Recording,
+    Request,
     Response,
     is_html,
     is_json,
 )
 from opentabs_py.core.recording.matching import comparable
+from opentabs_py.core.recording.replay import redirect
 from opentabs_py.core.shapes.marks import marks_of
 from opentabs_py.core.shapes.routes import Route, is_same_site, route_of
 from opentabs_py.core.shapes.texts import is_word
@@ -38,6 +40,7 @@ class Responses:
 
     Attributes:
         statuses: The HTTP statuses; 0 if there was no response.
+        targets: The paths on the page's own origin to which they redirect, with `{id}` for ids.
         media: What the successful responses contained.
         values: The JSON of successful responses, by what tells their requests apart.
         marks: The CSS selectors of each HTML page.
@@ -48,6 +51,7 @@ class Responses:
     """
 
     statuses: set[int] = field(default_factory=set[int])
+    targets: set[str] = field(default_factory=set[str])
     media: set[Media] = field(default_factory=set[Media])
     values: dict[Any, list[Any]] = field(default_factory=dict[Any, list[Any]])
     marks: list[Mapping[str, int]] = field(default_factory=list[Mapping[str, int]])
@@ -69,6 +73,7 @@ class Responses:
     def add(self, other: "Responses") -> None:
         """Add those of the same route in another recording."""
         self.statuses |= other.statuses
+        self.targets |= other.targets
         self.media |= other.media
         for key, values in other.values.items():
             self.values.setdefault(key, []).extend(values)
@@ -102,6 +107,9 @@ def responses_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[
         responses = found.setdefault(route_of(request, recording.url), Responses())
         responses.tools.update(tools)
         responses.is_document |= request.kind == DOCUMENT
+        if (target := redirect(exchange)) is not None:
+            moved = route_of(Request("GET", target), recording.url)
+            responses.targets |= set() if moved.origin else {moved.path}
         _note(responses, exchange, comparable(request, volatile).key)
     for socket in recording.sockets:
         if is_same_site(socket.url, recording.url):

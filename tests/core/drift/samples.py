@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from opentabs_py.core.drift.live import LiveRun, StepOutcome
@@ -27,6 +28,13 @@ def got(
     url = path if "://" in path else f"https://example.com{path}"
     response = Response(status, "", HTML if is_html else JSON, body)
     return Exchange(Request("GET", url, kind=kind), response, started=at, **more)
+
+
+def sent_on(path: str, to: str, **more: Any) -> Exchange:
+    """A request of the page that is redirected."""
+    exchange = got(path, status=302, **more)
+    assert exchange.response is not None
+    return replace(exchange, response=replace(exchange.response, headers=[("location", to)]))
 
 
 def failed(path: str, error: str, *, at: float = 1.0, kind: str = "fetch") -> Exchange:

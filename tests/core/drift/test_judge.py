@@ -16,7 +16,7 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Scrubbed,
 )
-from tests.core.drift.samples import HOME, called, failed, got, lived, recording
+from tests.core.drift.samples import HOME, called, failed, got, lived, recording, sent_on
 
 ITEMS = [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]
 RENAMED = [{"id": 1, "name": "a"}]
@@ -305,6 +305,23 @@ def test_a_request_that_was_not_answered_is_not_shown_as_a_status(
     found = verdict(was, lived(got("/api", {}, status=404), called(1)))
 
     assert texts(found) == [f"returns 404 (was {text})"]
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "text"),
+    [
+        (got("/a", {}), sent_on("/a", "/b/7?x=1#y"), "redirects to /b/{id} (it returned 200)"),
+        (sent_on("/a", "/b"), sent_on("/a", "/c"), "redirects to /c (it redirected to /b)"),
+        (sent_on("/a", "/b/6"), sent_on("/a", "/b/7"), ""),
+        (sent_on("/a", "/b"), got("/a", {}), ""),
+        (got("/a", {}), sent_on("/a", "https://cdn.example.com/x"), ""),
+        (sent_on("/a", "/b/SECRET-1"), sent_on("/a", "/b/s3cr3t"), ""),
+    ],
+)
+def test_a_redirect_to_another_path_is_reported(was: Exchange, now: Exchange, text: str) -> None:
+    scrubbed = [Scrubbed("token", "path", "SECRET-1", 1)]
+    found = verdict(recording(was, called(1), scrubbed=scrubbed), lived(now, called(1)))
+    assert texts(found) == ([text] if text else [])
 
 
 def test_a_response_with_another_status_or_type_is_reported() -> None:
