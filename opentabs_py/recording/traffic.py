@@ -197,7 +197,8 @@ class TrafficRecorder:
     # --- requests ---
 
     def _note_request(self, request: Any) -> None:
-        if self._is_foreign(request.url):
+        # What a service worker asks is not what its page gets, and Chromium often drops its body.
+        if self._is_foreign(request.url) or request.service_worker is not None:
             return
         self._open[request] = _Begun(next(self._numbers), time.time())
         if request.resource_type == EVENT_SOURCE:

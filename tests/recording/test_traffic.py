@@ -44,6 +44,7 @@ class Request:
     resource_type: str = "fetch"
     failure: str = "net::ERR_FAILED"
     post_data_buffer: None = None
+    service_worker: object = None
     headers: dict[str, str] = field(default_factory=dict[str, str])
 
     @property

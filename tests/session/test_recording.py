@@ -33,6 +33,7 @@ class Request:
     resource_type: str = "fetch"
     failure: str | None = None
     post_data_buffer: None = None
+    service_worker: object = None
     timing: dict[str, float] = field(default_factory=lambda: {"startTime": 1000.0})
     headers: dict[str, str] = field(default_factory=dict[str, str])
 

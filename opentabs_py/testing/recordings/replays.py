@@ -27,6 +27,12 @@ _TOKEN: Final = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)
 # HARs of Chromium's DevTools write the values of a header that came several times as lines of one.
 _BETWEEN_LINES: Final = re.compile(r"[\r\n\0]+")
 _SOON: Final = 0.02  # s; messages of an event stream that are closer come together
+# What runs in place of a site's service worker: recordings have what pages got, whoever answered
+# them, so it answers nothing itself. But pages may wait until they have one.
+_SERVICE_WORKER: Final = """
+oninstall = () => skipWaiting();
+onactivate = (event) => event.waitUntil(clients.claim());
+"""
 # These were about the connection, or make the browser connect.
 _LEFT_OUT: Final = frozenset(
     {
@@ -139,6 +145,9 @@ class SiteReplay:
         if self._is_ours(url):
             route.continue_()
             return
+        if request.service_worker is not None:
+            self._answer_service_worker(route)
+            return
         sent = Request(
             request.method,
             url,
@@ -155,6 +164,15 @@ class SiteReplay:
             route.continue_()
         elif is_icon:
             route.fulfill(status=404)
+        else:
+            route.abort("blockedbyclient")
+
+    def _answer_service_worker(self, route: Route) -> None:
+        if self._open_for_new:
+            route.continue_()
+        elif route.request.resource_type == "script":
+            headers = {"content-type": "text/javascript", "service-worker-allowed": "/"}
+            route.fulfill(headers=headers, body=_SERVICE_WORKER)
         else:
             route.abort("blockedbyclient")
 

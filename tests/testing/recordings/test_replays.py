@@ -30,6 +30,7 @@ class FakeRequest:
     method: str = "GET"
     headers: dict[str, str] = field(default_factory=dict[str, str])
     post_data_buffer: None = None
+    service_worker: object = None
     resource_type: str = "fetch"
 
     def is_navigation_request(self) -> bool:
