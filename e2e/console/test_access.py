@@ -5,8 +5,9 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
 from e2e.terminals import terminal
 from opentabs_py.console.access import Access
@@ -55,6 +56,32 @@ async def test_a_window_goes_on_when_another_one_is_opened_by_an_address_of_its_
     for each in (page, other):
         await each.get_by_role("link", name="Try it").click()
         await expect(each.get_by_role("link", name="probe_echo")).to_be_visible()
+
+
+async def test_two_windows_that_are_opened_at_once_by_addresses_of_their_own_both_go_on(
+    served: OpenTabs, browser: Browser
+) -> None:
+    context = await browser.new_context()
+    first, second = await context.new_page(), await context.new_page()
+    is_second_in = anyio.Event()
+
+    async def wait(route: Route) -> None:
+        if "token" not in route.request.url:
+            await is_second_in.wait()
+        await route.continue_()
+
+    await first.route(re.compile(r"/(\?token=.*)?$"), wait)
+    async with anyio.create_task_group() as group:
+        async with first.expect_response("**/?token=*"):
+            group.start_soon(first.goto, served.console_url())
+        await second.goto(served.console_url())
+        await expect(second.locator("#state")).to_have_text("Live")
+        is_second_in.set()
+        await expect(first.locator("#state")).to_have_text(re.compile("Live|Run opentabs ui"))
+    for each in (first, second):
+        await each.reload()
+        await expect(each.locator("#state")).to_have_text("Live")
+    await context.close()
 
 
 async def test_a_link_in_a_page_of_another_site_lets_its_visitor_in(

@@ -38,6 +38,7 @@ def test_the_cookie_alone_which_other_ports_see_shows_the_page_and_admits_nothin
         assert access.shows(headers)
         assert not access.admits(headers)
     assert not access.shows(headers_of(access, ("", first[1])))
+    assert access.admits(headers_of(access, (first[0], f"{second[1]} {first[1]}")))
 
 
 @pytest.mark.parametrize(

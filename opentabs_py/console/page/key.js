@@ -4,16 +4,19 @@
  */
 
 const NAME = "opentabs-console";
+// Of windows that were opened at once by URLs of their own, any may have set the cookie last.
+const MOST_KEYS = 4;
 
 /**
- * Takes the key that came with the URL, once. Returns a function that returns the key; empty if this browser was
- * never let in. Another window may have brought a new one, with a new cookie.
+ * Takes the key that came with the URL, once. Returns a function that returns this browser's last keys, separated by
+ * spaces; empty if it was never let in. Another window may have brought a new one, with a new cookie.
  */
 export function ownKey() {
   const given = /^#key=([\w-]+)$/.exec(location.hash)?.[1];
   if (given !== undefined) {
     try {
-      localStorage.setItem(NAME, given);
+      const keys = `${given} ${localStorage.getItem(NAME) ?? ""}`.trim().split(" ");
+      localStorage.setItem(NAME, keys.slice(0, MOST_KEYS).join(" "));
     } catch {
       // This browser stores nothing, so a reload needs a new URL.
     }
