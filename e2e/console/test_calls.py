@@ -214,7 +214,8 @@ async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Bro
         await expect(page.locator("#state")).to_contain_text("not running")
         await expect(page).to_have_title("Plugins · OpenTabs")
         await go(page, "approvals")
-        await expect(page.get_by_text("Nothing is waiting for you")).to_be_visible()
+        await expect(page.get_by_text("Questions cannot be shown now")).to_be_visible()
+        await expect(page.get_by_text("the calls that waited for you have ended")).to_be_visible()
     await stack.__aexit__(None, None, None)
 
 

@@ -56,20 +56,7 @@ export function approvalsView({ store, link }) {
     write(count, questions.length > 0 ? plural(questions.length, "call waits", "calls wait") : "");
     rest.replaceChildren(
       ...(unreviewed.length > 0 ? [reviewList(unreviewed)] : []),
-      ...(questions.length === 0 && unreviewed.length === 0
-        ? [
-            h(
-              "div",
-              { class: "empty" },
-              h("p", {}, "Nothing is waiting for you"),
-              h(
-                "p",
-                { class: "quiet" },
-                "A call that needs your permission appears here, as long as this page is open.",
-              ),
-            ),
-          ]
-        : []),
+      ...(questions.length === 0 && unreviewed.length === 0 ? [nothing(store.isGone)] : []),
     );
   }
 
@@ -167,6 +154,20 @@ export function approvalsView({ store, link }) {
       if (changed.has("questions") || changed.has("plugins")) show();
     },
   };
+}
+
+/** @param {boolean} isGone whether the server is */
+function nothing(isGone) {
+  const [what, why] = isGone
+    ? [
+        "Questions cannot be shown now",
+        "This page has no connection to the server. If the server has stopped, the calls that waited for you have ended.",
+      ]
+    : [
+        "Nothing is waiting for you",
+        "A call that needs your permission appears here, as long as this page is open.",
+      ];
+  return h("div", { class: "empty" }, h("p", {}, what), h("p", { class: "quiet" }, why));
 }
 
 /** @param {string} title of the tool that an answer was about */

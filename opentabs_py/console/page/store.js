@@ -166,6 +166,11 @@ export class Store {
     return whileGone ?? this.#rows[section];
   }
 
+  /** Whether the server was connected and is not any more. */
+  get isGone() {
+    return this.isFilled && !this.#isConnected;
+  }
+
   /** Changes whenever tools do, so that they are read again. */
   get toolsRevision() {
     const [first] = this.#rows.plugins.values();
