@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, cast
 
+from opentabs_py.core.recording.matching import is_volatile
 from opentabs_py.core.shapes.shape import Shape, shape_of
 from opentabs_py.generate.flows import NAMES_THINGS, Flows, ValueSource
 from opentabs_py.generate.names import MAX_PAGES, camel, is_identifier, singular, unique, words_of
@@ -13,6 +14,7 @@ from opentabs_py.generate.pagination import Pagination
 from opentabs_py.generate.samples import Sample
 
 Place = Literal["path", "query", "payload", "body"]
+TimeUnit = Literal["ms", "s"]
 
 _INTEGER: Final = re.compile(r"-?(0|[1-9]\d{0,14})")
 _TECHNICAL: Final = re.compile(
@@ -20,6 +22,7 @@ _TECHNICAL: Final = re.compile(
     r"|utf8|commit|authenticity_?token|csrf.*|__.*",
     re.IGNORECASE,
 )
+_NEAR: Final = 24 * 60 * 60.0  # s; jQuery counts from when the page was opened, perhaps yesterday
 _SEARCH: Final = re.compile(r"q|query|search|term|text|keywords?|filter|s", re.IGNORECASE)
 
 
@@ -57,15 +60,17 @@ class Inputs:
 
     Attributes:
         arguments: What differs, or might.
-        query: Members of the query that are always the same.
-        payload: Members of the payload that are always the same.
+        query: Members of the query that are always the same, or the current time.
+        payload: The same of the payload.
         tokens: The names of the tokens, in `Auth`, that members of these two are.
+        times: The members of these two that are the current time, and its unit.
     """
 
     arguments: list[Input] = field(default_factory=list[Input])
     query: dict[str, Any] = field(default_factory=dict[str, Any])
     payload: dict[str, Any] = field(default_factory=dict[str, Any])
     tokens: dict[str, str] = field(default_factory=dict[str, str])
+    times: dict[str, TimeUnit] = field(default_factory=dict[str, TimeUnit])
 
     def can_send(self, sample: Sample) -> bool:
         """Return whether a tool can send the same request."""
@@ -169,11 +174,17 @@ def _add(
     is_text = place in ("path", "query") or all(each.is_form for each in samples)
     sent = zip(found, samples, strict=True)
     source = _source([(each[0], sample) for each, sample in sent if each], flows)
+    constants = inputs.query if place == "query" else inputs.payload
+    if place in ("query", "payload") and is_volatile(str(key)) and source is None and all(found):
+        unit = _time_unit(raw, samples)
+        if unit is not None:
+            constants[str(key)] = raw[0]
+            inputs.times[str(key)] = unit
+            return
     values = _parsed(raw, source) if is_text else raw
     is_always = all(found)
     is_constant = is_always and all(value == values[0] for value in values)
     is_secret = any(isinstance(value, str) and value in replaced for value in values)
-    constants = inputs.query if place == "query" else inputs.payload
     is_technical = place in ("query", "payload") and _TECHNICAL.fullmatch(str(key))
     if is_technical and is_constant and not source:
         constants[str(key)] = values[0]
@@ -202,6 +213,20 @@ def _add(
             source=source,
         )
     )
+
+
+def _time_unit(values: Sequence[Any], samples: Sequence[Sample]) -> TimeUnit | None:
+    """Return the unit of values that are the times of their requests; None if they are not."""
+    units: Sequence[tuple[TimeUnit, int]] = (("ms", 1000), ("s", 1))
+    for unit, per_second in units:
+        if all(
+            isinstance(value, int | str)
+            and _INTEGER.fullmatch(str(value))
+            and abs(int(value) / per_second - sample.exchange.started) <= _NEAR
+            for value, sample in zip(values, samples, strict=True)
+        ):
+            return unit
+    return None
 
 
 def _source(sent: Sequence[tuple[Any, Sample]], flows: Flows) -> ValueSource | None:

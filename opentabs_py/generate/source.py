@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 from urllib.parse import quote, urlsplit
 
-from opentabs_py.generate.inputs import Input
+from opentabs_py.generate.inputs import Input, Inputs, TimeUnit
 from opentabs_py.generate.json_paths import Path
 from opentabs_py.generate.names import (
     HAS_MORE,
@@ -31,6 +31,7 @@ _LOCALS: Final = frozenset(
     undefined z
     """.split()  # noqa: SIM905 (a list has one line per word)
 )
+_NOW: Final[Mapping[TimeUnit, str]] = {"ms": "Date.now()", "s": "Math.floor(Date.now() / 1000)"}
 _WIDTH: Final = 72  # columns of a call, besides its indentation
 
 
@@ -112,9 +113,8 @@ class _Writer:
         kind = f"<{result}>" if result and self._is_ts else ("<any>" if self._is_ts else "")
         link = pagination is not None and pagination.kind == "link"
         path = path_source(tool)
-        tokens = tool.inputs.tokens
-        query = _members(self._values("query"), tool.inputs.query, tokens)
-        payload = _members(self._values("payload"), tool.inputs.payload, tokens)
+        query = _members(self._values("query"), tool.inputs.query, tool.inputs)
+        payload = _members(self._values("payload"), tool.inputs.payload, tool.inputs)
         if pagination is not None and not link:
             into = payload if pagination.in_payload else query
             into.append(f"{member(pagination.member)}: next")
@@ -250,11 +250,12 @@ def _broken(members: Sequence[str], before: int) -> str:
 
 
 def _members(
-    given: Sequence[tuple[str, str]], fixed: Mapping[str, Any], tokens: Mapping[str, str]
+    given: Sequence[tuple[str, str]], fixed: Mapping[str, Any], inputs: Inputs
 ) -> list[str]:
     values = {
-        name: f"await tokens.{tokens[name]}()" if name in tokens else literal(value)
-        for name, value in fixed.items()
+        **{name: literal(value) for name, value in fixed.items()},
+        **{name: _NOW[unit] for name, unit in inputs.times.items() if name in fixed},
+        **{name: f"await tokens.{it}()" for name, it in inputs.tokens.items() if name in fixed},
     }
     found = [f"{member(name)}: {value}" for name, value in values.items()]
     return found + [

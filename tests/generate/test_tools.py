@@ -13,7 +13,7 @@ from opentabs_py.generate.plugin import write_plugin
 from opentabs_py.generate.site import read_site
 from opentabs_py.generate.source import tool_source, variable
 from opentabs_py.generate.zod import schema
-from tests.generate.recorded import FORM, OK, ask, secret, site_of, tools_of
+from tests.generate.recorded import FORM, HOME, OK, ask, secret, site_of, tools_of
 
 ITEM = {"id": 7, "title": "Tea"}
 
@@ -92,6 +92,28 @@ def test_what_a_request_writes_is_required_even_if_it_was_written_once() -> None
     required = [each.name for each in tool.inputs.arguments if each.is_required]
     assert required == ["title"]
     assert [call.arguments for call in calls_of(tool)] == [{"title": "Tea"}]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_time_of_a_request_is_sent_by_the_tool_and_is_no_argument(count: int) -> None:
+    now, old = 1_700_000_000, 1_600_000_000
+    asked = [
+        ask(
+            f"POST /api/search?_={1000 * now + each}&t=x{each}&ts={old + each}",
+            {"found": [each]},
+            body={"timestamp": now + each, "nonce": f"{each}", "text": f"tea {each}"},
+        )
+        for each in range(count)
+    ]
+    timed = [replace(each, started=now + 3.0) for each in asked]
+
+    [tool] = read_site(Recording(HOME, timed)).tools
+
+    names = [each.name for each in tool.inputs.arguments]
+    assert names == ["t", "ts", "nonce", "text"]
+    source = tool_source(tool, "ts")
+    assert "_: Date.now()" in source
+    assert "timestamp: Math.floor(Date.now() / 1000)" in source
 
 
 def test_a_secret_is_not_a_default() -> None:

@@ -116,6 +116,11 @@ def comparable(request: Request, volatile: Iterable[str] = ()) -> Comparable:
     )
 
 
+def is_volatile(name: str) -> bool:
+    """Return whether a member of a query or a body usually only prevents caching, or counts."""
+    return _plain(name) in VOLATILE
+
+
 def differences(recorded: Comparable, sent: Comparable) -> Sequence[Difference]:
     """Return how a request differs from a recorded one."""
     whole: Sequence[tuple[Part, str, str]] = (

@@ -14,7 +14,13 @@ from opentabs_py.core.recording.exchange import (
     Request,
     Response,
 )
-from opentabs_py.core.recording.matching import Difference, comparable, differences, distance
+from opentabs_py.core.recording.matching import (
+    Difference,
+    comparable,
+    differences,
+    distance,
+    is_volatile,
+)
 from opentabs_py.core.recording.replay import (
     Index,
     Replay,
@@ -474,3 +480,8 @@ def test_a_body_that_the_page_has_compressed_is_compared_by_its_contents() -> No
 def test_empty_fields_of_a_form_count() -> None:
     assert not same(post("/a", b"a=&b=1", FORM), post("/a", b"b=1", FORM))
     assert same(post("/a", b"ts=1&b=1", FORM), post("/a", b"ts=2&b=1", FORM))
+
+
+def test_members_that_only_prevent_caching_are_known_however_they_are_written() -> None:
+    names = ["_", "_t", "cacheBust", "Request-Id", "page"]
+    assert [is_volatile(each) for each in names] == [True, True, True, True, False]
