@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from opentabs_py.core.shapes.shape import Kind, Shape
+from opentabs_py.core.shapes.shape import Kind, Shape, merge
 from opentabs_py.core.text import shorten
 from opentabs_py.generate.inputs import Input
 from opentabs_py.generate.names import is_identifier, title, words_of
 
 _DEEPEST: Final = 8
+_ALIKE: Final = 4  # objects of the same members are entries of a map, rather than parts of one
 # The last words of names whose numbers are never fractions.
 _WHOLE: Final = {"id", "count", "index", "number", "page", "pages", "limit", "offset", "year"}
 # Line separators, which editors take for ends of lines, and the marks of `typed`.
@@ -109,8 +110,8 @@ def _is_whole(name: str) -> bool:
 
 
 def _object(shape: Shape, indent: int, depth: int) -> str:
-    if shape.entries is not None and not shape.members:
-        return f"z.record(z.string(), {schema(shape.entries, indent=indent, depth=depth + 1)})"
+    if (entries := _entries(shape)) is not None:
+        return f"z.record(z.string(), {schema(entries, indent=indent, depth=depth + 1)})"
     if not shape.members:
         return "z.looseObject({})"
     inner = " " * (indent + 2)
@@ -121,3 +122,17 @@ def _object(shape: Shape, indent: int, depth: int) -> str:
         for name, each in shape.members.items()
     ]
     return "\n".join(["z.looseObject({", *lines, f"{' ' * indent}}})"])
+
+
+def _entries(shape: Shape) -> Shape | None:
+    """Return the shape of what an object has by keys, such as users by name, or None.
+
+    Keys that do not look like ids are known by the alike objects that they lead to.
+    """
+    if shape.entries is not None and not shape.members:
+        return shape.entries
+    values = [*shape.members.values(), *([] if shape.entries is None else [shape.entries])]
+    are_objects = all([*each.kinds] == ["object"] for each in values)
+    names = {frozenset(each.members) for each in values}
+    is_map = len(values) >= _ALIKE and are_objects and len(names) == 1 and frozenset() not in names
+    return merge(*values) if is_map else None

@@ -6,6 +6,7 @@ import pytest
 
 from opentabs_py.core.recording.exchange import Recording, Request
 from opentabs_py.core.recording.matching import Comparable, comparable
+from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate import calls
 from opentabs_py.generate.calls import calls_of
@@ -114,6 +115,22 @@ def test_the_time_of_a_request_is_sent_by_the_tool_and_is_no_argument(count: int
     source = tool_source(tool, "ts")
     assert "_: Date.now()" in source
     assert "timestamp: Math.floor(Date.now() / 1000)" in source
+
+
+def test_alike_objects_by_keys_that_are_no_ids_are_a_map() -> None:
+    def described(*names: str, **more: object) -> str:
+        return schema(shape_of({**{each: {"age": 1, "on": True} for each in names}, **more}))
+
+    of_map = described("amara", "ben", "chiara", "dmitri")
+    assert of_map.startswith("z.record(z.string(), z.looseObject({")
+    assert described("amara", "ben", "chiara", "item-0101") == described("1", "2", "3", "4")
+    for no_map in (
+        described("amara", "ben", "chiara"),
+        described("amara", "ben", "chiara", "dmitri", total=4),
+        described("amara", "ben", "chiara", other={"age": 1}),
+        described(a={}, b={}, c={}, d={}),
+    ):
+        assert no_map.startswith("z.looseObject({")
 
 
 def test_a_secret_is_not_a_default() -> None:
