@@ -39,16 +39,25 @@ def test_every_example_passes_with_either_interface(kind: str, tmp_path: Path) -
     assert "7 passed" in done.stdout
 
 
-def test_a_tool_that_is_missing_fails_with_those_that_are_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ('to_offer_tool("subtract"', "expected to offer the tool 'subtract', within 0.1 s"),
+        ('not_to_offer_tool("add"', "expected not to offer the tool 'add', within 0.1 s"),
+    ],
+)
+def test_a_tool_that_is_missing_or_too_many_fails_with_those_that_are_there(
+    wrong: str, expected: str, tmp_path: Path
+) -> None:
     for block in BLOCKS:
         if block.mark == "file" and not block.argument.startswith("test_"):
             (tmp_path / block.argument).write_text(block.text)
     [test] = [block.text for block in BLOCKS if block.argument == "test_page.py"]
-    wrong = test.replace('to_offer_tool("add")', 'to_offer_tool("subtract", within=0.1)')
-    (tmp_path / "test_wrong.py").write_text(wrong)
+    broken = test.replace('to_offer_tool("add"', f"{wrong}, within=0.1")
+    (tmp_path / "test_wrong.py").write_text(broken)
     done = run(["pytest", "-q"], tmp_path)
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
-    assert "expected to offer the tool 'subtract', within 0.1 s" in done.stdout
+    assert expected in done.stdout
     assert "got: it offers add" in done.stdout
 
 

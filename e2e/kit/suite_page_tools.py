@@ -10,6 +10,7 @@ def test_stock(opentabs: SyncOpenTabs) -> None:
     page = opentabs.page
     page.goto(opentabs.recording.url)
     expect(page).to_offer_tool("stock")
+    expect(page).not_to_offer_tool("sales")
     [stock] = opentabs.page_tools(page)
     call = stock.start(id=3)
     expect(call).to_progress([{"message": "Asking"}])
