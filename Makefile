@@ -27,9 +27,10 @@ export PYTHONDONTWRITEBYTECODE :=
 # of them idle: three for every two cores
 WORKERS ?= 3
 # Unit tests go to whichever worker is idle. The tests of an end-to-end file share a browser that is
-# slow to start, so they stay together, and the longest files run first.
+# slow to start, so they stay together, and the longest files run first. Some of these tests run
+# pytest several times, which takes minutes on a busy machine.
 PARALLEL := -n $(WORKERS) --dist worksteal
-PARALLEL_FILES := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+PARALLEL_FILES := -n $(WORKERS) --dist loadfile --no-loadscope-reorder --timeout 300
 
 step = @printf '\033[1m%s\033[0m\n' $(1)
 
