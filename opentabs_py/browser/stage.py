@@ -10,6 +10,7 @@ import base64
 import contextlib
 import hashlib
 import json
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from opentabs_py.config.assets import console_page_dirs, extension_dir, runtime_
 from opentabs_py.config.files import write_whole
 
 _MANIFEST: Final = "manifest.json"
+# Scripts of each plugin. Another server may use the same directory, and until the extension has
+# received the newest one, it injects the one before.
+_KEPT: Final = 3
 
 
 class StagedScript(Protocol):
@@ -97,9 +101,12 @@ class StagedExtension:
     def _add(self, folder: str, name: str, script: StagedScript) -> str:
         file = f"{folder}/{name}-{script.digest[:16]}.js"
         target = self.path / file
-        if not target.exists():
+        if target.exists():
+            target.touch()  # those used last are kept
+        else:
             target.parent.mkdir(exist_ok=True)
             write_whole(target, script.parts())
+            _remove_older(target.parent, name)
         return file
 
 
@@ -169,6 +176,18 @@ def kept_secret(file: Path) -> str:
     secret = secrets.token_hex(32)
     write_whole(file, secret.encode(), mode=0o600)
     return secret
+
+
+def _remove_older(directory: Path, name: str) -> None:
+    """Remove all but a plugin's latest scripts.
+
+    A server that runs for weeks, or a directory that stays for years, would keep one of each build.
+    """
+    own = re.compile(rf"{re.escape(name)}-[0-9a-f]{{16}}\.js")
+    scripts = [each for each in directory.iterdir() if own.fullmatch(each.name)]
+    scripts.sort(key=lambda each: each.stat().st_mtime_ns)
+    for each in scripts[:-_KEPT]:
+        each.unlink(missing_ok=True)
 
 
 def _copy_all(source: Path, into: Path, *, but: str = "") -> None:

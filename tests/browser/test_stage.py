@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 import re
 import stat
 from collections.abc import Sequence
@@ -158,6 +159,23 @@ def test_an_adapter_is_named_by_its_content(tmp_path: Path) -> None:
     assert sorted(path.name for path in (staged.path / "adapters").iterdir()) == sorted(
         Path(file).name for file in (first, other)
     )
+
+
+def test_only_the_scripts_of_a_plugin_that_were_used_last_are_kept(tmp_path: Path) -> None:
+    staged = stage_extension(tmp_path, port=1)
+    others = [staged.add_adapter(name, FakeScript(b"other")) for name in ("chat-room", "cha")]
+    files: list[str] = []
+    first = staged.add_adapter("chat", FakeScript(b"the first, built again and again"))
+    for number in range(6):
+        staged.add_adapter("chat", FakeScript(b"the first, built again and again"))
+        files.append(staged.add_adapter("chat", FakeScript(b"%d" % number)))
+        # In a moment that file systems tell apart.
+        for age, file in enumerate(reversed([*files[:-1], first, files[-1]])):
+            if (staged.path / file).exists():
+                os.utime(staged.path / file, ns=(0, 10**18 - age * 10**9))
+
+    left = {f"adapters/{path.name}" for path in (staged.path / "adapters").iterdir()}
+    assert left == {*others, first, *files[-2:]}
 
 
 def test_a_pre_script_lies_beside_the_adapters_named_by_its_content(tmp_path: Path) -> None:
