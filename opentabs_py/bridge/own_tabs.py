@@ -36,9 +36,11 @@ class OwnTabs:
         Raises:
             CallError: It cannot be opened, or it is not clear in which browser.
         """
-        own = self._pages.tabs.owners.of(client)
+        own, gone = self._pages.tabs.owners.of(client), self._pages.gone_browsers()
         preferred = self._pages.index_of(own[0]) if own else self._pages.preferred_browser(client)
-        index = choose_for_new([*self._pages.names.values()], browser, preferred)
+        if own:
+            gone.discard(preferred)  # what the client has there may come back
+        index = choose_for_new([*self._pages.names.values()], browser, preferred, gone)
         if not isinstance(index, int):
             raise index
         bridge = self._pages.bridges[index]

@@ -123,6 +123,20 @@ class Pages:
         used = (index for (by, _), index in reversed(self._last.items()) if by == client)
         return next(used, None)
 
+    def gone_browsers(self) -> set[int]:
+        """Return the indexes of the browsers that are not there, and that no call brings back.
+
+        A browser that the user has closed, or one from which they have removed the extension, stays
+        in the list: they may come back.
+        """
+        now = anyio.current_time()
+        return {
+            index
+            for index, bridge in enumerate(self.bridges)
+            if bridge.relaunch_browser is None
+            and isinstance(bridge.tabs.why_disconnected(now), ChainError)
+        }
+
     @property
     def plugins(self) -> list[str]:
         """The names of the plugins that the pages receive."""

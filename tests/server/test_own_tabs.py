@@ -395,7 +395,12 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
     )
     pages = pages_of(work, home)
     opener = OwnTabs(pages)
-    async with running(work), running(home) as connect, anyio.create_task_group() as tasks:
+    async with (
+        running(work) as connect_work,
+        running(home) as connect,
+        anyio.create_task_group() as tasks,
+    ):
+        await greeted(connect_work)
         extension = await greeted(connect)
         opened: list[int] = []
 
@@ -412,9 +417,42 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
                 await anyio.lowlevel.checkpoint()
             opener.handle_client_gone("a")
             assert (await extension.hear("tabs.close"))["params"] == {"tabId": 4}
+        with pytest.raises(CallError, match="several browsers"):
+            await opener.open(URL, browser=None, client="b")
     assert opened == [BLOCK + 3, BLOCK + 4]
-    with pytest.raises(CallError, match="several browsers"):
-        await opener.open(URL, browser=None, client="b")
+
+
+async def test_a_browser_that_is_gone_opens_no_tab_while_another_is_there() -> None:
+    work = a_bridge()
+    work.tabs.grace = 0.0
+    home = Bridge(
+        secret="t" * 64, origin="chrome-extension://x", version="1", name="home", number=1
+    )
+    opener = OwnTabs(pages_of(work, home))
+    opened: list[int] = []
+    async with (
+        running(work) as connect_work,
+        running(home) as connect,
+        anyio.create_task_group() as tasks,
+    ):
+        closed, extension = await greeted(connect_work), await greeted(connect)
+        closed.hang_up()
+
+        async def open_one() -> None:
+            opened.append(await opener.open(URL, browser=None, client="a"))
+
+        with anyio.fail_after(PATIENT):
+            while work.connected:
+                await work.changed().wait()
+            tasks.start_soon(open_one)
+            asked = await extension.hear("tabs.open")
+            extension.say({"id": asked["id"], "result": {"tabId": 3}})
+            while not opened:
+                await anyio.lowlevel.checkpoint()
+        work.tabs.owners.add(5, "b")
+        with pytest.raises(CallError, match="not connected"):
+            await opener.open(URL, browser=None, client="b")
+    assert opened == [BLOCK + 3]
 
 
 def test_a_page_is_served_if_a_plugin_matches_and_does_not_exclude_it() -> None:

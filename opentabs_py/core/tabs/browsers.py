@@ -4,7 +4,7 @@ Each browser may be signed in as another user, so a call is never sent to one of
 what cannot be decided is an error that names them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -200,23 +200,33 @@ def choose_page(
 
 
 def choose_for_new(
-    names: Sequence[str], named: str | None, preferred: int | None
+    names: Sequence[str],
+    named: str | None,
+    preferred: int | None,
+    gone: Collection[int] = (),
 ) -> int | CallRefusedError:
     """Choose the browser for a new tab, by its index.
 
-    The named one; else the preferred one; else the only one.
+    The named one; else the preferred one; else the only one. One that is gone counts only if it is
+    named, or if all are.
 
     Args:
         names: The names of the browsers.
         named: The name that the client asks for.
         preferred: The browser that the client used last, for any plugin, or of interchangeable
             ones, the least busy.
+        gone: The browsers that are not there, and that no call brings back.
     """
     if named is not None:
         return names.index(named) if named in names else failures.which_browser(names, named)
-    if len(names) == 1:
-        return 0
-    return failures.which_browser(names) if preferred is None else preferred
+    there = [index for index in range(len(names)) if index not in gone]
+    if not there:
+        return preferred or 0  # whose error says that it is not connected
+    if preferred in there:
+        return preferred
+    if len(there) == 1:
+        return there[0]
+    return failures.which_browser([names[index] for index in there])
 
 
 def renumbered(snapshot: Snapshot, number: int) -> Snapshot:

@@ -321,6 +321,20 @@ def test_a_new_tab_that_either_could_have_is_an_error_that_names_them() -> None:
     assert "work, home" in str(error)
 
 
+def test_a_new_tab_is_opened_in_a_browser_that_is_gone_only_if_it_is_named_or_all_are() -> None:
+    assert choose_for_new(["work", "home"], None, None, {0}) == 1
+    assert choose_for_new(["work", "home"], None, 0, {0}) == 1
+    assert choose_for_new(["work", "home"], "work", None, {0}) == 0
+    assert choose_for_new(["work", "home"], None, None, {0, 1}) == 0
+    assert choose_for_new(["work", "home"], None, 1, {0, 1}) == 1
+
+
+def test_the_error_about_a_new_tab_names_no_browser_that_is_gone() -> None:
+    error = choose_for_new(["work", "home", "play"], None, None, {1})
+    assert isinstance(error, CallRefusedError)
+    assert "work, play." in str(error)
+
+
 def test_a_new_tab_in_a_browser_that_does_not_exist_is_an_error_that_names_those_that_do() -> None:
     error = choose_for_new(["work", "home"], "hone", 0)
     assert isinstance(error, CallRefusedError)
