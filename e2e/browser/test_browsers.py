@@ -10,7 +10,8 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from e2e.chain import drop_connection
+from e2e.browser.apart import Apart
+from e2e.chain import drop_connection, reconnect
 from e2e.on_disk import write_plugin
 from e2e.waiting import PATIENT
 from opentabs_py.browser.chromium import configured_chromium
@@ -220,6 +221,15 @@ async def test_two_browsers_with_the_extension_loaded_by_hand_are_distinguished(
         }
         assert urls == {f"{site}/one", f"{site}/two"}
         assert len(tabs.browsers) == 2
+
+
+async def test_loaded_by_hand_the_extension_returns_to_the_server_that_stays(apart: Apart) -> None:
+    async with apart.serve() as stays:
+        with anyio.fail_after(PATIENT):
+            await stays.internals.bridge.wait_connected()
+        async with apart.serve(port=0):
+            pass  # the extension will connect to this one from now on, which has stopped
+        await reconnect(stays.internals.bridge)
 
 
 def _ready(plan: LaunchPlan) -> Planned:

@@ -150,7 +150,11 @@ def _read(file: Path) -> str | None:
 
 def _listens(url: str) -> bool:
     """Return whether anything listens there; a browser that was killed leaves its file behind."""
-    address = url.removeprefix("ws://").partition("/")[0]
+    return listens(url.removeprefix("ws://").partition("/")[0])
+
+
+def listens(address: str) -> bool:
+    """Return whether anything listens at an address on this machine, `HOST:PORT`."""
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host.strip("[]"), int(port)), timeout=1):

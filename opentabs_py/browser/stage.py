@@ -21,6 +21,7 @@ from opentabs_py.config.assets import console_page_dirs, extension_dir, runtime_
 from opentabs_py.config.files import write_whole
 
 _MANIFEST: Final = "manifest.json"
+_CONFIG: Final = "config.json"
 # Scripts of each plugin. Another server may use the same directory, and until the extension has
 # received the newest one, it injects the one before.
 _KEPT: Final = 3
@@ -47,6 +48,7 @@ class StagedExtension:
         path: The directory for `--load-extension`.
         origin: The Origin of its requests, `chrome-extension://ID`.
         secret: The secret that it sends to the server.
+        server: The server's address in it, `HOST:PORT`.
         reloads: Whether it may reload itself for access to more sites. Without developer mode,
             which a user's own browser may lack, that would leave it disabled.
     """
@@ -54,7 +56,21 @@ class StagedExtension:
     path: Path
     origin: str
     secret: str
+    server: str
     reloads: bool = True
+
+    def write_address(self) -> None:
+        """Write the server's address, which the extension reads whenever it connects."""
+        config = {"server": self.server, "secret": self.secret}
+        write_whole(self.path / _CONFIG, json.dumps(config).encode(), mode=0o600)
+
+    def read_address(self) -> str:
+        """Return the address of the server that it connects to next; empty if it has none."""
+        try:
+            config: Any = json.loads((self.path / _CONFIG).read_bytes())
+            return str(config["server"])
+        except (OSError, ValueError, TypeError, KeyError):
+            return ""
 
     def add_adapter(self, name: str, script: StagedScript) -> str:
         """Add a plugin's adapter; return its path within the extension.
@@ -144,10 +160,10 @@ def stage_extension(
     if relay_script:
         channel = into / "content" / "channel.js"
         write_whole(channel, channel.read_bytes() + b"\n" + relay_script)
-    config = {"server": f"{host}:{port}", "secret": secret}
-    write_whole(into / "config.json", json.dumps(config).encode(), mode=0o600)
     key = json.loads((into / _MANIFEST).read_bytes())["key"]
-    staged = StagedExtension(into, f"chrome-extension://{_extension_id(key)}", secret, reloads)
+    origin = f"chrome-extension://{_extension_id(key)}"
+    staged = StagedExtension(into, origin, secret, f"{host}:{port}", reloads)
+    staged.write_address()
     if sites is not None:
         staged.allow(sites)
     if not reloads:

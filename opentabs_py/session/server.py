@@ -14,6 +14,7 @@ from starlette.routing import BaseRoute
 from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.browser.scratch import temporary_dir
+from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.calling.clock import AlarmClock, wall_clock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import audit_file, cache_dir, data_dir
@@ -37,6 +38,7 @@ from opentabs_py.server.tools.ready_tools import ReadyTools
 from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.server.tools.tool_calls import ToolCalls
 from opentabs_py.session.audit import audited
+from opentabs_py.session.browsers.address import keep_address
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.browsers.setup import BrowserPlan, BrowserSetup
 from opentabs_py.session.playgrounds import Playgrounds
@@ -90,6 +92,7 @@ class SessionServer:
     console: Console
     tasks: TaskGroup
     _backend: ToolBackend
+    _extension: StagedExtension
     _playgrounds: Playgrounds
 
     def __init__(
@@ -181,7 +184,8 @@ class SessionServer:
             guide_url=self.guide_url,
         )
         setup.set_up(self.browsers, directory)
-        self.extension_dir = setup.extensions[0].path
+        self._extension = setup.extensions[0]
+        self.extension_dir = self._extension.path
         self.pages = Pages(
             [browser.bridge for browser in self.browsers],
             clock=self._clock,
@@ -228,6 +232,8 @@ class SessionServer:
         """Start what runs as long as the session, before anything connects."""
         for bridge in self.pages.bridges:
             await self.tasks.start(bridge.calls.run)
+        if self._options.in_place:
+            self.tasks.start_soon(keep_address, self._extension)
         await self._backend.start(self.tasks)
 
     @property
