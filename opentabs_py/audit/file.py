@@ -132,7 +132,8 @@ class AuditFile:
 
     def _trim(self, db: sqlite3.Connection) -> None:
         now = self._now()
-        if now >= self._trim_at:
+        # The clock may have been wrong, and years ahead, when this was done last.
+        if not self._trim_at - _TRIM_EVERY <= now < self._trim_at:
             self._trim_at = now + _TRIM_EVERY
             begin = self._retention.begin(now)
             db.execute("DELETE FROM calls WHERE started < ?", (begin,))

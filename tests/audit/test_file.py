@@ -50,6 +50,16 @@ def test_old_calls_are_removed_when_it_is_opened_and_once_an_hour(path: Path) ->
     file.close()
 
 
+def test_old_calls_are_removed_after_the_clock_was_set_back(path: Path) -> None:
+    now = 1000 * DAY
+    file = AuditFile(path, retention=Retention(days=30), now=lambda: now)
+    file.add([])
+    now = 100 * DAY
+    file.add([an_entry(1, started=60 * DAY), an_entry(2, started=71 * DAY)])
+    assert numbers(path) == [2]
+    file.close()
+
+
 def test_the_oldest_calls_are_removed_when_it_is_too_large(path: Path) -> None:
     file = AuditFile(path, retention=Retention(megabytes=1), now=lambda: 2000.0)
     for number in range(300):
