@@ -26,9 +26,14 @@ from opentabs_py.errors import BrowserError
 logger = logging.getLogger(__name__)
 
 LOOK_AGAIN: Final = 1.0  # s; how often a running browser is looked for
+LOOKS_FOR_EXTENSION: Final = 10  # one that reloads, or whose browser is busy, comes back before
 REMIND_AFTER: Final = 30.0  # s without an answer to the browser's question
 CONNECTS_WITHIN: Final = 5.0  # s; an extension that was just loaded takes a tenth of one
 _AGAIN: Final = "To be asked again, restart this server or the browser."
+_TURNED_OFF: Final = (
+    "{} is running, but the extension in it does not connect. If you have turned it off or removed "
+    "it, turn it on again on chrome://extensions, or restart this server."
+)
 KNOWN_BY: Final = 3.0  # s; an extension that is loaded already tries to connect once a second
 
 
@@ -129,9 +134,12 @@ class Attachment:
     async def run(self) -> None:
         """Load the extension whenever the browser lacks it, until cancelled.
 
-        The user is asked once for each start of the browser: after a refusal, no more.
+        The user is asked once for each start of the browser: after a refusal, no more. A browser
+        that is suspended may seem to be gone, but has the same URL afterwards.
         """
         settled: DebuggingEndpoint | None = None  # where the extension was loaded, or refused
+        said = ""  # then
+        looks = 0  # since then, or since the extension was connected
         if self._mark.exists() and not self.lacks_context:
             with anyio.move_on_after(KNOWN_BY):
                 await self._link.wait_connected()
@@ -141,8 +149,10 @@ class Attachment:
             except BrowserError as error:
                 self._say(str(error))
             else:
+                looks += 1
                 if self._link.connected and not self.lacks_context:
                     self._say("")
+                    settled, said, looks = endpoint or settled, "", 0
                 elif endpoint is None:
                     place = self._options.user_data_dir
                     which = "" if place is None else f" with the user data directory {place}"
@@ -151,7 +161,9 @@ class Attachment:
                     )
                 elif endpoint != settled:
                     await self._use(endpoint)
-                settled = endpoint
+                    settled, said, looks = endpoint, self._shown, 0
+                elif said or looks >= LOOKS_FOR_EXTENSION:
+                    self._say(said or _TURNED_OFF.format(endpoint.browser))
             while self._link.connected and not self.lacks_context:
                 await self._link.changed().wait()
             await anyio.sleep(LOOK_AGAIN)

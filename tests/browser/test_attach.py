@@ -9,6 +9,7 @@ import pytest
 
 from opentabs_py.browser import attach, discovery
 from opentabs_py.browser.attach import Attachment
+from opentabs_py.browser.debugging import RefusedError
 from opentabs_py.browser.discovery import Attach
 from tests.browser.test_discovery import allow
 
@@ -118,3 +119,106 @@ def _raise_enough(
     _user_data_dir: Path | None, _cdp: str | None
 ) -> discovery.DebuggingEndpoint | None:
     raise EnoughError
+
+
+@pytest.fixture
+def chrome(monkeypatch: pytest.MonkeyPatch) -> list[discovery.DebuggingEndpoint | None]:
+    """What each look for a running browser finds, the next one first; after that, `EnoughError`."""
+    found: list[discovery.DebuggingEndpoint | None] = []
+
+    def look(_user_data_dir: Path | None, _cdp: str | None) -> discovery.DebuggingEndpoint | None:
+        if not found:
+            raise EnoughError
+        return found.pop(0)
+
+    monkeypatch.setattr(attach, "LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(attach, "find_endpoint", look)
+    return found
+
+
+CHROME = discovery.DebuggingEndpoint("Chrome", "ws://127.0.0.1:9222/devtools/browser/1")
+RESTARTED = discovery.DebuggingEndpoint("Chrome", "ws://127.0.0.1:9222/devtools/browser/2")
+
+
+@pytest.mark.anyio
+async def test_a_browser_that_was_suspended_is_not_asked_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chrome: list[discovery.DebuggingEndpoint | None],
+) -> None:
+    loaded: list[discovery.DebuggingEndpoint] = []
+
+    async def load(endpoint: discovery.DebuggingEndpoint, _extension: Path) -> None:
+        loaded.append(endpoint)
+
+    monkeypatch.setattr(attach, "load_extension", load)
+    chrome += [CHROME, None, CHROME, RESTARTED, None, RESTARTED]
+    with pytest.raises(EnoughError):
+        await Attachment(tmp_path / "x", NeverConnected(), Attach(), show=print).run()
+    assert loaded == [CHROME, RESTARTED]
+
+
+@pytest.mark.anyio
+async def test_a_refusal_is_shown_again_when_the_browser_is_seen_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chrome: list[discovery.DebuggingEndpoint | None],
+) -> None:
+    async def load(endpoint: discovery.DebuggingEndpoint, _extension: Path) -> None:
+        raise RefusedError(endpoint)
+
+    monkeypatch.setattr(attach, "load_extension", load)
+    shown: list[str] = []
+    chrome += [CHROME, None, CHROME]
+    with pytest.raises(EnoughError):
+        await Attachment(tmp_path / "x", NeverConnected(), Attach(), show=shown.append).run()
+    asked, refused, gone, again = shown
+    assert "Click Allow" in asked
+    assert "No running browser" in gone
+    assert refused == again
+
+
+@pytest.mark.anyio
+async def test_the_user_is_told_of_an_extension_that_was_turned_off(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chrome: list[discovery.DebuggingEndpoint | None],
+) -> None:
+    async def load(_endpoint: discovery.DebuggingEndpoint, _extension: Path) -> None:
+        pass
+
+    monkeypatch.setattr(attach, "load_extension", load)
+    shown: list[str] = []
+    chrome += [CHROME] * (1 + attach.LOOKS_FOR_EXTENSION)
+    with pytest.raises(EnoughError):
+        await Attachment(tmp_path / "x", NeverConnected(), Attach(), show=shown.append).run()
+    assert shown[-1].startswith("Chrome is running, but the extension in it does not connect.")
+    chrome += [CHROME] * attach.LOOKS_FOR_EXTENSION
+    shown.clear()
+    with pytest.raises(EnoughError):
+        await Attachment(tmp_path / "x", NeverConnected(), Attach(), show=shown.append).run()
+    assert not any("does not connect" in each for each in shown)  # it may be about to
+
+
+class Dropping(NeverConnected):
+    """The link to an extension that an earlier server left in the browser; it breaks soon."""
+
+    def __init__(self) -> None:
+        self.connected = True
+
+    def changed(self) -> anyio.Event:
+        self.connected = False
+        event = anyio.Event()
+        event.set()
+        return event
+
+
+@pytest.mark.anyio
+async def test_a_browser_whose_extension_just_disconnected_is_not_asked(
+    tmp_path: Path, chrome: list[discovery.DebuggingEndpoint | None]
+) -> None:
+    shown: list[str] = []
+    chrome += [CHROME, CHROME]
+    with pytest.raises(EnoughError):
+        await Attachment(tmp_path / "x", Dropping(), Attach(), show=shown.append).run()
+    assert shown == []
