@@ -29,12 +29,35 @@ def temporary_dir() -> Generator[Path]:
     path = Path(tempfile.mkdtemp(prefix=_PREFIX))
     own_directory(path)
     try:
-        yield path
+        with _kept_from_aging(path):
+            yield path
     finally:
         # A browser that is just exiting may still write to its profile.
         _remove(path)
         if path.exists():
             _remove(path)
+
+
+@contextmanager
+def _kept_from_aging(path: Path) -> Generator[None]:
+    """Keep what is in a directory from being removed because it is old, while the context is open.
+
+    On many systems, systemd removes files in /tmp that nobody has used for ten days, and with them
+    the extension of a server that runs for weeks. It skips directories that are locked: see
+    tmpfiles.d(5), "Age".
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl  # noqa: PLC0415 (there is none on Windows)
+
+    directory = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(directory, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(directory)
 
 
 def own_directory(path: Path) -> None:

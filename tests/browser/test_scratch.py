@@ -1,6 +1,7 @@
 """Temporary directories, next to those of other processes and other users."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,26 @@ def test_a_temporary_directory_is_gone_afterwards_with_all_that_is_in_it() -> No
     with temporary_dir() as path:
         (path / "profile").mkdir()
         (path / "profile" / "file").write_text("x")
+    assert not path.exists()
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="needs systemd")
+def test_files_that_are_old_are_not_taken_from_a_running_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, rules = tmp_path / "tmp", tmp_path / "rules.conf"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    rules.write_text(f"d {place} - - - 1us\n")
+    clean = ["systemd-tmpfiles", "--clean", str(rules)]
+    with temporary_dir() as path:
+        (path / "extension").mkdir()
+        (path / "extension" / "manifest.json").write_text("{}")
+        (place / "unused").write_text("x")
+        subprocess.run(clean, check=True)
+        assert not (place / "unused").exists()
+        assert (path / "extension" / "manifest.json").exists()
+        assert (path / "owner.pid").exists()
     assert not path.exists()
 
 
