@@ -12,6 +12,7 @@ import anyio
 
 logger = logging.getLogger(__name__)
 
+STALE_ALARMS: Final = 1000  # that were cancelled; more are looked for only when there are as many
 MS: Final = 1000  # times are in seconds here, and in milliseconds on the wire to the extension
 
 
@@ -85,6 +86,7 @@ class AlarmClock:
     def __init__(self, clock: Clock | None = None) -> None:
         self._clock = clock or SystemClock()
         self._alarms: list[tuple[float, int, Alarm]] = []
+        self._most = STALE_ALARMS  # alarms, before the cancelled ones are removed
         self._numbers = count()  # alarms for the same time ring in the order they were set
         self._waiting: list[anyio.Event] = []
 
@@ -97,6 +99,8 @@ class AlarmClock:
         alarm = Alarm(ring)
         sooner = at < self._next()
         heapq.heappush(self._alarms, (at, next(self._numbers), alarm))
+        if len(self._alarms) > self._most:
+            self._remove_cancelled()
         if sooner:
             for changed in self._waiting:
                 changed.set()
@@ -118,6 +122,12 @@ class AlarmClock:
         """Ring the alarms when nothing else waits on the clock, until cancelled."""
         while True:
             await self.wait(anyio.Event(), inf)
+
+    def _remove_cancelled(self) -> None:
+        """Remove what would otherwise be kept until its time, which may be days away or never."""
+        self._alarms = [each for each in self._alarms if not each[2].cancelled]
+        heapq.heapify(self._alarms)
+        self._most = 2 * len(self._alarms) + STALE_ALARMS
 
     def _next(self) -> float:
         while self._alarms and self._alarms[0][2].cancelled:

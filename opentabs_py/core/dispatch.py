@@ -69,6 +69,7 @@ from opentabs_py.errors import CallError
 # already have run.
 MOVED_ON_GRACE = 3.0  # its tab shows another document
 SILENT_GRACE = 15.0  # its tab shows none: a page that blocks its thread cannot announce itself
+STALE_TIMERS = 1000  # in the heap; more are looked for only when there are as many
 NOBODY_WAITS = "the caller is no longer waiting"
 
 
@@ -364,6 +365,10 @@ class Dispatch:
         deadline = call.deadline()
         call.alarm = deadline
         heapq.heappush(self._timers, (deadline, call.request.call_id))
+        # Those of ended calls go when they come due. Where limits are long, that may be never.
+        if len(self._timers) > 2 * len(self._pending) + STALE_TIMERS:
+            self._timers = [each for each in self._timers if not self._is_obsolete(*each)]
+            heapq.heapify(self._timers)
 
     def _is_obsolete(self, alarm: float, call_id: str) -> bool:
         """Return whether a timer of the heap is stale: its call has ended, or has a newer one."""

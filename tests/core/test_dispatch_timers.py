@@ -1,8 +1,10 @@
 """The two timers of calls, and what a late look at them means."""
 
+from math import inf
+
 import pytest
 
-from opentabs_py.core.dispatch import Dispatch, Failed, Succeeded
+from opentabs_py.core.dispatch import STALE_TIMERS, Dispatch, Failed, Succeeded
 from opentabs_py.core.limits import CATCH_UP, LATE
 from opentabs_py.core.protocol import ToolCancel
 from opentabs_py.errors import CallTimeoutError
@@ -225,6 +227,18 @@ def test_no_timers_are_kept_of_calls_that_have_ended() -> None:
         dispatch.receive(result(call_id=f"{number:032x}"), 0.0)
         dispatch.next_deadline()
     assert len(dispatch._timers) == 0
+
+
+def test_few_timers_are_kept_of_calls_that_have_ended_while_one_with_earlier_timers_runs() -> None:
+    dispatch = connected(request(idle=3600.0))
+    for number in range(5000):
+        dispatch.call(*request(f"{number:032x}", idle=inf, ceiling=inf), 0.0)
+        dispatch.receive(result(call_id=f"{number:032x}"), 0.0)
+        dispatch.next_deadline()
+    assert len(dispatch._timers) <= 2 + STALE_TIMERS
+    dispatch.call(*request(B, idle=30.0), 0.0)
+    assert dispatch.next_deadline() == 30.0
+    assert dispatch.pending == 2
 
 
 def test_the_timers_that_a_flapping_link_leaves_behind_go_when_they_come_due() -> None:
