@@ -140,6 +140,36 @@ async def test_a_browser_that_restarts_is_asked_again(
 
 
 @pytest.mark.usefixtures("data")
+async def test_an_extension_that_the_user_removed_is_loaded_again_after_a_restart(
+    chromium: Chromium, tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("opentabs_py.browser.attach.LOOKS_FOR_EXTENSION", 1)
+    chromium.allow_debugging()
+    chromium.start(f"{site}/mine")
+    async with attached(chromium, tmp_path) as tabs:
+        browser = the_browser(tabs)
+        await answer(chromium, tabs, ALLOW)
+        with anyio.fail_after(PATIENT):
+            await tabs.internals.bridge.wait_ready("chat")
+        assert await browser.bridge.remove_extension("as its user might")
+        await until(lambda: "does not connect" in browser.bridge.tabs.user_action)
+        await chromium.stop()
+        await until(lambda: "No running browser" in browser.bridge.tabs.user_action)
+        chromium.start(f"{site}/again")
+        await until(lambda: "asks" in browser.bridge.tabs.user_action)
+        # Its new id makes it another browser, but it is still the one that is attached to.
+        with anyio.fail_after(PATIENT):
+            while not tabs.internals.pages.connected:
+                chromium.click(ALLOW)
+                await anyio.sleep(0.5)
+        await until(lambda: browser.bridge.tabs.user_action == "")
+        assert (await tabs.call("chat_where"))["url"] == f"{site}/again"
+    # It was removed at the end, so the next server has to ask.
+    async with attached(chromium, tmp_path) as tabs:
+        await until(lambda: "Click Allow" in the_browser(tabs).bridge.tabs.user_action)
+
+
+@pytest.mark.usefixtures("data")
 async def test_without_debugging_the_error_says_what_to_tick(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:

@@ -573,7 +573,7 @@ class OpenTabs:
         await server.start(stack, while_launching=self._while_launching)
         self.mcp_url, self.extension_dir = server.mcp_url, server.extension_dir
         for browser in self._browsers:
-            await browser.start(server.tasks, self.extension_dir)
+            await browser.start(server.tasks, self.extension_dir, server.pages)
         self._is_open, self._has_ended, self._keeps_records = True, False, False
 
 

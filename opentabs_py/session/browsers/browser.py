@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
 
     from opentabs_py.bridge.bridge import Bridge
+    from opentabs_py.bridge.pages import Pages
     from opentabs_py.browser.attach import Attachment
     from opentabs_py.browser.discovery import Attach
     from opentabs_py.browser.signed_in import State
@@ -48,6 +49,30 @@ class _Relaunch:
         await self.ended.wait()
         if self.error is not None:
             raise BrowserError(str(self.error)) from self.error
+
+
+class _LatestLink:
+    """The link to the extension that a browser was given last.
+
+    After its user has removed an extension, which had its id, the browser counts as another.
+    """
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+
+    @property
+    def connected(self) -> bool:
+        """Whether it is connected."""
+        return self._pages.bridges[-1].connected
+
+    async def wait_connected(self) -> None:
+        """Wait until it is connected."""
+        while not self.connected:
+            await self.changed().wait()
+
+    def changed(self) -> anyio.Event:
+        """Return an event that is set at the next change of any connection."""
+        return self._pages.changed()
 
 
 class SessionBrowser:
@@ -91,6 +116,7 @@ class SessionBrowser:
         self._relaunch: _Relaunch | None = None  # while it is being relaunched
         self._attachment: Attachment | None = None
         self._tasks: TaskGroup
+        self._pages: Pages
 
     def __repr__(self) -> str:
         return f"<SessionBrowser {self.name}>"
@@ -116,17 +142,18 @@ class SessionBrowser:
         """Whether it was closed or died while the session ran."""
         return self._gone.is_set()
 
-    async def start(self, tasks: TaskGroup, extension: Path) -> None:
+    async def start(self, tasks: TaskGroup, extension: Path, pages: Pages) -> None:
         """Wait until it is running and its extension is connected, if it is launched.
 
         Args:
             tasks: Tasks that run as long as the session.
             extension: The extension that is staged for it.
+            pages: The pages of all browsers.
 
         Raises:
             BrowserError: It did not start or connect.
         """
-        self._tasks = tasks
+        self._tasks, self._pages = tasks, pages
         if self.launch is not None:
             await self._adopt_context(await self.launch.result())
             await self._wait_connected()
@@ -134,7 +161,11 @@ class SessionBrowser:
             from opentabs_py.browser.attach import Attachment  # rarely needed
 
             self._attachment = Attachment(
-                extension, self.bridge, self.attach, show=self._show, on_driven=self.on_driven
+                extension,
+                _LatestLink(pages),
+                self.attach,
+                show=self._show,
+                on_driven=self.on_driven,
             )
             tasks.start_soon(self._attachment.run)
 
@@ -143,7 +174,9 @@ class SessionBrowser:
         if self._attachment is None or self.attach is None or self.attach.keep:
             return
         with anyio.CancelScope(shield=True):  # bounded
-            if await self.bridge.remove_extension("the server stops"):
+            bridges = [each for each in self._pages.bridges if each.connected]
+            removed = [await each.remove_extension("the server stops") for each in bridges]
+            if removed and all(removed):
                 self._attachment.handle_removed()
 
     def keep_closed(self) -> None:
