@@ -209,6 +209,7 @@ async def endpoint(
     ready: str | None = None,
     nats: str | None = None,
     settings: Settings | None = None,
+    tools: Sequence[Any] = (),
     **options: object,
 ) -> AsyncGenerator[OpenTabs]:
     """Run an endpoint in this process, once enough workers are there.
@@ -219,10 +220,12 @@ async def endpoint(
         ready: A plugin that must be ready in each of them.
         nats: The address of the NATS server, if not that of the fleet.
         settings: The endpoint's settings.
+        tools: Python tools of the endpoint itself.
         options: Additional `FleetOptions`.
     """
     joined = FleetOptions(nats or fleet.nats.url, fleet.name, **options)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
-    async with OpenTabs(nats=joined, settings=settings or load_settings(port=0)) as tabs:
+    served = settings or load_settings(port=0)
+    async with OpenTabs(nats=joined, tools=tools, settings=served) as tabs:
         await until(tabs, lambda known: len(known) == workers and all(map(_is_ready(ready), known)))
         await poll(lambda: bool(tabs.internals.fleet.catalog.entries))
         yield tabs

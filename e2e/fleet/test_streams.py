@@ -11,6 +11,7 @@ from mcp import types
 from mcp.client import Client
 
 from e2e.fleet.members import OPENTABS, Fleet, endpoint
+from opentabs_py import Module, skill
 
 COUNTER = """
 import os
@@ -34,6 +35,16 @@ class Counter(Module):
         with open(os.environ["RUNS"], "a") as runs:
             runs.write(f"cancelled {key}\\n")
 """
+
+
+class Local(Module):
+    """A module of an endpoint."""
+
+    @skill
+    def begin_here(self, key: str) -> str:
+        """Start a stream with one update."""
+        self.start_tool("count").update(key)
+        return key
 
 
 def opened(result: types.CallToolResult) -> str:
@@ -104,3 +115,18 @@ async def test_a_stream_that_a_command_has_opened_is_read_by_another(
         [stream] = re.findall(r"stream_read with the id '(\w+)'", said)
         read = json.loads(await call("stream_read", {"id": stream}))
         assert read["updates"] == [{"n": 1, "text": "a"}]
+
+
+async def test_an_endpoint_with_streams_of_its_own_also_reads_those_of_its_workers(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    (tmp_path / "counter.py").write_text(COUNTER)
+    fleet.worker("one", "--tools", "counter.py:Counter")
+    async with endpoint(fleet, workers=1, tools=[Local]) as tabs:
+        tabs.replace_tools([Local])  # as `opentabs dev` does
+        async with Client(tabs.mcp_url, mode="legacy") as client:
+            for tool in ("begin", "begin_here"):
+                stream = opened(await client.call_tool(tool, {"key": tool}))
+                read = await client.call_tool("stream_read", {"id": stream})
+                assert read.structured_content is not None, read.content
+                assert read.structured_content["updates"] == [{"n": 1, "text": tool}]

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.streams import STREAM_URI
+from opentabs_py.calling.tool import Tool
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import check_size
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.fleet.subjects import INSTANCE_LENGTH
 from opentabs_py.core.page_arguments import read_tab_id
-from opentabs_py.core.plugin_names import OURSELVES, mcp_name, qualified_names
+from opentabs_py.core.plugin_names import OURSELVES, STREAM_TOOLS, mcp_name, qualified_names
 
 if TYPE_CHECKING:  # it needs nats-py
     from opentabs_py.fleet.catalog import Entry
@@ -44,9 +45,9 @@ class RemoteTool:
         if call.recorder is not None:
             call.recorder.record_tool(owner, name, in_page=needs_tab)
         check_size(name, call.arguments, limit=self._message_limit)
-        stream = call.arguments.get("id") if owner == OURSELVES else None  # which all of them take
-        if isinstance(stream, str):
-            return partial(self._call_about, stream.removeprefix(STREAM_URI), call)
+        stream = _stream_of(call) if owner == OURSELVES else None  # which all of them take
+        if stream is not None:
+            return partial(self._call_about, stream, call)
         wanted = Wanted(
             owner,
             self._digest,
@@ -55,6 +56,21 @@ class RemoteTool:
         )
         return partial(self._fleet.call, name, wanted, call)
 
+    def beside(self, own: Tool) -> Tool:
+        """Return what is served if a Python tool of the endpoint has the same name.
+
+        That is the endpoint's tool, except that both read and end streams.
+        """
+        is_about_streams = {self.listing.owner, own.listing.owner} == {OURSELVES}
+        if is_about_streams and self.listing.name in STREAM_TOOLS:
+            return _StreamTool(own, self)
+        return own
+
+    def has_stream_of(self, call: ToolCall) -> bool:
+        """Return whether a call is about a stream of a worker."""
+        stream = _stream_of(call) or ""
+        return self._fleet.directory.get(stream[:INSTANCE_LENGTH]) is not None
+
     async def _call_about(self, stream: str, call: ToolCall) -> Any:
         """Call a tool that reads or ends a stream, in the worker with whose run its id begins."""
         directory = self._fleet.directory
@@ -62,3 +78,29 @@ class RemoteTool:
         if worker is None or not directory.uses(worker):
             raise failures.no_stream(stream)
         return await self._fleet.call_in(worker, self.listing.name, call)
+
+
+class _StreamTool:
+    """A tool that reads or ends a stream, of the endpoint's own Python tools or of a worker's.
+
+    Args:
+        own: The tool for the endpoint's own.
+        remote: The tool for those of the workers.
+    """
+
+    def __init__(self, own: Tool, remote: RemoteTool) -> None:
+        self.listing = own.listing
+        self.limits = own.limits
+        self._own = own
+        self._remote = remote
+
+    def prepare(self, call: ToolCall) -> Callable[[], Awaitable[Any]]:
+        """Return the function that makes a call where its stream is; see `Tool.prepare`."""
+        tool = self._remote if self._remote.has_stream_of(call) else self._own
+        return tool.prepare(call)
+
+
+def _stream_of(call: ToolCall) -> str | None:
+    """Return the id of the stream that a call is about, without its scheme; None if invalid."""
+    stream = call.arguments.get("id")
+    return stream.removeprefix(STREAM_URI) if isinstance(stream, str) else None

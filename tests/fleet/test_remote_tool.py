@@ -1,5 +1,6 @@
 """The tools of a fleet's workers in an endpoint."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 import pytest
@@ -39,6 +40,21 @@ class FakeFleet:
 
     async def call(self, tool: str, wanted: Wanted, call: ToolCall) -> Any:
         return tool, wanted.owner, wanted.digest, call.arguments
+
+
+class AnOwnTool:
+    """A Python tool of the endpoint, which returns `own`."""
+
+    limits: Limits | None = None
+
+    def __init__(self, name: str, owner: str) -> None:
+        self.listing = Listing(name, owner, "", "", {})
+
+    def prepare(self, _call: ToolCall, /) -> Callable[[], Awaitable[Any]]:
+        return self._run
+
+    async def _run(self) -> str:
+        return "own"
 
 
 def a_tool(limit: int) -> RemoteTool:
@@ -84,3 +100,19 @@ async def test_other_calls_go_to_any_worker(owner: str, given: object) -> None:
 def test_arguments_that_are_not_json_are_refused() -> None:
     with pytest.raises(CallRefusedError, match="not serializable as JSON"):
         a_tool(1000).prepare(ToolCall({"text": "\ud800"}, Limits()))
+
+
+async def test_an_endpoint_reads_its_own_streams_and_those_of_its_workers() -> None:
+    own = AnOwnTool("stream_read", "opentabs")
+    tool = a_stream_tool("opentabs").beside(own)
+    assert tool.listing is own.listing
+    assert await tool.prepare(ToolCall({"id": f"{A.instance}{'0' * 32}"}, Limits()))() == "a"
+    for given in ("0" * 32, 1):
+        assert await tool.prepare(ToolCall({"id": given}, Limits()))() == "own"
+
+
+@pytest.mark.parametrize(("name", "owner"), [("stream_read", "mine"), ("tabs_list", "opentabs")])
+def test_another_tool_of_an_endpoint_hides_that_of_its_workers(name: str, owner: str) -> None:
+    own = AnOwnTool(name, owner)
+    remote = Entry("d", Listing(name, "opentabs", "", "", {}), limits=None)
+    assert RemoteTool(cast("Fleet", FakeFleet()), remote, message_limit=9).beside(own) is own

@@ -34,6 +34,14 @@ class OtherwiseNamed(Tool, Protocol):
         ...
 
 
+class RemoteTool(OtherwiseNamed, Protocol):
+    """A tool of a fleet's workers."""
+
+    def beside(self, own: Tool) -> Tool:
+        """Return what is served if a Python tool of this server has the same name."""
+        ...
+
+
 class ToolRegistry:
     """The tools of a server, by their MCP names.
 
@@ -69,7 +77,8 @@ class ToolRegistry:
         self._built_in = {tool.listing.name: tool for tool in built_in}
         self._has_hands = any(tool.listing.owner == HANDS for tool in built_in)
         self._python_tools: dict[str, Tool] = {}
-        self._plugin_tools: list[OtherwiseNamed] = []
+        self._plugin_tools: Sequence[OtherwiseNamed] = ()
+        self._remote: Mapping[str, RemoteTool] = {}  # those of them that workers have
         self._registered: Sequence[OtherwiseNamed] | None = None
         self._may_return: Callable[[str], bool] = lambda _name: False
         self._tools: dict[str, Tool] = {}
@@ -111,9 +120,16 @@ class ToolRegistry:
                 )
         self._list()
 
-    def set_remote(self, tools: Iterable[OtherwiseNamed]) -> None:
-        """Serve these tools of a fleet's workers, instead of any other plugin tools."""
-        self._plugin_tools = [*tools]
+    def set_remote(self, tools: Iterable[RemoteTool]) -> None:
+        """Serve these tools of a fleet's workers, instead of any other plugin tools.
+
+        A name that a Python tool has stays that tool's, because workers come and go.
+        """
+        self._plugin_tools = remote = tuple(tools)
+        self._remote = {tool.listing.name: tool for tool in remote}
+        for name, own in self._python_tools.items():
+            if name in self._remote and self._remote[name].beside(own) is own:
+                logger.warning("Workers have a tool %s too; this server's is called", name)
         self._list()
 
     def set_tools(self, tools: Iterable[Tool]) -> None:
@@ -123,6 +139,7 @@ class ToolRegistry:
             ConfigError: Two tools have the same name; those that were set before are kept.
         """
         served = {each.listing.name: each for each in self._plugin_tools}
+        served = {name: each for name, each in served.items() if name not in self._remote}
         others: dict[str, Tool] = {}
         for tool in tools:
             name, owner = tool.listing.name, tool.listing.owner
@@ -163,7 +180,10 @@ class ToolRegistry:
 
     def _list(self) -> None:
         before = [_seen(tool.listing) for tool in self.tools]
-        python_tools = self._python_tools
+        python_tools = {
+            name: self._remote[name].beside(tool) if name in self._remote else tool
+            for name, tool in self._python_tools.items()
+        }
         in_pages = [tool for tool in self._plugin_tools if tool.listing.name not in python_tools]
         is_needed = bool(in_pages) or self._registered is not None or self._has_hands
         built_in = self._built_in.values() if is_needed else ()
