@@ -305,3 +305,13 @@ async def test_what_a_tool_yielded_before_it_failed_arrives(fleet: Fleet, tmp_pa
         result = await mcp.call_tool("parts", {})
         assert result.is_error
         assert result.content[-1] == types.TextContent(text="a part")
+
+
+async def test_the_handlers_of_a_program_receive_what_python_tools_of_workers_report(
+    shared: Fleet,
+) -> None:
+    seen: list[tuple[str, Any]] = []
+    async with endpoint(shared, workers=1) as tabs:
+        tabs.on_tool_progress = lambda tool, _call, data: seen.append((tool, data))
+        await tabs.call_tool("work", {"key": "handlers", "reports": 2})
+    assert seen == [("work", {"message": "0"}), ("work", {"message": "1"})]

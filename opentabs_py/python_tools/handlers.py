@@ -82,8 +82,8 @@ class ProgressHandlers:
         for queue in self._all():
             queue.put(event)
 
-    def notify_page_report(self, tool: str, call_id: str, report: ProgressReport) -> None:
-        """Send every handler what a plugin tool reported; call it on the event loop."""
+    def notify_other_report(self, tool: str, call_id: str, report: ProgressReport) -> None:
+        """Send every handler what another tool reported; call it on the event loop."""
         self.notify(ToolEvent(tool, call_id, report.seq, CallReport.of_report(report)))
 
     async def flush(self) -> None:

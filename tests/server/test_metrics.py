@@ -119,7 +119,7 @@ async def test_reports_are_counted() -> None:
 async def test_a_running_call_is_counted_until_it_ends() -> None:
     exported = Exported()
     seen: list[int] = []
-    exported.tool_calls.on_page_report = lambda *_: seen.append(len(exported.tool_calls.running))
+    exported.tool_calls.on_other_report = lambda *_: seen.append(len(exported.tool_calls.running))
     exported.bridge._reports = [ProgressReport(0)]
     await exported.calls("chat_send")
     assert seen == [1]

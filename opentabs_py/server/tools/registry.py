@@ -278,6 +278,10 @@ class ToolRegistry:
             return find(owner)
         return None
 
+    def is_python(self, name: str) -> bool:
+        """Return whether a tool is a Python tool of this process."""
+        return name in self._python_tools
+
     def input_schema(self, name: str) -> dict[str, Any] | None:
         """Return the JSON Schema of a tool's arguments; None if there is no such tool."""
         tool = self.get(name)

@@ -50,8 +50,9 @@ class ToolCalls:
         records: The records of calls.
         output: Checks the values that tools return.
         debug: Send the stack traces of errors to MCP clients.
-        on_page_report: Called with the name, the id and each report of every call of a plugin tool;
-            must not block or raise. Python tools have their own handlers.
+        on_other_report: Called with the name, the id and each report of every call of a tool that
+            is not a Python tool of this process; must not block or raise. Those have their own
+            handlers.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class ToolCalls:
         self.output = OutputCheck(strict=strict_output)
         self.debug = debug
         self._read_stack = read_stack
-        self.on_page_report: Callable[[str, str, ProgressReport], None] | None = None
+        self.on_other_report: Callable[[str, str, ProgressReport], None] | None = None
         registry.subscribe(self.output.clear)
 
     async def call(
@@ -131,8 +132,8 @@ class ToolCalls:
         if tool is None:
             raise self.registry.unknown(name)
         check_names(tool.listing.name, call.arguments)
-        if self.on_page_report is not None and tool.listing.needs_tab:
-            report = partial(self.on_page_report, name, call.call_id)
+        if self.on_other_report is not None and not self.registry.is_python(tool.listing.name):
+            report = partial(self.on_other_report, name, call.call_id)
             call = replace(call, observers=(*call.observers, ProgressObserver(report)))
         run = tool.prepare(call)
         try:

@@ -73,7 +73,7 @@ class PythonToolSet:
 
     def _pass_reports(self) -> None:
         if self._handlers and self._calls is not None:
-            self._calls.on_page_report = self._handlers.notify_page_report
+            self._calls.on_other_report = self._handlers.notify_other_report
 
     def replace(self, given: Sequence[Any], calls: ToolCalls) -> None:
         """Serve other tools, which share the state of the present ones; running calls continue.
