@@ -168,6 +168,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "so it did not run", "Call it again only if they ask"),
     (lambda: failures.cancelled_by("the user"), CallError, "CANCELLED",
      "cancelled by the user.", ""),
+    (fleet.no_browser, ChainError, "NO_WORKER",
+     "No worker of the fleet has a browser now", "start one with `opentabs worker"),
     (lambda: fleet.no_worker("chat"), ChainError, "NO_WORKER",
      "No worker of the fleet serves chat", "start one with `opentabs worker`"),
     (lambda: fleet.no_workers("default", "nats://a", {}), ChainError, "NO_WORKER",

@@ -43,6 +43,19 @@ def no_workers(fleet: str, nats: str, labels: Mapping[str, str]) -> ChainError:
     )
 
 
+def no_browser() -> ChainError:
+    """Return the error for a tab to open where no worker that takes calls has a browser."""
+    return ChainError(
+        ErrorDetail(
+            codes.NO_WORKER,
+            "No worker of the fleet has a browser now. See `opentabs fleet status`, and start one "
+            "with `opentabs worker --plugin DIR`.",
+            category="connection",
+            retryable=True,
+        )
+    )
+
+
 def no_such_tab(tab_id: int) -> ChainError:
     """Return the error for a `tabId` that no worker has."""
     return ChainError(

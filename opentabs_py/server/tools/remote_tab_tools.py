@@ -7,7 +7,7 @@ import anyio
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.core import failures
-from opentabs_py.core.fleet.failures import no_worker
+from opentabs_py.core.fleet.failures import no_browser
 from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_LIST, TABS_OPEN
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.errors import CallError, CallRefusedError
@@ -77,15 +77,15 @@ class RemoteTabsOpen(TabsOpen):
         return _of_worker(tab, worker)
 
     def _choose(self, url: str, named: str | None, client: SessionKey | None) -> "Announcement":
-        workers = self._fleet.directory.usable
+        workers = [each for each in self._fleet.directory.usable if each.browsers]
+        if not workers:
+            raise no_browser()
         if named is not None:
             found = [each for each in workers if named in browser_names(each)]
             if not found:
                 every = [name for each in workers for name in browser_names(each)]
                 raise failures.which_browser(every, named)
             return found[0]
-        if not workers:
-            raise no_worker(TABS_OPEN)
         usable = {each.instance: each for each in workers}
         with_own = (each.instance for each in self._fleet.own_tabs.workers(client))
         own = [usable[instance] for instance in with_own if instance in usable]

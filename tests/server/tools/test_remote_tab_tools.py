@@ -10,6 +10,7 @@ import pytest
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.limits import Limits
+from opentabs_py.errors import ChainError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.server.tools.remote_tab_tools import RemoteTabsOpen
 from tests.core.fleet.test_pool import worker
@@ -105,3 +106,13 @@ async def test_a_tab_of_a_page_that_no_worker_serves_opens_where_the_client_s_ot
     fleet = FakeFleet(usable=[other, own], with_own_tabs=[own], without=["a", "b"])
     await open_tab(fleet)
     assert fleet.called == [own]
+
+
+async def test_no_tab_opens_in_a_worker_without_browsers() -> None:
+    with_tools_only, other = worker("a", browsers=0), worker("b")
+    fleet = FakeFleet(usable=[with_tools_only, other], without=["a", "b"])
+    await open_tab(fleet)
+    assert fleet.called == [other]
+    with pytest.raises(ChainError) as caught:
+        await open_tab(FakeFleet(usable=[with_tools_only]))
+    assert caught.value.detail.code == "NO_WORKER"
