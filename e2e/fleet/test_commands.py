@@ -122,6 +122,9 @@ async def test_an_endpoint_in_the_background_says_how_many_workers_it_has(
                 beside = await _run("call", "work", f'{{"key": "{key}"}}', "--plugin", str(plugin))
                 assert (beside.returncode, beside.stdout) == (0, f"{key}\n"), beside.stderr
                 assert "this server's plugins are on its workers" in beside.stderr
+            opened = await _run("call", "work", '{"key": "k"}', "--open", "http://127.0.0.1:1")
+            assert opened.returncode == 3
+            assert "An endpoint of a fleet has no browser" in opened.stderr
         finally:
             assert (await _run("stop")).returncode == 0
 

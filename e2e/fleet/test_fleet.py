@@ -27,7 +27,7 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.errors import ChainError
+from opentabs_py.errors import BrowserError, ChainError
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import Received, nats_link
 from opentabs_py.fleet.worker import FleetWorker
@@ -315,3 +315,12 @@ async def test_the_handlers_of_a_program_receive_what_python_tools_of_workers_re
         tabs.on_tool_progress = lambda tool, _call, data: seen.append((tool, data))
         await tabs.call_tool("work", {"key": "handlers", "reports": 2})
     assert seen == [("work", {"message": "0"}), ("work", {"message": "1"})]
+
+
+async def test_an_endpoint_says_that_it_has_no_browser(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1) as tabs:
+        assert not tabs.browsers
+        with pytest.raises(BrowserError, match="its workers have them"):
+            await tabs.open("http://127.0.0.1:1")
+        with pytest.raises(ChainError, match="No worker of the fleet has a browser"):
+            await tabs.call("tabs_open", {"url": "http://127.0.0.1:1"})

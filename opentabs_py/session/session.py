@@ -115,7 +115,7 @@ class OpenTabs:
         check_list("args", args)
         check_list("ignore_default_args", ignore_default_args)
         check_list("relaunch_urls", relaunch_urls)
-        if nats is not None and (plugins or browsers):
+        if nats is not None and (plugins or browsers or browser != "launch"):
             raise ConfigError(
                 "An endpoint of a fleet has no plugins and no browsers; its workers have them. "
                 "Leave them out, or leave out nats."
@@ -246,6 +246,8 @@ class OpenTabs:
     @property
     def browsers(self) -> Mapping[str, BrowserView]:
         """The browsers of this session, by name; if only one is launched, it is named `default`."""
+        if self.is_endpoint:
+            return {}
         return {browser.bridge.name: browser for browser in self._browsers}
 
     @property
@@ -255,8 +257,11 @@ class OpenTabs:
         Raises:
             BrowserError: This session has none.
         """
-        if not self._browsers:
-            raise BrowserError("This session has no browser.")
+        if self.is_endpoint:
+            raise BrowserError(
+                "An endpoint of a fleet has no browser; its workers have them. To open a page in "
+                "one, call the tool tabs_open."
+            )
         return self._browsers[0]
 
     def check_driver(self) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import anyio
@@ -15,6 +16,7 @@ import psutil
 import pytest
 
 from opentabs_py import OpenTabs, stacks
+from opentabs_py.browser.discovery import Attach
 from opentabs_py.browser.launch import Planned
 from opentabs_py.config.settings import load_settings
 from opentabs_py.errors import BrowserError, ConfigError
@@ -297,9 +299,10 @@ async def test_a_call_to_a_fleet_without_a_running_server_says_how_to_run_one() 
         await OpenTabs(nats="nats://127.0.0.1:1").call_tool("any")
 
 
-def test_an_endpoint_of_a_fleet_launches_no_browser() -> None:
+@pytest.mark.parametrize("options", [{"browsers": 2}, {"browser": "none"}, {"browser": Attach()}])
+def test_an_endpoint_of_a_fleet_uses_no_browser(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="has no plugins and no browsers"):
-        OpenTabs(browsers=2, nats="nats://127.0.0.1:1")
+        OpenTabs(nats="nats://127.0.0.1:1", **options)
 
 
 async def test_a_session_ends_although_a_browser_cannot_be_detached(
