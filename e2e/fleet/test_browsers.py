@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import pytest
+from mcp import types
 from mcp.client import Client
 
 from e2e.chain import PROBE
@@ -27,6 +29,7 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.trace.hops import HOPS
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 
@@ -77,6 +80,35 @@ async def test_a_call_runs_in_the_tab_that_it_names(tabs: OpenTabs) -> None:
             await tabs.call("probe_run", {"tabId": tab["tabId"], "key": key})
             waited = {"tabId": tab["tabId"], "what": "finished", "key": key}
             assert await tabs.call("probe_await", waited) is not None
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_question_says_where_its_call_runs_which_runs_nowhere_else(
+    tabs: OpenTabs, fleet: Fleet, site: str, mode: Any
+) -> None:
+    known = (await tabs.call("tabs_list"))["tabs"]
+    [two] = [each for each in known if each["browser"] == "two"]
+    asked: list[str] = []
+
+    async def allow(_context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message.splitlines()[0])
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    settings = load_settings(port=0, permissions={"probe": "ask"})
+    on = f"wants to use probe_echo, “Echo” on {urlsplit(site).netloc}"
+    records: list[CallRecord] = []
+    callback: Any = allow
+    async with (
+        endpoint(fleet, workers=len(WORKERS), ready="probe", settings=settings) as asking,
+        Client(asking.mcp_url, mode=mode, elicitation_callback=callback) as client,
+    ):
+        asking.observe(records.append)
+        for given, told in (({}, on), ({"tabId": two["tabId"]}, f'{on} (tab "{two["title"]}")')):
+            result = await client.call_tool("probe_echo", {"value": 1, **given})
+            assert not result.is_error, result.content
+            assert f"{told}. Allow it?" in asked.pop()
+        assert records[-1].tab_id == two["tabId"]
+        assert records[-1].allowed == "client: once"
 
 
 async def test_a_tab_that_no_worker_has_is_refused(tabs: OpenTabs) -> None:

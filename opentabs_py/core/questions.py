@@ -1,15 +1,12 @@
 """The questions to the user about a call, and the possible answers."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import Any, Final, Literal, Protocol, get_args
 from urllib.parse import urlsplit
 
 from opentabs_py.core.text import one_line, shorten, visible
-
-if TYPE_CHECKING:  # it imports pydantic, which takes longer than a command that asks
-    from opentabs_py.core.protocol import DocumentState
 
 Answer = Literal["once", "session", "always", "no"]
 About = Literal["permission", "sign_in"]
@@ -44,6 +41,30 @@ class Place:
 
 
 NOWHERE: Final = Place()
+
+
+class ShownTab(Protocol):
+    """What a question needs to know of a tab, such as a `DocumentState`."""
+
+    @property
+    def tab_id(self) -> int:
+        """The tab."""
+        ...
+
+    @property
+    def url(self) -> str:
+        """The URL of its page."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """The title of its page."""
+        ...
+
+    @property
+    def plugins(self) -> Collection[str]:
+        """The plugins that run in it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +126,7 @@ def host_of(url: str) -> str:
     return urlsplit(url).netloc.rpartition("@")[2]  # a user name could look like another host
 
 
-def find_place(documents: "Sequence[DocumentState]", plugin: str, tab_id: int | None) -> Place:
+def find_place(documents: Sequence[ShownTab], plugin: str, tab_id: int | None) -> Place:
     """Return where a call would run.
 
     Args:

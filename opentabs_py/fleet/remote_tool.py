@@ -1,6 +1,7 @@
 """The tools of a fleet's workers, in an endpoint."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,11 @@ from opentabs_py.core import failures
 from opentabs_py.core.arguments import check_size
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.fleet.subjects import INSTANCE_LENGTH
-from opentabs_py.core.page_arguments import read_tab_id
+from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
 from opentabs_py.core.plugin_names import OURSELVES, STREAM_TOOLS, mcp_name, qualified_names
+from opentabs_py.core.questions import NOWHERE, Place
+from opentabs_py.errors import CallError
+from opentabs_py.fleet.remote_tabs import find_remote_place
 
 if TYPE_CHECKING:  # it needs nats-py
     from opentabs_py.fleet.catalog import Entry
@@ -55,6 +59,26 @@ class RemoteTool:
             own_tabs=self._fleet.own_tabs.of(call.session_key, owner),
         )
         return partial(self._fleet.call, name, wanted, call)
+
+    async def find_place(self, call: ToolCall) -> Place:
+        """Return where a call would run now, as far as that is known; see `PlacedTool`."""
+        if not self.listing.needs_tab:
+            return NOWHERE
+        tab = read_tab_id(self.listing.name, call.arguments)
+        if tab is None:
+            own = self._fleet.own_tabs.of(call.session_key, self.listing.owner)
+            tab = next(iter(own), None)
+        return await find_remote_place(self._fleet, self.listing.owner, tab, call)
+
+    def in_place(self, call: ToolCall, place: Place) -> ToolCall:
+        """Return a call that runs in this tab, or not at all; see `PlacedTool`."""
+        return replace(call, arguments={**call.arguments, TAB_ID: place.tab_id})
+
+    async def wait_gone(self, place: Place) -> CallError:
+        """Wait until the worker with this tab is gone; see `PlacedTool`."""
+        while place.tab_id is None or self._fleet.holder(place.tab_id) is not None:
+            await self._fleet.changed().wait()
+        return failures.asked_tab_gone(self.listing.name)
 
     def beside(self, own: Tool) -> Tool:
         """Return what is served if a Python tool of the endpoint has the same name.

@@ -3,20 +3,24 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
+import anyio
 import pytest
 
 from opentabs_py.calling.call import ToolCall
+from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.listing import Listing
 from opentabs_py.core.fleet.messages import Announcement, encode
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
-from opentabs_py.errors import CallRefusedError
+from opentabs_py.core.questions import NOWHERE, Place
+from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.fleet.catalog import Entry
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from opentabs_py.fleet.remote_tool import RemoteTool
 from tests.core.fleet.test_pool import worker
+from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +38,14 @@ class FakeFleet:
         self.directory = Directory({}, "1", lambda _: None)
         for each in (A, B):
             self.directory.handle(encode(each), 0.0)
+        self.holds: Announcement | None = A
+        self.changes = Changes()
+
+    def holder(self, _tab_id: int) -> Announcement | None:
+        return self.holds
+
+    def changed(self) -> anyio.Event:
+        return self.changes.next()
 
     async def call_in(self, worker: Announcement, _tool: str, _call: ToolCall) -> Any:
         return worker.name
@@ -116,3 +128,24 @@ def test_another_tool_of_an_endpoint_hides_that_of_its_workers(name: str, owner:
     own = AnOwnTool(name, owner)
     remote = Entry("d", Listing(name, "opentabs", "", "", {}), limits=None)
     assert RemoteTool(cast("Fleet", FakeFleet()), remote, message_limit=9).beside(own) is own
+
+
+async def test_a_question_about_a_tab_ends_when_its_worker_is_gone() -> None:
+    fleet = FakeFleet()
+    tool = RemoteTool(cast("Fleet", fleet), Entry("d", LISTING, limits=None), message_limit=9)
+    gone: list[CallError] = []
+
+    async def wait() -> None:
+        gone.append(await tool.wait_gone(Place(tab_id=7)))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await until_all_wait()
+        assert not gone
+        fleet.holds = None
+        fleet.changes.notify()
+    assert gone[0].detail.code == "NOT_DELIVERED"
+
+
+async def test_a_tool_that_needs_no_tab_runs_in_no_place() -> None:
+    assert await a_stream_tool("mine").find_place(ToolCall({}, Limits())) == NOWHERE

@@ -1,23 +1,20 @@
 """`tabs_list`, `tabs_open` and `tabs_close` in the workers of a fleet."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
-
-import anyio
+from typing import TYPE_CHECKING, Any
 
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.fleet.failures import no_browser
-from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_LIST, TABS_OPEN
+from opentabs_py.core.plugin_names import TABS_CLOSE, TABS_OPEN
 from opentabs_py.core.tabs.owners import SessionKey
-from opentabs_py.errors import CallError, CallRefusedError
+from opentabs_py.errors import CallRefusedError
+from opentabs_py.fleet.remote_tabs import list_tabs
 from opentabs_py.server.tools.tab_tools import TabsClose, TabsList, TabsOpen
 
 if TYPE_CHECKING:  # it needs nats-py
     from opentabs_py.core.fleet.messages import Announcement
     from opentabs_py.fleet.endpoint import Fleet
-
-LISTED_WITHIN: Final = 2.0  # s; a worker that takes longer is left out
 
 
 class RemoteTabsList(TabsList):
@@ -33,23 +30,10 @@ class RemoteTabsList(TabsList):
 
     async def list_tabs(self, call: ToolCall) -> Any:
         """Return the tabs of all workers that the call's client may use."""
-        workers = self._fleet.directory.usable
-        tabs: dict[str, list[Any]] = {}
-
-        async def ask(worker: "Announcement") -> None:
-            try:
-                with anyio.fail_after(LISTED_WITHIN):
-                    listed = await self._fleet.call_in(worker, TABS_LIST, call)
-            except (CallError, TimeoutError):
-                return  # it has just gone, or is too slow to be of use
-            tabs[worker.instance] = [_of_worker(tab, worker) for tab in listed["tabs"]]
-
-        async with anyio.create_task_group() as tasks:
-            for worker in workers:
-                tasks.start_soon(ask, worker)
         own = {each.instance for each in self._fleet.own_tabs.workers(call.session_key)}
-        in_order = sorted(workers, key=lambda each: each.instance not in own)
-        return {"tabs": [tab for each in in_order for tab in tabs.get(each.instance, ())]}
+        tabs = await list_tabs(self._fleet, call)
+        tabs.sort(key=lambda each: each[0].instance not in own)
+        return {"tabs": [_of_worker(tab, worker) for worker, tab in tabs]}
 
 
 class RemoteTabsOpen(TabsOpen):
