@@ -27,7 +27,7 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.errors import BrowserError, ChainError
+from opentabs_py.errors import BrowserError, CallRefusedError, ChainError
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import Received, nats_link
 from opentabs_py.fleet.worker import FleetWorker
@@ -324,3 +324,13 @@ async def test_an_endpoint_says_that_it_has_no_browser(shared: Fleet) -> None:
             await tabs.open("http://127.0.0.1:1")
         with pytest.raises(ChainError, match="No worker of the fleet has a browser"):
             await tabs.call("tabs_open", {"url": "http://127.0.0.1:1"})
+
+
+async def test_a_worker_that_would_have_to_ask_says_where_to_allow_the_call(fleet: Fleet) -> None:
+    fleet.worker("one", "--permission", "fleet_tools.who=ask")
+    async with endpoint(fleet, workers=1) as tabs:
+        with pytest.raises(CallRefusedError, match=r"fleet_tools\.who=auto") as refused:
+            await tabs.call("who")
+        assert refused.value.detail.code == "CONSENT_NEEDED"
+        with pytest.raises(CallRefusedError, match="do not match its schema"):
+            await tabs.call("work")

@@ -6,7 +6,7 @@ from opentabs_py.core import codes
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.plugin_names import TABS_LIST
 from opentabs_py.core.text import quantity
-from opentabs_py.errors import ChainError, ErrorDetail
+from opentabs_py.errors import CallRefusedError, ChainError, ErrorDetail
 
 
 def no_worker(owner: str) -> ChainError:
@@ -52,6 +52,25 @@ def no_browser() -> ChainError:
             "with `opentabs worker --plugin DIR`.",
             category="connection",
             retryable=True,
+        )
+    )
+
+
+def worker_cannot_ask(worker: str, tool: str, rule: str) -> CallRefusedError:
+    """Return the error for a call that a person would have to allow in its worker.
+
+    Args:
+        worker: Its name.
+        tool: The tool's name.
+        rule: The rule that allows it.
+    """
+    return CallRefusedError(
+        ErrorDetail(
+            codes.CONSENT_NEEDED,
+            f"In the settings of the worker {worker}, {tool} needs its user's permission, and a "
+            f'worker cannot ask. Allow it there: set "{rule}" = "auto" under [permissions] in the '
+            f"worker's settings file, or start the worker with --permission {rule}=auto.",
+            category="permission",
         )
     )
 
