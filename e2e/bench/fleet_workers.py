@@ -83,6 +83,9 @@ class SimulatedSession:
     def changed(self) -> anyio.Event:
         return anyio.Event()
 
+    def has_tabs(self, client: str) -> bool:  # noqa: ARG002
+        return False
+
     def handle_client_gone(self, client: str) -> None: ...
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:  # noqa: ARG002

@@ -334,3 +334,25 @@ async def test_a_worker_that_would_have_to_ask_says_where_to_allow_the_call(flee
         assert refused.value.detail.code == "CONSENT_NEEDED"
         with pytest.raises(CallRefusedError, match="do not match its schema"):
             await tabs.call("work")
+
+
+OPENER = """
+from opentabs_py import Progress, tool
+
+
+@tool
+async def open_page(url: str, progress: Progress) -> int:
+    return (await progress.call("tabs_open", {"url": url}))["tabId"]
+"""
+
+
+async def test_a_tab_that_a_python_tool_opens_for_a_client_is_closed_when_the_client_goes(
+    fleet: Fleet, site: str, tmp_path: Path
+) -> None:
+    (tmp_path / "opener.py").write_text(OPENER)
+    fleet.worker("one", "--plugin", str(PROBE), "--tools", "opener.py")
+    async with endpoint(fleet, workers=1) as tabs:
+        async with Client(tabs.mcp_url, mode="legacy") as client:
+            await client.call_tool("open_page", {"url": f"{site}/page"})
+            await until(tabs, lambda known: known[0].total_ready["probe"] == 1)
+        await until(tabs, lambda known: known[0].total_ready["probe"] == 0)

@@ -16,7 +16,6 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
-from opentabs_py.calling.streams import STREAMS_META_KEY
 from opentabs_py.core.codes import FLEET_NOT_CONNECTED
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.messages import (
@@ -71,7 +70,7 @@ class Fleet:
         directory: The workers.
         catalog: Their tools.
         own_tabs: Which tabs clients have opened, with the plugins that they are for, and in which
-            workers clients have streams.
+            workers clients have something else.
         quotas: How many calls it makes.
     """
 
@@ -185,7 +184,8 @@ class Fleet:
             if not isinstance(answer, Busy):
                 self._assignments.end(waiting, worker, anyio.current_time() - began)
                 self._record(call, answer)
-                self._note_streams(call.session_key, answer, worker)
+                if isinstance(answer, (Returned, Failed)) and answer.keeps:
+                    self.keep(call.session_key, worker)
                 return _read(answer, worker)
             self._assignments.put_back(waiting, worker, until)  # the call did not run
 
@@ -195,16 +195,6 @@ class Fleet:
         if answer.record is not None:
             with suppress(ValueError):  # a worker of a later version; the call has its value
                 call.recorder.merge(read_record(answer.record), instant(self._clock))
-
-    def _note_streams(
-        self, client: SessionKey | None, answer: ToEndpoint, worker: Announcement
-    ) -> None:
-        """Record that a client has a stream in a worker, which ends it when the client goes."""
-        content = answer.content if isinstance(answer, Returned) else None
-        if client is None or content is None or STREAMS_META_KEY not in (content.meta or {}):
-            return
-        if self.own_tabs.add_stream(client, worker):
-            self._requests.hold(worker)
 
     async def call_in(self, worker: Announcement, tool: str, call: ToolCall) -> Any:
         """Call one of our own tools in a certain worker, whatever runs there.
@@ -265,6 +255,16 @@ class Fleet:
             plugins: Those that the tab is for.
         """
         if client is not None and self.own_tabs.add(client, tab, worker, plugins):
+            self._requests.hold(worker)
+
+    def keep(self, client: SessionKey | None, worker: Announcement) -> None:
+        """Record that a client may have something in a worker, which ends when the client goes.
+
+        Args:
+            client: The client; None if it has no session.
+            worker: Where it is.
+        """
+        if client is not None and self.own_tabs.add_other(client, worker):
             self._requests.hold(worker)
 
     def disown(self, client: SessionKey | None, tab: int) -> None:

@@ -1,4 +1,4 @@
-"""What an endpoint's clients have in its workers, and what ends with them: tabs and streams."""
+"""What an endpoint's clients have in its workers, and what ends with them."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,11 +9,14 @@ from opentabs_py.core.tabs.owners import SessionKey
 
 
 class OwnRemoteTabs:
-    """The tabs that clients have opened for themselves, where, and who has streams where."""
+    """The tabs that clients have opened for themselves, where, and who has something else where.
+
+    That is a stream, or a tab that a Python tool has opened for them in its worker.
+    """
 
     def __init__(self) -> None:
         self._tabs: dict[str, dict[int, tuple[Announcement, AbstractSet[str]]]] = {}
-        self._with_streams: defaultdict[str, dict[str, Announcement]] = defaultdict(dict)
+        self._with_others: defaultdict[str, dict[str, Announcement]] = defaultdict(dict)
 
     def add(
         self, client: SessionKey, tab: int, worker: Announcement, plugins: AbstractSet[str]
@@ -23,10 +26,10 @@ class OwnRemoteTabs:
         self._tabs.setdefault(client, {})[tab] = (worker, plugins)
         return is_first
 
-    def add_stream(self, client: SessionKey, worker: Announcement) -> bool:
-        """Record that a client has a stream; return whether it is its first in its worker."""
+    def add_other(self, client: SessionKey, worker: Announcement) -> bool:
+        """Record that a client has something else; return whether it had nothing in its worker."""
         is_first = not self._has_any(client, worker)
-        self._with_streams[client][worker.instance] = worker
+        self._with_others[client][worker.instance] = worker
         return is_first
 
     def of(self, client: SessionKey | None, owner: str) -> tuple[int, ...]:
@@ -47,9 +50,9 @@ class OwnRemoteTabs:
         return None if is_left else worker
 
     def discard(self, client: SessionKey) -> Sequence[Announcement]:
-        """Forget a client, and return the workers in which it had tabs or streams."""
+        """Forget a client, and return the workers in which it had anything."""
         workers = {each.instance: each for each in self.workers(client)}
-        workers |= self._with_streams.pop(client, {})
+        workers |= self._with_others.pop(client, {})
         self._tabs.pop(client, None)
         return [*workers.values()]
 
@@ -61,11 +64,11 @@ class OwnRemoteTabs:
                 self._tabs[client] = kept
             else:
                 del self._tabs[client]
-        for client, workers in [*self._with_streams.items()]:
+        for client, workers in [*self._with_others.items()]:
             workers.pop(instance, None)
             if not workers:
-                del self._with_streams[client]
+                del self._with_others[client]
 
     def _has_any(self, client: SessionKey, worker: Announcement) -> bool:
         with_tabs = {each.instance for each in self.workers(client)}
-        return worker.instance in with_tabs | self._with_streams.get(client, {}).keys()
+        return worker.instance in with_tabs | self._with_others.get(client, {}).keys()

@@ -68,6 +68,10 @@ class Session(Protocol):
         """Return an event that is set at the next change of the tabs."""
         ...
 
+    def has_tabs(self, client: SessionKey) -> bool:
+        """Return whether a client has opened tabs."""
+        ...
+
     def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client, which may have opened tabs."""
         ...

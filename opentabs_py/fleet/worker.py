@@ -292,11 +292,25 @@ class FleetWorker:
             self._announcer.counts["calls"] += 1
             if records and outcome is not None:
                 outcome = outcome.model_copy(update={"record": records[0].to_json()})
+            if self._note_kept(client) and outcome is not None:
+                outcome = outcome.model_copy(update={"keeps": True})
             if outcome is None and not call.scope.cancel_called:
                 stopped = failures.server_stopped(request.tool, has_begun=True)
                 outcome = failed(stopped, request.tool)
             if call_id in self._calls:  # its endpoint still waits, if only to hear of its end
                 self._settle(call_id, call, Done() if outcome is None else outcome, request.tool)
+
+    def _note_kept(self, client: "_RemoteClient") -> bool:
+        """Return whether a client has something here that ends with it, after a call."""
+        key = client.session_key
+        if key is None or not self._session.has_tabs(key):
+            return client.has_stream
+        endpoint, _, name = key.partition(".")
+        if endpoint in self._endpoints:
+            self._note_client(endpoint, name)
+        else:
+            self._session.handle_client_gone(key)  # the endpoint has gone during the call
+        return True
 
     def _explain(self, error: Exception, name: str) -> Exception:
         """Return the error for a call's endpoint, where a session's own would mislead it."""
@@ -436,6 +450,9 @@ class _RemoteClient:
         request: The call.
         endpoint: The endpoint.
         note: Called with the endpoint and its client when the client has got a stream.
+
+    Attributes:
+        has_stream: Whether the client has got a stream.
     """
 
     takes_links = False
@@ -449,12 +466,14 @@ class _RemoteClient:
         client = request.client
         self.session_key: SessionKey | None = None if client is None else f"{endpoint}.{client}"
         self.name = request.client_name
+        self.has_stream = False
         self._request = request
         self._endpoint = endpoint
         self._note = note
 
     def follow(self, stream: Followed) -> None:  # noqa: ARG002
         """Remember the client, with which the stream ends; it reads it with the tool for that."""
+        self.has_stream = True
         if self._request.client is not None:
             self._note(self._endpoint, self._request.client)
 

@@ -151,6 +151,10 @@ class WorkerSession:
         """Return an event that is set at the next change of the tabs."""
         return self._server.pages.changed()
 
+    def has_tabs(self, client: SessionKey) -> bool:
+        """Return whether a client has opened tabs."""
+        return bool(self._server.pages.tabs.owners.of(client))
+
     def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client, which may have opened tabs."""
         self._server.handle_client_gone(client)

@@ -121,6 +121,7 @@ class FakeSession:
         cancelled: One was cancelled.
         calls: The name and the options of each call.
         gone: The clients that have disconnected.
+        with_tabs: The clients that have opened tabs.
         tabs: In how many tabs each plugin works.
     """
 
@@ -134,6 +135,7 @@ class FakeSession:
         self.cancelled = anyio.Event()
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.gone: list[str] = []
+        self.with_tabs: set[str] = set()
         self.tabs: dict[str, int] = {}
         self._tabs_changed = anyio.Event()
         self._changes: Listeners[[]] = Listeners("changes of tools")
@@ -161,6 +163,9 @@ class FakeSession:
 
     def patterns(self, owner: str) -> Sequence[str]:
         return [f"https://{owner}.example/*"]
+
+    def has_tabs(self, client: str) -> bool:
+        return client in self.with_tabs
 
     def handle_client_gone(self, client: str) -> None:
         self.gone.append(client)

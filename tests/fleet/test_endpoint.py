@@ -13,7 +13,6 @@ from opentabs_py.calling.client import CallClient
 from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, instant, progress_observers
-from opentabs_py.calling.streams import STREAMS_META_KEY
 from opentabs_py.core.fleet.failures import not_linked, worker_lost
 from opentabs_py.core.fleet.messages import (
     Announcement,
@@ -309,11 +308,12 @@ async def test_a_worker_is_held_while_a_client_has_a_tab_there_and_told_when_it_
     assert workers.requested == [("a", LeaveRequest(client="c1")), ("a", LeaveRequest(client="c2"))]
 
 
-async def test_a_worker_is_held_while_a_client_has_a_stream_there_and_told_when_it_leaves() -> None:
-    streams = {STREAMS_META_KEY: [{"id": "s", "name": "count", "uri": "stream://s"}]}
-    with_stream = Returned(content=McpContent(content=[], meta=streams))
+async def test_a_worker_is_held_while_a_client_has_something_there_and_told_when_it_leaves() -> (
+    None
+):
+    keeps = Returned(value=1, keeps=True)
     a = worker("a")
-    workers = Workers(with_stream, with_stream, with_stream, Done())
+    workers = Workers(keeps, keeps, keeps, Done())
     fleet = a_fleet_of(workers, a)
     await called(fleet)
     assert workers.held == []

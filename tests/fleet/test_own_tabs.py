@@ -29,18 +29,18 @@ def test_only_the_last_tab_of_a_client_that_is_closed_releases_its_worker() -> N
 def test_a_worker_with_a_stream_of_a_client_is_released_with_the_client() -> None:
     tabs = OwnRemoteTabs()
     one, two = worker("one", 1), worker("two", 2)
-    assert tabs.add_stream("a", one)
-    assert not tabs.add_stream("a", one)
+    assert tabs.add_other("a", one)
+    assert not tabs.add_other("a", one)
     assert not tabs.add("a", BLOCK, one, CHAT)
     assert tabs.remove("a", BLOCK) is None
     assert tabs.add("a", 2 * BLOCK, two, CHAT)
-    assert not tabs.add_stream("a", two)
-    assert tabs.add_stream("b", one)
+    assert not tabs.add_other("a", two)
+    assert tabs.add_other("b", one)
     assert {each.name for each in tabs.discard("a")} == {"one", "two"}
     assert tabs.discard("a") == []
     tabs.forget(two.instance)
     assert tabs.discard("b") == [one]
-    assert tabs.add_stream("b", one)
+    assert tabs.add_other("b", one)
     tabs.forget(one.instance)
     assert tabs.discard("b") == []
 

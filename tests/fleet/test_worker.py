@@ -403,6 +403,29 @@ async def test_a_stream_without_a_session_belongs_to_no_other_call_and_outlives_
         requester.scope.cancel()
 
 
+async def test_an_answer_says_that_its_client_has_a_tab_here_which_ends_with_its_endpoint() -> None:
+    key = f"{ENDPOINT}.c1"
+    async with requesting(a_call(client="c1")) as (pair, requester):
+        pair.session.with_tabs.add(key)  # as if the tool had opened it
+        pair.session.end(1)
+        await pair.settle()
+        assert requester.answer == Returned(value=1, keeps=True)
+        assert pair.session.gone == []
+        pair.worker._drop_endpoint(ENDPOINT)
+        assert pair.session.gone == [key]
+
+
+async def test_a_tab_that_a_tool_opens_when_its_endpoint_has_gone_is_closed() -> None:
+    key = f"{ENDPOINT}.c1"
+    async with requesting(a_call(client="c1")) as (pair, requester):
+        pair.session.with_tabs.add(key)
+        pair.worker._drop_endpoint(ENDPOINT)
+        assert pair.session.gone == []
+        await pair.settle()  # the call ends
+        assert pair.session.gone == [key]
+        requester.scope.cancel()
+
+
 async def _open_tabs(pair: Pair, *clients: str | None) -> None:
     for client in clients:
         async with anyio.create_task_group() as tasks:

@@ -193,19 +193,25 @@ class McpContent(Model):
 
 
 class Returned(Model):
-    """The tool returned a value. `record` is the worker's record of the call, if it was asked."""
+    """The tool returned a value.
+
+    `record` is the worker's record of the call, if it was asked. With `keeps`, the client has
+    something in the worker that ends with it: a stream, or a tab.
+    """
 
     type: Literal["returned"] = "returned"
     value: Any = None
     content: McpContent | None = None
     record: dict[str, Any] | None = None
+    keeps: bool = False
 
 
 class Failed(Model):
     """The call ended without a value; the members of `ErrorDetail`, and which error it is.
 
     `value` is what the tool returned, if that is why it failed, and `partial` what it produced
-    before it failed. Instead of either, it is `content` if it is more than a JSON value.
+    before it failed. Instead of either, it is `content` if it is more than a JSON value. `record`
+    and `keeps` are those of `Returned`.
     """
 
     type: Literal["failed"] = "failed"
@@ -220,6 +226,7 @@ class Failed(Model):
     partial: Any = None
     content: McpContent | None = None
     record: dict[str, Any] | None = None
+    keeps: bool = False
 
 
 class Done(Model):

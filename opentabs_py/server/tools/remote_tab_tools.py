@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.core import failures
 from opentabs_py.core.fleet.failures import no_browser
@@ -54,7 +56,11 @@ class RemoteTabsOpen(TabsOpen):
         arguments = {"url": url}
         if browser is not None and len(worker.browsers) > 1:
             arguments["browser"] = browser.partition("/")[2]
-        tab = await self._fleet.call_in(worker, TABS_OPEN, replace(call, arguments=arguments))
+        try:
+            tab = await self._fleet.call_in(worker, TABS_OPEN, replace(call, arguments=arguments))
+        except anyio.get_cancelled_exc_class():
+            self._fleet.keep(client, worker)  # it may be open
+            raise
         works = (each["name"] for each in tab["plugins"])
         plugins = frozenset((*works, *self._fleet.catalog.serving(worker, url)))
         self._fleet.own(client, tab["tabId"], worker, plugins)

@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from types import SimpleNamespace
 from typing import Any, cast
 
+import anyio
 import pytest
 
 from opentabs_py.calling.call import ToolCall
@@ -14,6 +15,7 @@ from opentabs_py.errors import ChainError
 from opentabs_py.fleet.endpoint import Fleet
 from opentabs_py.server.tools.remote_tab_tools import RemoteTabsOpen
 from tests.core.fleet.test_pool import worker
+from tests.waiting import until_all_wait
 
 pytestmark = pytest.mark.anyio
 
@@ -46,6 +48,8 @@ class FakeFleet:
         self.own_tabs = SimpleNamespace(workers=lambda _client: with_own_tabs)
         self.owned: list[AbstractSet[str]] = []
         self.called: list[Announcement] = []
+        self.kept: list[Announcement] = []
+        self.never = False
         self._works = works
 
     def least_busy(self, workers: Sequence[Announcement]) -> Announcement:
@@ -53,8 +57,13 @@ class FakeFleet:
 
     async def call_in(self, worker: Announcement, _tool: str, _call: ToolCall) -> Any:
         self.called.append(worker)
+        if self.never:
+            await anyio.sleep_forever()
         plugins = [{"name": name, "readiness": "ready"} for name in self._works]
         return {"tabId": 9, "plugins": plugins}
+
+    def keep(self, _client: str | None, worker: Announcement) -> None:
+        self.kept.append(worker)
 
     def own(
         self, _client: str | None, _tab: int, _worker: Announcement, plugins: AbstractSet[str]
@@ -116,3 +125,14 @@ async def test_no_tab_opens_in_a_worker_without_browsers() -> None:
     with pytest.raises(ChainError) as caught:
         await open_tab(FakeFleet(usable=[with_tools_only]))
     assert caught.value.detail.code == "NO_WORKER"
+
+
+async def test_a_worker_may_have_a_tab_of_which_the_opening_was_cancelled() -> None:
+    fleet = FakeFleet()
+    fleet.never = True
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(open_tab, fleet)
+        await until_all_wait()
+        assert not fleet.kept
+        tasks.cancel_scope.cancel()
+    assert fleet.kept == fleet.called
