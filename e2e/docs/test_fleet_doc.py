@@ -59,7 +59,7 @@ def address(server: Nats, role: str) -> str:
 
 
 def test_the_configuration_of_nats_has_the_permissions_that_the_command_prints() -> None:
-    shown = re.findall(r"(publish|subscribe): \[(.*)\]", block("nats"))
+    shown = re.findall(r"(publish|subscribe): \[(.*?)\]", block("nats"), flags=re.DOTALL)
     subjects = [(verb, re.findall(r'"(.*?)"', on)) for verb, on in shown]
     assert subjects == [each for role in ROLES for each in permissions("default", role).items()]
 
@@ -103,6 +103,18 @@ async def test_they_are_not_enough_to_read_what_is_for_others(
         assert "permissions violation for subscription" in errors[0].lower()
     finally:
         await client.close()
+
+
+async def test_an_endpoint_drains_no_worker(secured: Nats, tmp_path: Path) -> None:
+    with a_fleet(secured, tmp_path, name="default") as fleet:
+        fleet.worker("one", nats=address(secured, "worker"))
+        as_endpoint = address(secured, "endpoint")
+        async with endpoint(fleet, nats=as_endpoint, workers=1) as tabs:
+            drain = [*OPENTABS, "fleet", "drain", "one", "--nats", as_endpoint]
+            done = await anyio.run_process(drain, check=False)
+            assert done.returncode == 3
+            assert "permissions violation for publish" in done.stderr.decode().lower()
+            assert await tabs.call("work", {"key": "k"}) == "k"
 
 
 async def test_without_a_password_nobody_connects(secured: Nats) -> None:

@@ -88,7 +88,8 @@ def permissions(fleet: str, role: Role, worker: str = "*") -> dict[str, list[str
             "publish": [f"{own}who", f"{own}worker.*.*.drain"],
             "subscribe": [f"{own}workers", f"{own}endpoints", to_endpoints],
         }
+    to_workers = [f"{own}worker.*.*.call.>", f"{own}worker.*.*.beat.*"]
     return {
-        "publish": [f"{own}who", f"{own}endpoints", f"{own}worker.>"],
+        "publish": [f"{own}who", f"{own}endpoints", *to_workers],
         "subscribe": [f"{own}who", f"{own}workers", to_endpoints],
     }

@@ -156,12 +156,13 @@ def test_a_worker_may_receive_only_what_is_for_it() -> None:
     assert not any(subject.startswith("opentabs.f.worker.") for subject in allowed["publish"])
 
 
-def test_an_operator_may_drain_and_call_nothing() -> None:
+def test_an_operator_may_drain_and_call_nothing_and_an_endpoint_call_and_drain_nothing() -> None:
     assert permissions("f", "operator")["publish"] == [
         Subjects("f").who,
         "opentabs.f.worker.*.*.drain",
     ]
-    assert "opentabs.f.worker.>" in permissions("f", "endpoint")["publish"]
+    to_workers = [each for each in permissions("f", "endpoint")["publish"] if "worker" in each]
+    assert to_workers == ["opentabs.f.worker.*.*.call.>", "opentabs.f.worker.*.*.beat.*"]
 
 
 @pytest.mark.parametrize(
