@@ -196,6 +196,9 @@ async def test_over_tls_only_a_trusted_server_is_connected_to(
         fleet.worker("one", "--nats-ca", str(certificate), nats=address)
         async with endpoint(fleet, workers=1, nats=address, ca=certificate) as tabs:
             assert await tabs.call("work", {"key": "k"}) == "k"
+        where = ["--nats", address, "--nats-ca", str(certificate), "--fleet", fleet.name]
+        done = await anyio.run_process([*OPENTABS, "fleet", "status", *where])
+        assert not done.stderr
         await assert_is_not_trusted(address)
 
 

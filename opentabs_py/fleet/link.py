@@ -3,8 +3,8 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Final, cast
@@ -298,15 +298,34 @@ async def nats_link(options: FleetOptions, *, version: str) -> AsyncGenerator[Na
         ConfigError: A file with certificates cannot be used.
     """
     link = NatsLink(options, version=version)
-    await link.open()
-    # Not in a task group, which would wrap the caller's errors in a group.
-    publishing = asyncio.create_task(link.run())
+    with _without_tls_warnings():
+        await link.open()
+        # Not in a task group, which would wrap the caller's errors in a group.
+        publishing = asyncio.create_task(link.run())
+        try:
+            yield link
+        finally:
+            publishing.cancel()
+            with anyio.CancelScope(shield=True):
+                await link.close()
+
+
+@contextmanager
+def _without_tls_warnings() -> Generator[None]:
+    """Keep asyncio from warning at the end of each connection with TLS.
+
+    nats-py's transport does not tell its protocol that it was upgraded to TLS.
+    """
+
+    def is_to_log(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith("returning true from eof_received()")
+
+    of_asyncio = logging.getLogger("asyncio")
+    of_asyncio.addFilter(is_to_log)
     try:
-        yield link
+        yield
     finally:
-        publishing.cancel()
-        with anyio.CancelScope(shield=True):
-            await link.close()
+        of_asyncio.removeFilter(is_to_log)
 
 
 def _text(error: Exception) -> str:
