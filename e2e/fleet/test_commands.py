@@ -129,6 +129,32 @@ async def test_an_endpoint_in_the_background_says_how_many_workers_it_has(
             assert (await _run("stop")).returncode == 0
 
 
+async def test_an_endpoint_has_no_plugins_but_the_permissions_of_its_users_settings(
+    shared: Fleet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("CONFIG", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
+    file = tmp_path / "CONFIG" / "opentabs" / "config.toml"
+    file.parent.mkdir(parents=True)
+    of_chat = f'plugins = ["{build(tmp_path / "chat")}"]\nheaded = true\n[plugin_settings.chat]\n'
+    file.write_text(f'{of_chat}site = "x"\n')
+    async with endpoint(shared, workers=1) as tabs:
+        assert tabs.plugins == []
+        started = await _run("start", "--port", "0", *shared.options)
+        assert started.returncode == 0, started.stderr
+        try:
+            [status] = json.loads((await _run("status", "--json")).stdout)
+            assert (status["plugins"], status["skipped"]) == ([], [])
+            called = await _run("call", "work", '{"key": "allowed"}')
+            assert (called.returncode, called.stdout) == (0, "allowed\n"), called.stderr
+            file.write_text(f'{of_chat}site = "x"\n[permissions]\nfleet_tools = "off"\n')
+            with anyio.fail_after(PATIENT):
+                while (await _run("call", "work", '{"key": "again"}')).returncode != 2:
+                    pass
+        finally:
+            assert (await _run("stop")).returncode == 0
+
+
 async def test_the_error_without_nats_names_the_address_and_hides_the_password() -> None:
     refused = await _run("fleet", "status", "--nats", "nats://me:secret@127.0.0.1:1")
     assert refused.returncode == 3

@@ -128,6 +128,7 @@ class SessionServer:
             read_settings=read_settings,
             cache=ManifestCache(cache_dir() / "manifests.sqlite", version=version),
             reviews=Reviews(data_dir() / "reviews"),
+            in_fleet=fleet is not None,
         )
 
     async def start(self, stack: AsyncExitStack, *, while_launching: Callable[[], None]) -> None:
@@ -203,7 +204,9 @@ class SessionServer:
             from opentabs_py.session.tools.fleet_backend import FleetBackend, join_fleet
 
             self._fleet = await join_fleet(stack, self._fleet_options, self._settings, self._clock)
-            return FleetBackend(self._fleet, self.pages, self._settings, self._clock)
+            return FleetBackend(
+                self._fleet, self.pages, self.plugin_set, self._settings, self._clock
+            )
         names = dict.fromkeys((*LOCAL, self._settings.url_host))
         return BrowserBackend(
             self.browsers,

@@ -540,10 +540,7 @@ class OpenTabs:
 
     async def watch_plugins(self) -> None:
         """Reload the plugins whenever they or the settings files change, until cancelled."""
-        if self._fleet is None:
-            await self._server.plugin_set.watch()
-        else:
-            await anyio.sleep_forever()  # those of the workers are theirs to watch
+        await self._server.plugin_set.watch()
 
     async def _start(self, stack: AsyncExitStack) -> None:
         self._browsers = await self._source.begin(stack)

@@ -127,10 +127,11 @@ def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions) -> None:
     Raises:
         ConfigError: One is given.
     """
-    if tools.plugin or tools.plugins or browsers.is_given:
+    if tools.plugin or tools.plugins or tools.set_ or browsers.is_given:
         raise ConfigError(
-            "An endpoint of a fleet has no plugins and no browser; its workers have them. Pass "
-            "--plugin, --open and the browser's options to `opentabs worker`, or omit --nats."
+            "An endpoint of a fleet has no plugins and no browser; its workers have them. Pass the "
+            "options of plugins, --open and those of the browser to `opentabs worker`, or omit "
+            "--nats."
         )
     if tools.webmcp or tools.webmcp_polyfill:
         raise ConfigError(

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -52,6 +53,7 @@ class PluginSet:
         read_settings: Reads the settings again, because those of plugins may change.
         cache: Manifests that need not be parsed again.
         reviews: Which installed plugins the user has approved.
+        in_fleet: There are none, whatever the settings say, because a fleet's workers have them.
 
     Attributes:
         plugins: The plugins that are served.
@@ -75,6 +77,7 @@ class PluginSet:
         read_settings: Callable[[], Settings] | None = None,
         cache: ManifestCache | None = None,
         reviews: Reviews,
+        in_fleet: bool = False,
     ) -> None:
         self._directories = directories
         self.reviews = reviews
@@ -85,7 +88,7 @@ class PluginSet:
         self._read_settings = read_settings
         self._added: Counter[Path] = Counter()
         self._reloading = anyio.Lock()
-        self._is_serving = False
+        self._in_fleet = in_fleet
         self._handle_settings(settings)
         self.plugins: list[Plugin]
         self.skipped: list[SkippedPlugin]
@@ -132,7 +135,7 @@ class PluginSet:
             own_pages: Match patterns of our own pages, in which no plugin runs: it could answer in
                 the user's name.
         """
-        self._bridges, self._registry, self._is_serving = bridges, registry, True
+        self._bridges, self._registry = bridges, registry
         self._stager = Stager(staged, own_pages, to_debug=self._to_debug)
         new, self.standings = await anyio.to_thread.run_sync(self._stage, self.plugins)
         self.plugins = new.plugins
@@ -141,6 +144,10 @@ class PluginSet:
         self._log.log_standings(self.standings)
         await self._sync(new.specs)
         self._synced = self.standings
+
+    def follow(self, registry: ToolRegistry) -> None:
+        """Keep the permissions of tools current that a fleet's workers serve."""
+        self._registry = registry
 
     async def read_stack(self, name: str, stack: str) -> str:
         """Return a stack trace of a plugin with its source's file names and lines, if known."""
@@ -190,13 +197,14 @@ class PluginSet:
     async def reload(self) -> PluginChanges:
         """Load all plugins again and serve them; see `OpenTabs.reload_plugins`.
 
-        In a fleet, workers serve the plugins, and there is nothing to do.
+        In a fleet, workers serve the plugins, and only the permissions are read again.
         """
         async with self._reloading:
             before = self.plugins, self.skipped
-            if not self._is_serving:
-                return compare_plugins(before, before)
             loaded, skipped = await anyio.to_thread.run_sync(self._load)
+            if self._in_fleet:
+                self._registry.gate.set_rules(self._settings.permissions)
+                return compare_plugins(before, before)
             # At once: what follows may wait long, and the user may have turned a tool off.
             self._registry.gate.set_rules(self._settings.permissions)
             new, standings = await anyio.to_thread.run_sync(self._stage, loaded, self.plugins)
@@ -309,6 +317,9 @@ class PluginSet:
         )
 
     def _handle_settings(self, settings: Settings) -> None:
+        if self._in_fleet:
+            none: dict[str, Any] = {"plugins": (), "plugin_folders": (), "plugin_settings": {}}
+            settings = settings.model_copy(update=none)
         self._given = settings.plugin_settings
         self._settings = settings
         self._configured = Sources(

@@ -25,6 +25,7 @@ from opentabs_py.server.tools.remote_tab_tools import (
     RemoteTabsList,
     RemoteTabsOpen,
 )
+from opentabs_py.session.plugins.plugins import PluginSet
 from opentabs_py.session.tools.setup import create_registry
 
 
@@ -34,13 +35,22 @@ class FleetBackend:
     Args:
         fleet: The workers.
         pages: The session's own pages: there are none, but the registry needs them.
+        plugins: Keeps the permissions of the tools current.
         settings: The session's settings.
         clock: The clock of the calls' timers.
     """
 
-    def __init__(self, fleet: Fleet, pages: Pages, settings: Settings, clock: AlarmClock) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        pages: Pages,
+        plugins: PluginSet,
+        settings: Settings,
+        clock: AlarmClock,
+    ) -> None:
         self._fleet = fleet
         self._pages = pages
+        self._plugins = plugins
         self._settings = settings
         self._clock = clock
         self._tasks: TaskGroup  # set by `start`
@@ -76,6 +86,7 @@ class FleetBackend:
                 RemoteTool(fleet, entry, message_limit=limit) for entry in fleet.catalog.entries
             )
 
+        self._plugins.follow(registry)
         fleet.catalog.subscribe(list_tools)
         list_tools()
         return registry

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -56,11 +57,24 @@ def texts(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
-async def test_plugins_that_are_not_served_are_not_reloaded(tmp_path: Path) -> None:
-    reviews = Reviews(tmp_path / "reviews")
-    plugins = PluginSet([build(tmp_path / "chat")], load_settings(), reviews=reviews)
+async def test_in_a_fleet_there_are_no_plugins_and_only_permissions_are_read_again(
+    tmp_path: Path,
+) -> None:
+    given: dict[str, Any] = {"plugins": [build(tmp_path / "chat")]}
+    rules: dict[str, Any] = {"permissions": {"chat": "off"}}
+    plugins = PluginSet(
+        [],
+        load_settings(**given, plugin_settings={"chat": {"site": "x"}}),
+        read_settings=lambda: load_settings(**given, **rules),
+        reviews=Reviews(tmp_path / "reviews"),
+        in_fleet=True,
+    )
+    registry = ToolRegistry(FakeBridge().pages, message_limit=1000)
+    plugins.follow(registry)
     changes = await plugins.reload()
     assert (changes.added, changes.removed, changes.changed) == ((), (), ())
+    assert plugins.views == []
+    assert registry.gate.rules == {"chat": "off"}
 
 
 async def test_a_plugin_that_does_not_say_its_sdk_is_warned_of_once(
