@@ -20,8 +20,9 @@ from e2e.fleet.members import (
     worker_in_this_process,
 )
 from e2e.waiting import PATIENT
+from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import FLEET_VERSION
-from opentabs_py.errors import ChainError
+from opentabs_py.errors import CallRefusedError, ChainError
 from opentabs_py.fleet.worker import FleetWorker
 from opentabs_py.session.session import OpenTabs
 from tests.session.built import build
@@ -153,6 +154,23 @@ async def test_an_endpoint_has_no_plugins_but_the_permissions_of_its_users_setti
                     pass
         finally:
             assert (await _run("stop")).returncode == 0
+
+
+async def test_a_worker_notices_that_its_settings_have_changed(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    file = tmp_path / "opentabs" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[permissions]\nfleet_tools = "ask"\n')
+    fleet.worker("one")
+    settings = load_settings(port=0, permissions={"fleet_tools": "auto"})  # its user's own
+    async with endpoint(fleet, workers=1, settings=settings) as tabs:
+        with pytest.raises(CallRefusedError, match="start the worker with --permission"):
+            await tabs.call("who")
+        file.write_text('[permissions]\nfleet_tools = "auto"\n"fleet_tools.big" = "off"\n')
+        await poll(lambda: tabs.internals.registry.get("big") is None)
+        assert await tabs.call("who")
 
 
 async def test_the_error_without_nats_names_the_address_and_hides_the_password() -> None:

@@ -54,6 +54,7 @@ async def run_worker(
     max_calls: int,
     recycle_after: RecycleAfter = NEVER,
     on_ready: Callable[[OpenTabs, FleetWorker], Any],
+    read_settings: Callable[[], Settings] | None = None,
     **arguments: Any,
 ) -> None:
     """Run a worker until it is drained or cancelled.
@@ -66,6 +67,8 @@ async def run_worker(
         max_calls: How many calls may run in it at once.
         recycle_after: When a browser is replaced.
         on_ready: Called, and awaited, before it takes calls.
+        read_settings: Reads the settings again whenever they or the plugins change; None if
+            changes of them are not to be noticed.
         arguments: More arguments of `OpenTabs`.
 
     Raises:
@@ -77,10 +80,9 @@ async def run_worker(
         unnumbered = Identity(name, link.version, labels=options.labels, max_calls=max_calls)
         claim = WorkerClaim(link, unnumbered, browsers=browsers)
         identity = await claim.make()
-        # Endpoints know the tools of plugins, but not of pages, which come and go.
-        own = settings.model_copy(update={"webmcp": (), "hands": False})
         async with OpenTabs(
-            settings=own,
+            settings=_for_worker(settings),
+            read_settings=None if read_settings is None else lambda: _for_worker(read_settings()),
             browsers=browsers,
             _seams=Seams(first_number=identity.number, stream_prefix=identity.instance),
             **arguments,
@@ -102,8 +104,15 @@ async def run_worker(
                         recycling = Recycling(server.browsers, server.pages, recycle_after)
                         tasks.start_soon(recycling.run)
                 tasks.start_soon(_measure, session, worker)
+                if read_settings is not None:
+                    tasks.start_soon(session.watch_plugins)
                 await worker.run()
                 tasks.cancel_scope.cancel()
+
+
+def _for_worker(settings: Settings) -> Settings:
+    # Endpoints know the tools of plugins, but not of pages, which come and go.
+    return settings.model_copy(update={"webmcp": (), "hands": False})
 
 
 class WorkerSession:

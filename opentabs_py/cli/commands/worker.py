@@ -20,6 +20,7 @@ from opentabs_py.cli.options import (
 from opentabs_py.core.text import quantity
 
 if TYPE_CHECKING:
+    from opentabs_py.config.settings import Settings
     from opentabs_py.fleet.worker import FleetWorker
     from opentabs_py.session.session import OpenTabs
 
@@ -82,7 +83,8 @@ def worker(
     """Run the calls of a fleet's endpoints in browsers on this machine.
 
     Launches the browsers, each with a new profile, and opens the --open pages in each. Endpoints
-    (`opentabs serve --nats URL`) find this worker by themselves.
+    (`opentabs serve --nats URL`) find this worker by themselves. Like a server, it notices rebuilt
+    plugins, reviews and changed settings files.
 
     After SIGTERM, the first Ctrl-C or `opentabs fleet drain`, the worker accepts no new calls, and
     exits when its running calls have ended; a second signal stops it at once. Exit codes: 0
@@ -98,8 +100,12 @@ def worker(
 
     recycle = RecycleAfter.read(browsers.recycle_after or [])
     options = fleet.gather(labels=read_labels(fleet.label or []))
-    settings = gather_settings(plugins, consent, browsers, port=0).with_audit_default()
-    settings = settings.model_copy(update={"profile": None})
+
+    def read_settings() -> "Settings":
+        settings = gather_settings(plugins, consent, browsers, port=0).with_audit_default()
+        return settings.model_copy(update={"profile": None})
+
+    settings = read_settings()
     urls = browsers.open_ or []
     address = read_address(metrics)
     log_to_stderr()
@@ -123,6 +129,7 @@ def worker(
                 max_calls=fleet.max_calls,
                 recycle_after=recycle,
                 on_ready=prepare,
+                read_settings=read_settings,
                 plugins=(),
                 tools=tools,
                 relaunch_urls=urls,
