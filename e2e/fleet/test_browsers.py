@@ -109,6 +109,9 @@ async def test_a_question_says_where_its_call_runs_which_runs_nowhere_else(
             assert f"{told}. Allow it?" in asked.pop()
         assert records[-1].tab_id == two["tabId"]
         assert records[-1].allowed == "client: once"
+        refused = await client.call_tool("probe_echo", {"values": 1})
+        assert "there is no such argument" in str(refused.content)
+        assert not asked  # about a call that its worker would refuse
 
 
 async def test_a_tab_that_no_worker_has_is_refused(tabs: OpenTabs) -> None:

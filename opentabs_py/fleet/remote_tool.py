@@ -9,7 +9,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.streams import STREAM_URI
 from opentabs_py.calling.tool import Tool
 from opentabs_py.core import failures
-from opentabs_py.core.arguments import check_size
+from opentabs_py.core.arguments import ArgumentReader, check_size
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.fleet.subjects import INSTANCE_LENGTH
 from opentabs_py.core.page_arguments import TAB_ID, read_tab_id
@@ -61,10 +61,16 @@ class RemoteTool:
         return partial(self._fleet.call, name, wanted, call)
 
     async def find_place(self, call: ToolCall) -> Place:
-        """Return where a call would run now, as far as that is known; see `PlacedTool`."""
+        """Return where a call would run now, as far as that is known; see `PlacedTool`.
+
+        Raises:
+            CallRefusedError: Its worker would refuse the arguments, so there is nothing to ask.
+        """
         if not self.listing.needs_tab:
             return NOWHERE
-        tab = read_tab_id(self.listing.name, call.arguments)
+        name, schema = self.listing.name, self.listing.input_schema
+        ArgumentReader(name, schema, limit=self._message_limit, in_page=True).read(call.arguments)
+        tab = read_tab_id(name, call.arguments)
         if tab is None:
             own = self._fleet.own_tabs.of(call.session_key, self.listing.owner)
             tab = next(iter(own), None)
