@@ -36,8 +36,9 @@ class RemoteTool:
         self.listing = entry.listing
         self.limits = entry.limits
         owner, name = entry.listing.owner, entry.listing.name
-        tool = name.removeprefix(mcp_name(owner, ""))
-        self.other_names = qualified_names(owner, tool) if entry.listing.needs_tab else ()
+        # Only tools of plugins have the name of their owner before their own.
+        self._own_name = name.removeprefix(mcp_name(owner, "")) if entry.listing.needs_tab else name
+        self.other_names = qualified_names(owner, self._own_name) if entry.listing.needs_tab else ()
         self._digest = entry.digest
         self._fleet = fleet
         self._message_limit = message_limit
@@ -47,7 +48,7 @@ class RemoteTool:
         owner = self.listing.owner
         name, needs_tab = self.listing.name, self.listing.needs_tab
         if call.recorder is not None:
-            call.recorder.record_tool(owner, name, in_page=needs_tab)
+            call.recorder.record_tool(owner, self._own_name, in_page=needs_tab)
         check_size(name, call.arguments, limit=self._message_limit)
         stream = _stream_of(call) if owner == OURSELVES else None  # which all of them take
         if stream is not None:

@@ -13,6 +13,7 @@ from opentabs_py.core.fleet.messages import Announcement, encode
 from opentabs_py.core.fleet.pool import Wanted
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.questions import NOWHERE, Place
+from opentabs_py.core.trace.recorder import CallRecorder, Instant
 from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.fleet.catalog import Entry
 from opentabs_py.fleet.directory import Directory
@@ -149,3 +150,16 @@ async def test_a_question_about_a_tab_ends_when_its_worker_is_gone() -> None:
 
 async def test_a_tool_that_needs_no_tab_runs_in_no_place() -> None:
     assert await a_stream_tool("mine").find_place(ToolCall({}, Limits())) == NOWHERE
+
+
+@pytest.mark.parametrize(
+    ("tool", "own_name"), [(a_tool(9), "send"), (a_stream_tool("stream"), "stream_read")]
+)
+def test_a_call_that_no_worker_answers_is_recorded_as_one_of_the_tool_within_its_plugin(
+    tool: RemoteTool, own_name: str
+) -> None:
+    now = Instant(1.0, 1.0)
+    recorder = CallRecorder(call_id="c", name=tool.listing.name, limits=Limits(), now=now)
+    tool.prepare(ToolCall({}, Limits(), recorder=recorder))
+    record = recorder.so_far(now)
+    assert (record.plugin, record.tool) == (tool.listing.owner, own_name)
