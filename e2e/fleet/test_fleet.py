@@ -322,8 +322,8 @@ async def test_an_endpoint_says_that_it_has_no_browser(shared: Fleet) -> None:
         assert not tabs.browsers
         with pytest.raises(BrowserError, match="its workers have them"):
             await tabs.open("http://127.0.0.1:1")
-        with pytest.raises(ChainError, match="No worker of the fleet has a browser"):
-            await tabs.call("tabs_open", {"url": "http://127.0.0.1:1"})
+        # So has no worker, and there is nothing for the tools about tabs to do.
+        assert [tool.name for tool in tabs.tools] == ["big", "who", "work"]
 
 
 async def test_a_worker_that_would_have_to_ask_says_where_to_allow_the_call(fleet: Fleet) -> None:

@@ -185,7 +185,8 @@ class ToolRegistry:
             for name, tool in self._python_tools.items()
         }
         in_pages = [tool for tool in self._plugin_tools if tool.listing.name not in python_tools]
-        is_needed = bool(in_pages) or self._registered is not None or self._has_hands
+        needs_tabs = any(tool.listing.needs_tab for tool in in_pages)  # a worker's may not
+        is_needed = needs_tabs or self._registered is not None or self._has_hands
         built_in = self._built_in.values() if is_needed else ()
         tools: list[Tool] = [*in_pages, *built_in, *python_tools.values()]
         if self._registered:
