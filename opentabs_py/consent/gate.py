@@ -24,7 +24,7 @@ from opentabs_py.core.questions import (
     arguments_text,
 )
 from opentabs_py.core.tabs.owners import SessionKey
-from opentabs_py.errors import CallError, ConfigError
+from opentabs_py.errors import CallError, CallRefusedError, ConfigError
 
 logger = logging.getLogger(__name__)
 
@@ -116,6 +116,8 @@ class Gate:
 
     Attributes:
         questions: Those that wait for the user.
+        nobody_to_ask: Returns the error for a call that the user would have to allow, where nobody
+            can be asked, given the names of its tool and of the rule that allows it.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class Gate:
         remember: Callable[[str, Permission], Awaitable[None]] | None = None,
     ) -> None:
         self.questions = Questions(clock)
+        self.nobody_to_ask: Callable[[str, str], CallRefusedError] = failures.nobody_to_ask
         self._clock = clock
         self._given = GivenRules(rules or {})
         self._rules = self._given.all
@@ -266,7 +269,7 @@ class Gate:
     async def _ask(self, request: PermissionRequest, decision: Callable[[], Decision]) -> Permit:
         tool, asker = request.tool, _asker(request)
         if asker is None and not self.questions.can_be_seen:
-            raise failures.nobody_to_ask(tool.name, tool.rule)
+            raise self.nobody_to_ask(tool.name, tool.rule)
         session_key = _session_key(request)
         answers: tuple[Answer, ...] = tuple(
             each for each in ANSWERS if each != "session" or session_key is not None

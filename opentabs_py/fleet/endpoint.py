@@ -40,9 +40,9 @@ from opentabs_py.errors import ChainError
 from opentabs_py.fleet.assignments import Assignments
 from opentabs_py.fleet.catalog import Catalog
 from opentabs_py.fleet.directory import Directory
+from opentabs_py.fleet.holdings import ClientHoldings
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
-from opentabs_py.fleet.own_tabs import OwnRemoteTabs
 from opentabs_py.fleet.queued_call import QueuedCall
 from opentabs_py.fleet.requests import NotDeliveredError, WorkerRequests
 from opentabs_py.fleet.trace_context import traceparent
@@ -69,7 +69,7 @@ class Fleet:
         id: The endpoint's id, in the subjects that it listens to.
         directory: The workers.
         catalog: Their tools.
-        own_tabs: Which tabs clients have opened, with the plugins that they are for, and in which
+        holdings: Which tabs clients have opened, with the plugins that they are for, and in which
             workers clients have something else.
         quotas: How many calls it makes.
     """
@@ -95,7 +95,7 @@ class Fleet:
             labels, link.version, self._handle_change, on_conflict=self._handle_conflict
         )
         self.catalog = Catalog(self._requests, lambda: self.directory.usable)
-        self.own_tabs = OwnRemoteTabs()
+        self.holdings = ClientHoldings()
         self._pool = Pool(self.id)
         self._assignments = Assignments(self._pool, quotas)
         self._changes = Changes()
@@ -228,7 +228,7 @@ class Fleet:
 
     async def handle_client_gone(self, client: SessionKey) -> None:
         """Handle the end of a client: its workers may close its tabs, and end its streams."""
-        for worker in self.own_tabs.discard(client):
+        for worker in self.holdings.discard(client):
             self._requests.release(worker.instance)
             while not await self._notify_gone(worker, client):
                 pass
@@ -254,7 +254,7 @@ class Fleet:
             worker: Where it is.
             plugins: Those that the tab is for.
         """
-        if client is not None and self.own_tabs.add(client, tab, worker, plugins):
+        if client is not None and self.holdings.add(client, tab, worker, plugins):
             self._requests.hold(worker)
 
     def keep(self, client: SessionKey | None, worker: Announcement) -> None:
@@ -264,12 +264,12 @@ class Fleet:
             client: The client; None if it has no session.
             worker: Where it is.
         """
-        if client is not None and self.own_tabs.add_other(client, worker):
+        if client is not None and self.holdings.add_other(client, worker):
             self._requests.hold(worker)
 
     def disown(self, client: SessionKey | None, tab: int) -> None:
         """Record that a client's tab is closed."""
-        worker = self.own_tabs.remove(client, tab)
+        worker = self.holdings.remove(client, tab)
         if worker is not None:
             self._requests.release(worker.instance)
 
@@ -281,7 +281,7 @@ class Fleet:
     def _handle_change(self, instance: str) -> None:
         worker = self.directory.get(instance)
         if worker is None:
-            self.own_tabs.forget(instance)
+            self.holdings.forget(instance)
             self._requests.release_all(instance)
         if worker is not None and self.directory.uses(worker):
             has_changed = self._pool.put(worker)

@@ -57,7 +57,7 @@ class RemoteTool:
             owner,
             self._digest,
             tab_id=read_tab_id(name, call.arguments) if needs_tab else None,
-            own_tabs=self._fleet.own_tabs.of(call.session_key, owner),
+            own_tabs=self._fleet.holdings.of(call.session_key, owner),
         )
         return partial(self._fleet.call, name, wanted, call)
 
@@ -73,7 +73,7 @@ class RemoteTool:
         ArgumentReader(name, schema, limit=self._message_limit, in_page=True).read(call.arguments)
         tab = read_tab_id(name, call.arguments)
         if tab is None:
-            own = self._fleet.own_tabs.of(call.session_key, self.listing.owner)
+            own = self._fleet.holdings.of(call.session_key, self.listing.owner)
             tab = next(iter(own), None)
         return await find_remote_place(self._fleet, self.listing.owner, tab, call)
 

@@ -44,7 +44,7 @@ from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import quantity
 from opentabs_py.core.trace.record import CallRecord
-from opentabs_py.errors import CallError, CallRefusedError, ProtocolError
+from opentabs_py.errors import CallError, ProtocolError
 from opentabs_py.fleet.announcer import Announcer
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.identity import Identity
@@ -284,7 +284,7 @@ class FleetWorker:
                     if not isinstance(error, CallError):
                         logger.exception("%s failed", request.tool)
                     self._announcer.counts["failures"] += 1
-                    outcome = failed(self._explain(error, request.tool), request.tool)
+                    outcome = failed(error, request.tool)
         finally:
             if self.running == self.identity.max_calls:
                 self._announcer.notify()  # it is no longer full
@@ -311,15 +311,6 @@ class FleetWorker:
         else:
             self._session.handle_client_gone(key)  # the endpoint has gone during the call
         return True
-
-    def _explain(self, error: Exception, name: str) -> Exception:
-        """Return the error for a call's endpoint, where a session's own would mislead it."""
-        if isinstance(error, CallRefusedError):
-            for tool in self._session.registry.tools:
-                rule = tool.listing.gated("named").rule
-                if error.detail == failures.nobody_to_ask(tool.listing.name, rule).detail:
-                    return fleet_failures.worker_cannot_ask(self.identity.name, name, rule)
-        return error
 
     def _settle(self, call_id: str, call: "_Call", outcome: Any, tool: str = "") -> None:
         """Send the last message of a call, and forget the call when that has arrived."""

@@ -5,6 +5,7 @@ import platform
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -15,6 +16,7 @@ from opentabs_py.browser.process import proportional_memory
 from opentabs_py.calling.tool import ListedTools
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import Settings
+from opentabs_py.core.fleet.failures import worker_cannot_ask
 from opentabs_py.core.limits import longest_body
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import ready_by_plugin
@@ -87,6 +89,9 @@ async def run_worker(
             _seams=Seams(first_number=identity.number, stream_prefix=identity.instance),
             **arguments,
         ) as session:
+            # A session's own error would send its reader to the endpoint's console and settings.
+            gate = session.internals.registry.gate
+            gate.nobody_to_ask = partial(worker_cannot_ask, identity.name)
             worker = FleetWorker(
                 link,
                 identity,

@@ -343,7 +343,7 @@ async def test_the_tabs_in_a_worker_that_is_lost_are_forgotten() -> None:
     changed = fleet.changed()
     fleet._handle_lost(a.instance)
     assert changed.is_set()
-    assert fleet.own_tabs.of("c1", "chat") == ()
+    assert fleet.holdings.of("c1", "chat") == ()
     assert not fleet.directory.all
 
 

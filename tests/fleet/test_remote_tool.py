@@ -18,7 +18,7 @@ from opentabs_py.errors import CallError, CallRefusedError
 from opentabs_py.fleet.catalog import Entry
 from opentabs_py.fleet.directory import Directory
 from opentabs_py.fleet.endpoint import Fleet
-from opentabs_py.fleet.own_tabs import OwnRemoteTabs
+from opentabs_py.fleet.holdings import ClientHoldings
 from opentabs_py.fleet.remote_tool import RemoteTool
 from tests.core.fleet.test_pool import worker
 from tests.waiting import until_all_wait
@@ -35,7 +35,7 @@ class FakeFleet:
     """Workers that return the arguments, or if one is named, its name."""
 
     def __init__(self) -> None:
-        self.own_tabs = OwnRemoteTabs()
+        self.holdings = ClientHoldings()
         self.directory = Directory({}, "1", lambda _: None)
         for each in (A, B):
             self.directory.handle(encode(each), 0.0)

@@ -32,7 +32,7 @@ class RemoteTabsList(TabsList):
 
     async def list_tabs(self, call: ToolCall) -> Any:
         """Return the tabs of all workers that the call's client may use."""
-        own = {each.instance for each in self._fleet.own_tabs.workers(call.session_key)}
+        own = {each.instance for each in self._fleet.holdings.workers(call.session_key)}
         tabs = await list_tabs(self._fleet, call)
         tabs.sort(key=lambda each: each[0].instance not in own)
         return {"tabs": [_of_worker(tab, worker) for worker, tab in tabs]}
@@ -77,7 +77,7 @@ class RemoteTabsOpen(TabsOpen):
                 raise failures.which_browser(every, named)
             return found[0]
         usable = {each.instance: each for each in workers}
-        with_own = (each.instance for each in self._fleet.own_tabs.workers(client))
+        with_own = (each.instance for each in self._fleet.holdings.workers(client))
         own = [usable[instance] for instance in with_own if instance in usable]
         serving = self._fleet.catalog.serving
         fitting = [each for each in own if serving(each, url)] or [

@@ -45,7 +45,7 @@ class FakeFleet:
         self.catalog = SimpleNamespace(
             serving=lambda each, _url: serving if each.name not in self.without else ()
         )
-        self.own_tabs = SimpleNamespace(workers=lambda _client: with_own_tabs)
+        self.holdings = SimpleNamespace(workers=lambda _client: with_own_tabs)
         self.owned: list[AbstractSet[str]] = []
         self.called: list[Announcement] = []
         self.kept: list[Announcement] = []

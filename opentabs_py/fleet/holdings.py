@@ -8,7 +8,7 @@ from opentabs_py.core.fleet.messages import Announcement
 from opentabs_py.core.tabs.owners import SessionKey
 
 
-class OwnRemoteTabs:
+class ClientHoldings:
     """The tabs that clients have opened for themselves, where, and who has something else where.
 
     That is a stream, or a tab that a Python tool has opened for them in its worker.
