@@ -231,7 +231,7 @@ class Fleet:
         for worker in self.holdings.discard(client):
             self._requests.release(worker.instance)
             while not await self._notify_gone(worker, client):
-                pass
+                pass  # until NATS is back; each attempt lasts until the next heartbeat at least
 
     async def _notify_gone(self, worker: Announcement, client: SessionKey) -> bool:
         """Notify a worker that a client has gone; return False if NATS was away for too long."""

@@ -197,7 +197,7 @@ class WorkerRequests:
     def _give_up(self, request_id: str) -> None:
         """Forget a cancelled request without sending it again, because then it could run.
 
-        A worker that has it is told so now or, if this is lost, when it sends something.
+        A worker that has received it learns this now or, if that message is lost, when it answers.
         """
         request = self._open.pop(request_id)
         request.channel.close()

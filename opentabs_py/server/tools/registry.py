@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.bridge.plugin_tool import PluginTool
@@ -22,6 +22,9 @@ from opentabs_py.core.text import nearest
 from opentabs_py.errors import CallError
 from opentabs_py.server.tools.search import ToolSearch
 
+if TYPE_CHECKING:  # a server outside a fleet does not need it
+    from opentabs_py.fleet.remote_tool import RemoteTool
+
 logger = logging.getLogger(__name__)
 
 
@@ -31,14 +34,6 @@ class OtherwiseNamed(Tool, Protocol):
     @property
     def other_names(self) -> Collection[str]:
         """These names."""
-        ...
-
-
-class RemoteTool(OtherwiseNamed, Protocol):
-    """A tool of a fleet's workers."""
-
-    def beside(self, own: Tool) -> Tool:
-        """Return what is served if a Python tool of this server has the same name."""
         ...
 
 
@@ -120,7 +115,7 @@ class ToolRegistry:
                 )
         self._list()
 
-    def set_remote(self, tools: Iterable[RemoteTool]) -> None:
+    def set_remote(self, tools: "Iterable[RemoteTool]") -> None:
         """Serve these tools of a fleet's workers, instead of any other plugin tools.
 
         A name that a Python tool has stays that tool's, because workers come and go.
