@@ -60,6 +60,21 @@ async def test_reports_arrive_in_order_and_each_once(shared: Fleet) -> None:
         assert [report.message for report in reports] == [str(n) for n in range(2000)]
 
 
+async def test_nobody_is_asked_about_a_python_tools_call_that_its_worker_would_refuse(
+    shared: Fleet,
+) -> None:
+    settings = load_settings(port=0, permissions={"fleet_tools": "ask"})
+    async with endpoint(shared, workers=1, settings=settings) as tabs:
+        questions = tabs.internals.registry.gate.questions
+        with (
+            questions.shown(),
+            anyio.fail_after(PATIENT),
+            pytest.raises(CallRefusedError) as refused,
+        ):
+            await tabs.call("work", {"kee": "k"})
+    assert refused.value.detail.code == "INVALID_ARGUMENTS"
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_an_mcp_client_gets_progress_and_the_result(shared: Fleet, mode: Any) -> None:
     async with endpoint(shared, workers=1) as tabs, Client(tabs.mcp_url, mode=mode) as mcp:

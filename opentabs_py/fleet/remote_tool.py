@@ -67,10 +67,11 @@ class RemoteTool:
         Raises:
             CallRefusedError: Its worker would refuse the arguments, so there is nothing to ask.
         """
-        if not self.listing.needs_tab:
+        name, schema, in_page = self.listing.name, self.listing.input_schema, self.listing.needs_tab
+        reader = ArgumentReader(name, schema, limit=self._message_limit, in_page=in_page)
+        reader.read(call.arguments)
+        if not in_page:
             return NOWHERE
-        name, schema = self.listing.name, self.listing.input_schema
-        ArgumentReader(name, schema, limit=self._message_limit, in_page=True).read(call.arguments)
         tab = read_tab_id(name, call.arguments)
         if tab is None:
             own = self._fleet.holdings.of(call.session_key, self.listing.owner)
