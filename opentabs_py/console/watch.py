@@ -39,6 +39,7 @@ class Watch:
         pages: The tabs in which tools run.
         plugins: The plugins that are served.
         wall: The time, in seconds since the epoch.
+        has_browsers: Whether there may be browsers here; those of a fleet are its workers'.
 
     Attributes:
         board: The calls that pages show.
@@ -51,12 +52,14 @@ class Watch:
         plugins: ServedPlugins,
         *,
         wall: Callable[[], float],
+        has_browsers: bool = True,
     ) -> None:
         self.board = Board()
         self._calls = calls
         self._pages = pages
         self._plugins = plugins
         self._wall = wall
+        self._has_browsers = has_browsers
         self._questions = calls.registry.gate.questions
         self._has_new_questions = True
         self._boot = secrets.token_hex(8)
@@ -179,7 +182,8 @@ class Watch:
         )
         self.board.set("plugins", rows)
         self.board.set("problems", problem_rows(self._plugins.skipped, self._pages))
-        self.board.set("browsers", browser_rows(self._pages))  # what to do changes without tabs
+        if self._has_browsers:
+            self.board.set("browsers", browser_rows(self._pages))  # what to do changes without tabs
 
     def _handle_tools(self) -> None:
         self._revision += 1

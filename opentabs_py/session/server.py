@@ -373,7 +373,13 @@ class SessionServer:
     def _create_console(self, *, port: int) -> Console:
         return Console(
             Access(port, anyio.current_time, self.pages),
-            Watch(self.tool_calls, self.pages, self.plugin_set, wall=wall_clock),
+            Watch(
+                self.tool_calls,
+                self.pages,
+                self.plugin_set,
+                wall=wall_clock,
+                has_browsers=self._fleet is None,
+            ),
             self.tool_calls,
             self.plugin_set,
             self._settings.pace,

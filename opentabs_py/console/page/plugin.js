@@ -19,7 +19,7 @@ import { settingsForm } from "./settings.js";
 import { needsReview, READINESS } from "./store.js";
 import { toolList } from "./tool_list.js";
 
-export const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
+const STATUS = { ready: "Ready", unavailable: "Not ready", closed: "No tab open" };
 /** Why a plugin's tools are off until the user has reviewed it. */
 export const STANDING = {
   unreviewed: "Never reviewed",
@@ -155,6 +155,15 @@ function toolsOf(name, link, area) {
   return { element, read };
 }
 
+/**
+ * A plugin's status in words; the tabs of a fleet's workers are not known here.
+ * @param {PluginRow} plugin
+ */
+export function statusOf({ kind, status }) {
+  if (status === null) return "";
+  return STATUS[kind === "remote" && status === "closed" ? "unavailable" : status];
+}
+
 function back() {
   return h("a", { class: "back", href: "#/plugins" }, glyph("back"), "All plugins");
 }
@@ -179,8 +188,7 @@ function about(plugin, tabs, link) {
         {},
         plugin.title,
         plugin.version !== null && h("span", { class: "quiet version" }, plugin.version),
-        plugin.status !== null &&
-          h("span", { class: `badge ${plugin.status}` }, STATUS[plugin.status]),
+        plugin.status !== null && h("span", { class: `badge ${plugin.status}` }, statusOf(plugin)),
       ),
       h("p", {}, plugin.description || KIND[plugin.kind]),
       h(
@@ -217,6 +225,11 @@ function about(plugin, tabs, link) {
  * @param {TabRow[]} tabs
  */
 function tabsOf(plugin, tabs) {
+  if (plugin.kind === "remote") {
+    return plugin.status === "ready"
+      ? ["In the browsers of the workers. ", h("a", { href: "#/try/tabs_list" }, "List them")]
+      : ["It is ready in no worker. See ", h("code", {}, "opentabs fleet status"), "."];
+  }
   if (tabs.length === 0) {
     return [
       "None is open. ",

@@ -8,7 +8,7 @@
 
 import { h, keepingFocus, matches, plural, wordsOf, write } from "./dom.js";
 import { pluginIcon } from "./icons.js";
-import { KIND, path, pluginView, problemList, STANDING, STATUS } from "./plugin.js";
+import { KIND, path, pluginView, problemList, STANDING, statusOf } from "./plugin.js";
 import { needsReview } from "./store.js";
 import { toolList } from "./tool_list.js";
 
@@ -147,7 +147,7 @@ export function pluginsView({ store, link, go }) {
           { class: "badges" },
           needsReview(plugin) && h("span", { class: "badge warn" }, STANDING[plugin.standing]),
           plugin.status !== null &&
-            h("span", { class: `badge ${plugin.status}` }, STATUS[plugin.status]),
+            h("span", { class: `badge ${plugin.status}` }, statusOf(plugin)),
           h("span", { class: "badge" }, plural(plugin.tools, "tool")),
           mine > 0 && h("span", { class: "badge warn" }, plural(mine, "problem")),
         ),

@@ -262,7 +262,9 @@ function benchOf(given, { store, link }) {
   );
   copies.append(copyAs(link, tool.name, read));
   showTabs();
-  store.subscribe((changed) => changed.has("tabs") && element.isConnected && showTabs());
+  store.subscribe((changed) => {
+    if ((changed.has("tabs") || changed.has("plugins")) && element.isConnected) showTabs();
+  });
 
   /**
    * Show the tool as it is now. What was written stays if its schema is the same; a run goes on.
@@ -285,13 +287,11 @@ function benchOf(given, { store, link }) {
     const tabs = [...store.rows("tabs").values()].filter((each) =>
       each.plugins.some(({ name }) => name === tool.owner),
     );
+    const isRemote = store.rows("plugins").get(tool.owner)?.kind === "remote"; // tabs are not known
+    const isClosed = tabs.length === 0 && !isRemote;
     const chosen = tab.value;
     tab.replaceChildren(
-      h(
-        "option",
-        { value: "" },
-        tabs.length === 0 ? "No tab of this plugin is open" : "Best match",
-      ),
+      h("option", { value: "" }, isClosed ? "No tab of this plugin is open" : "Best match"),
       ...tabs.map((each) =>
         h("option", { value: each.id }, `${each.id}: ${(each.title || each.url).slice(0, 80)}`),
       ),

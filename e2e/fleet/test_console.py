@@ -1,0 +1,29 @@
+"""The console of an endpoint, whose tools and tabs are its workers'."""
+
+from playwright.async_api import expect
+
+from e2e.chain import PROBE
+from e2e.console.opened import console_page, go
+from e2e.fleet.members import Fleet, endpoint
+from e2e.live_page import chromium
+
+
+async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
+    fleet: Fleet, site: str
+) -> None:
+    worker = fleet.worker("one", "--plugin", str(PROBE), "--open", f"{site}/page")
+    async with (
+        endpoint(fleet, workers=1, ready="probe") as tabs,
+        chromium(tabs.settings) as browser,
+        console_page(browser, tabs) as page,
+    ):
+        await go(page, "tabs")
+        await expect(page.locator("#view")).to_contain_text("This server has no browser")
+        await go(page, "try/probe_echo")
+        await expect(page.get_by_label("Tab", exact=True)).to_have_text("Best match")
+        await go(page, "plugins/probe")
+        about = page.get_by_role("region", name="probe", exact=True)
+        await expect(about).to_contain_text("In the browsers of the workers")
+        worker.kill()
+        await expect(about).to_contain_text("It is ready in no worker")
+        await expect(about).to_contain_text("Not ready")
