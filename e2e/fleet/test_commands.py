@@ -12,6 +12,7 @@ import pytest
 
 from e2e.fleet.members import (
     OPENTABS,
+    TOOLS,
     Fleet,
     endpoint,
     nats_server,
@@ -59,6 +60,13 @@ async def test_call_calls_a_tool_of_a_worker(shared: Fleet) -> None:
     async with endpoint(shared, workers=1):
         call = await _run("call", "work", '{"key": "k", "reports": 2}', *shared.options)
         assert (call.returncode, call.stdout) == (0, "k\n"), call.stderr
+
+
+def test_a_worker_with_only_python_tools_opens_no_pages(shared: Fleet) -> None:
+    url, tools = "http://127.0.0.1:9/", str(TOOLS)
+    refused = _opentabs("worker", "--tools", tools, "--open", url, *shared.options)
+    assert refused.returncode == 2
+    assert "--open needs a browser" in refused.stderr
 
 
 @pytest.mark.parametrize("wanted", [["--fleet", "empty"], ["--label", "site=us"]])

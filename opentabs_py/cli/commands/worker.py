@@ -156,10 +156,12 @@ class _Drain:
 
 
 async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> None:
+    from opentabs_py.cli.open_pages import check_has_browser
     from opentabs_py.cli.plugin_warnings import warn_of_plugins
 
     logger = logging.getLogger("opentabs_py")
     warn_of_plugins(tabs)
+    check_has_browser(tabs, urls)
     for browser in tabs.browsers.values():
         for url in urls:
             await browser.open(url)
