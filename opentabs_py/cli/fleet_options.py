@@ -2,16 +2,20 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from opentabs_py.cli.option_groups import OptionGroup
+from opentabs_py.cli.options import is_on_command_line
 from opentabs_py.core.fleet.quotas import QUEUE, QUEUE_PER_CLIENT
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config.fleet import FleetOptions
+
+NATS: Final = "--nats"
+NATS_VARIABLE: Final = "OPENTABS_NATS"
 
 FleetName = Annotated[
     str,
@@ -25,6 +29,17 @@ FleetName = Annotated[
 ]
 
 
+def named_by(ctx: typer.Context) -> str:
+    """Return what names the fleet that a command uses: `--nats`, or the variable in its place."""
+    return NATS if is_on_command_line(ctx, "nats") else NATS_VARIABLE
+
+
+def how_to_use_none(ctx: typer.Context) -> str:
+    """Return what to do so that a command uses no fleet, such as `leave out --nats`."""
+    named = named_by(ctx)
+    return f"{'leave out' if named == NATS else 'unset'} {named}"
+
+
 class NatsOptions(OptionGroup):
     """Which fleet, and how to reach it."""
 
@@ -33,9 +48,9 @@ class NatsOptions(OptionGroup):
     nats: Annotated[
         str | None,
         typer.Option(
-            "--nats",
+            NATS,
             metavar="URL",
-            envvar="OPENTABS_NATS",
+            envvar=NATS_VARIABLE,
             show_envvar=False,
             help="Address of the fleet's NATS server, nats://HOST or tls://HOST; join several with "
             "commas. If it contains a password, prefer OPENTABS_NATS.",

@@ -10,7 +10,7 @@ import typer
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
 from opentabs_py.cli.exit_codes import USAGE
-from opentabs_py.cli.fleet_options import WorkerSelection
+from opentabs_py.cli.fleet_options import WorkerSelection, how_to_use_none, named_by
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     ConsentOptions,
@@ -73,11 +73,12 @@ def call(
     of_server = _options_of_a_server(plugins, consent, browser)
     needs_own_server = any(of_server.values())
     nats = fleet.fleet_options()
-    refuse_server(ctx, {"--fresh": fresh, "--nats": nats, **of_server})
+    refuse_server(ctx, {"--fresh": fresh, named_by(ctx): nats, **of_server})
     if nats and (plugins.plugin or plugins.plugins or urls or needs_own_server):
         raise ConfigError(
-            "With --nats, the tools and the pages are those of the workers. Leave out the "
-            "options that name plugins, tools, pages or a browser."
+            f"With {named_by(ctx)}, the tools and the pages are those of the workers. Leave out "
+            "the options that name plugins, tools, pages or a browser, or "
+            f"{how_to_use_none(ctx)}."
         )
     uses_server = not (fresh or needs_own_server or nats)
     if uses_server:

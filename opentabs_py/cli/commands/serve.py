@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from opentabs_py.cli.fleet_options import EndpointOptions
+from opentabs_py.cli.fleet_options import EndpointOptions, how_to_use_none
 from opentabs_py.cli.metrics_option import read_address
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import ConsentOptions, TimerOptions, gather_settings
@@ -63,7 +63,7 @@ def serve(
     source, profiles = browsers.source()
     nats = fleet.fleet_options()
     if nats is not None:
-        _check_endpoint(tools, browsers)
+        _check_endpoint(tools, browsers, how_to_use_none(ctx))
     if tools.hands and source == "none":
         raise ConfigError(
             "--hands needs a browser that serve launches or attaches to; it cannot be combined "
@@ -121,8 +121,13 @@ def serve(
     raise typer.Exit(run(forever, interruptible=False, close_within=SERVER_CLOSES_WITHIN))
 
 
-def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions) -> None:
+def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions, otherwise: str) -> None:
     """Refuse options that an endpoint of a fleet has no use for.
+
+    Args:
+        tools: The options about tools.
+        browsers: The options about browsers.
+        otherwise: What to do so that the server is no endpoint.
 
     Raises:
         ConfigError: One is given.
@@ -130,15 +135,19 @@ def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions) -> None:
     if tools.plugin or tools.plugins or tools.set_ or browsers.is_given:
         raise ConfigError(
             "An endpoint of a fleet has no plugins and no browser; its workers have them. Pass the "
-            "options of plugins, --open and those of the browser to `opentabs worker`, or omit "
-            "--nats."
+            "options of plugins, --open and those of the browser to `opentabs worker`, or "
+            f"{otherwise}."
         )
     if tools.webmcp or tools.webmcp_polyfill:
         raise ConfigError(
-            "The tools that pages register are not served in a fleet. Omit --webmcp, or --nats."
+            "The tools that pages register are not served in a fleet. Leave out --webmcp, or "
+            f"{otherwise}."
         )
     if tools.hands:
-        raise ConfigError("--hands needs a browser; an endpoint of a fleet has none. Omit it.")
+        raise ConfigError(
+            "--hands needs a browser, and an endpoint of a fleet has none. Leave it out, or "
+            f"{otherwise}."
+        )
 
 
 @contextmanager

@@ -122,6 +122,28 @@ def test_an_option_that_would_do_nothing_is_refused(
     assert said in done.stderr.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["call", "chat_send", "--headed"],
+        ["call", "chat_send", "--server", "home"],
+        ["serve", "--headed"],
+        ["serve", "--hands"],
+        ["serve", "--webmcp", "all"],
+    ],
+)
+def test_a_fleet_is_named_where_its_user_has_named_it(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = "nats://127.0.0.1:1"
+    asked = opentabs_here(*command, "--nats", address, cwd=tmp_path)
+    monkeypatch.setenv("OPENTABS_NATS", address)
+    set_ = opentabs_here(*command, cwd=tmp_path)
+    assert (asked.returncode, set_.returncode) == (2, 2)
+    assert ("--nats" in asked.stderr, "OPENTABS_NATS" in asked.stderr) == (True, False)
+    assert ("--nats" in set_.stderr, "OPENTABS_NATS" in set_.stderr) == (False, True)
+
+
 def test_plugins_come_and_go_while_it_runs(tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     folder.mkdir()
