@@ -62,6 +62,16 @@ async def test_call_calls_a_tool_of_a_worker(shared: Fleet) -> None:
         assert (call.returncode, call.stdout) == (0, "k\n"), call.stderr
 
 
+async def test_tools_lists_those_of_the_workers(shared: Fleet) -> None:
+    async with endpoint(shared, workers=1):
+        listed = await _run("tools", "--json", *shared.options)
+    assert [each["name"] for each in json.loads(listed.stdout)] == ["big", "who", "work"]
+    assert {each["module"] for each in json.loads(listed.stdout)} == {"fleet_tools"}
+    none = await _run("tools", *shared.options, "--label", "site=us")
+    assert (none.returncode, none.stdout) == (3, "")
+    assert "No worker labelled site=us takes calls" in none.stderr
+
+
 def test_a_worker_with_only_python_tools_opens_no_pages(shared: Fleet) -> None:
     url, tools = "http://127.0.0.1:9/", str(TOOLS)
     refused = _opentabs("worker", "--tools", tools, "--open", url, *shared.options)

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
+from opentabs_py.cli.fleet_options import WorkerSelection, how_to_use_none, named_by
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     Fresh,
@@ -19,12 +20,15 @@ from opentabs_py.cli.options import (
     is_on_command_line,
     refuse_server,
 )
+from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.calling.listing import Listing
+    from opentabs_py.config.fleet import FleetOptions
     from opentabs_py.config.settings import Settings
     from opentabs_py.core.consent import Standing
     from opentabs_py.plugins.plugin import Plugin
+    from opentabs_py.session.session import OpenTabs
 
 
 @dataclass(frozen=True)
@@ -65,12 +69,16 @@ def tools(
     server: ServerName = None,
     fresh: Fresh = False,
     json_: Json = False,
+    *,
+    fleet: WorkerSelection,
 ) -> None:
     """List the available tools as MCP clients see them. Does not start a browser.
 
     Lists the tools of the running server, if there is one (`opentabs start`), unless you pass
     --plugin, --plugins, --tools or --set, or the current directory is a plugin. In the directory of
     a plugin, --server NAME lists the tools of that server.
+
+    With --nats, lists the tools of a fleet's workers.
     """
     from opentabs_py.plugins.load import is_plugin
 
@@ -80,9 +88,19 @@ def tools(
         "--tools": plugins.tools_,
         "--set": plugins.set_,
     }
-    refuse_server(ctx, {"--fresh": fresh, **named})
+    nats = fleet.fleet_options()
+    refuse_server(ctx, {"--fresh": fresh, named_by(ctx): nats, **named})
+    if nats and (fresh or plugins.is_given):
+        raise ConfigError(
+            f"With {named_by(ctx)}, the tools are those of the workers. Leave out --fresh and the "
+            f"options that name plugins or tools, or {how_to_use_none(ctx)}."
+        )
     is_here = is_plugin(Path()) and not is_on_command_line(ctx, "server")
-    rows = None if fresh or plugins.is_given or is_here else _of_server(server)
+    rows: list[_Row] | None = None
+    if nats:
+        rows = _of_fleet(nats)
+    elif not (fresh or plugins.is_given or is_here):
+        rows = _of_server(server)
     is_broken = False
     if rows is None:
         rows, is_broken = _configured(plugins)
@@ -197,6 +215,35 @@ def _of_server(name: str | None) -> list[_Row] | None:
         _Row(Listing(**each["listing"]), "plugin" if each["isOfPlugin"] else "module")
         for each in client.tools()
     ]
+
+
+def _of_fleet(nats: "FleetOptions") -> list[_Row]:
+    """Return the tools of a fleet's workers.
+
+    Raises:
+        FleetError: NATS cannot be reached, or refuses the connection.
+        ChainError: No worker takes calls.
+    """
+    from opentabs_py.cli.run import run
+    from opentabs_py.session.session import OpenTabs
+
+    rows: list[_Row] = []
+
+    async def read() -> int:
+        async with OpenTabs(nats=nats, settings=gather_settings().for_own_use()) as tabs:
+            if (why := tabs.internals.fleet.why_empty()) is not None:
+                raise why
+            rows.extend(_of_session(tabs))
+        return 0
+
+    if code := run(read):
+        raise typer.Exit(code)
+    return rows
+
+
+def _of_session(tabs: "OpenTabs") -> list[_Row]:
+    status = tabs.internals.registry.status
+    return [_Row(each, "module" if status(each.owner) is None else "plugin") for each in tabs.tools]
 
 
 def _standings(plugins: Sequence["Plugin"], settings: "Settings") -> "Mapping[str, Standing]":

@@ -130,6 +130,8 @@ def test_an_option_that_would_do_nothing_is_refused(
         ["serve", "--headed"],
         ["serve", "--hands"],
         ["serve", "--webmcp", "all"],
+        ["tools", "--fresh"],
+        ["tools", "--server", "home"],
     ],
 )
 def test_a_fleet_is_named_where_its_user_has_named_it(
