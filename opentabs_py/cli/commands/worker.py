@@ -167,12 +167,24 @@ async def _prepare(tabs: "OpenTabs", worker: "FleetWorker", urls: list[str]) -> 
             await browser.open(url)
     about = worker.identity
     level = logging.INFO if worker.owners else logging.WARNING
-    logger.log(level, "%s", served(about.name, worker.owners, about.max_calls))
+    has_plugins = bool(tabs.plugins or tabs.skipped_plugins)
+    said = served(about.name, worker.owners, about.max_calls, has_plugins=has_plugins)
+    logger.log(level, "%s", said)
 
 
-def served(name: str, owners: Sequence[str], max_calls: int) -> str:
-    """Return what a worker serves: `The worker a serves chat, up to 8 calls at once`."""
+def served(name: str, owners: Sequence[str], max_calls: int, *, has_plugins: bool) -> str:
+    """Return what a worker serves: `The worker a serves chat, up to 8 calls at once`.
+
+    Args:
+        name: The worker's name.
+        owners: Which plugins and modules of Python tools it serves.
+        max_calls: How many calls may run in it at once.
+        has_plugins: Whether it has plugins, even if they are off or broken.
+    """
     if not owners:
-        return f"The worker {name} serves no plugin and no tool. Pass --plugin DIR or --tools FILE."
+        nothing = f"The worker {name} serves no plugin and no tool"
+        if has_plugins:
+            return f"{nothing} now, for the reasons above."
+        return f"{nothing}. Pass --plugin DIR or --tools FILE."
     at_once = f"up to {quantity(max_calls, 'call')} at once"
     return f"The worker {name} serves {', '.join(owners)}, {at_once}"

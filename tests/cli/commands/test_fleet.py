@@ -46,10 +46,16 @@ def test_nothing_of_a_worker_is_lost_in_a_narrow_terminal(width: int) -> None:
 
 
 def test_a_worker_says_what_it_serves() -> None:
-    assert served("a", ["b", "c"], 1) == "The worker a serves b, c, up to 1 call at once"
-    assert served("a", [], 8) == (
+    said = served("a", ["b", "c"], 1, has_plugins=True)
+    assert said == "The worker a serves b, c, up to 1 call at once"
+    assert served("a", [], 8, has_plugins=False) == (
         "The worker a serves no plugin and no tool. Pass --plugin DIR or --tools FILE."
     )
+
+
+def test_a_worker_whose_plugins_are_not_reviewed_does_not_ask_for_others() -> None:
+    said = served("a", [], 8, has_plugins=True)
+    assert said == "The worker a serves no plugin and no tool now, for the reasons above."
 
 
 def test_a_worker_says_when_it_stops() -> None:
