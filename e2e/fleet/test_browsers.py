@@ -262,6 +262,26 @@ async def test_a_browser_that_dies_loses_its_call_and_comes_back(tabs: OpenTabs)
     await until(tabs, lambda known: _restarts(known, "one") == 1 and _ready(known) == 5)
 
 
+async def test_a_client_whose_tab_died_with_its_browser_uses_all_workers_again(
+    tabs: OpenTabs, site: str
+) -> None:
+    two = next(each for each in tabs.internals.fleet.directory.usable if each.name == "two")
+    steps = [{"wait": 60000}]
+    async with Client(tabs.mcp_url, mode="legacy") as mine, anyio.create_task_group() as tasks:
+        wanted = {"url": f"{site}/own", "browser": "two"}
+        assert not (await mine.call_tool("tabs_open", wanted)).is_error
+        [browser] = [pid for pid in descendants(two.pid) if is_browser(pid)]
+        os.kill(browser, signal.SIGKILL)
+        await until(tabs, lambda known: _restarts(known, "two") == 1 and _ready(known) == 5)
+        await mine.call_tool("probe_echo", {"value": 1})
+        for number in range(4):
+            arguments = {"key": f"freed-{number}", "steps": steps}
+            tasks.start_soon(mine.call_tool, "probe_run", arguments)
+        await until(tabs, lambda known: [each.total_running for each in known] == [1] * 4)
+        tasks.cancel_scope.cancel()
+    await until(tabs, lambda known: not any(each.total_running for each in known))
+
+
 def _ready(workers: Sequence[Announcement]) -> int:
     return sum(each.total_ready["probe"] for each in workers)
 

@@ -184,8 +184,11 @@ class Fleet:
             if not isinstance(answer, Busy):
                 self._assignments.end(waiting, worker, anyio.current_time() - began)
                 self._record(call, answer)
-                if isinstance(answer, (Returned, Failed)) and answer.keeps:
-                    self.keep(call.session_key, worker)
+                if isinstance(answer, (Returned, Failed)):
+                    if answer.keeps:
+                        self.keep(call.session_key, worker)
+                    else:
+                        self._disown_all(call.session_key, wanted.own_tabs, worker)
                 return _read(answer, worker)
             self._assignments.put_back(waiting, worker, until)  # the call did not run
 
@@ -272,6 +275,15 @@ class Fleet:
         worker = self.holdings.remove(client, tab)
         if worker is not None:
             self._requests.release(worker.instance)
+
+    def _disown_all(
+        self, client: SessionKey | None, tabs: Sequence[int], worker: Announcement
+    ) -> None:
+        """Record that a client has no tabs in a worker any more: the browser may have died."""
+        for tab in tabs:
+            holder = self.holder(tab)
+            if holder is not None and holder.instance == worker.instance:
+                self.disown(client, tab)
 
     # --- workers that come and go ---
 

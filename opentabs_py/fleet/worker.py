@@ -230,7 +230,8 @@ class FleetWorker:
             self._forget(call_id)
         else:
             refusal = fleet_failures.unreadable_request(self.identity.name, why)
-            self._settle(call_id, call, failed(refusal, ""))
+            # It is not known whose request it is, who may have something here.
+            self._settle(call_id, call, failed(refusal, "").model_copy(update={"keeps": True}))
 
     def _handle_message(self, call_id: str, call: "_Call", data: bytes) -> None:
         if call.is_answered:
@@ -317,7 +318,7 @@ class FleetWorker:
         try:
             data = encode(outcome)
         except PydanticSerializationError as error:
-            data = encode(failed(error, tool))
+            data = encode(failed(error, tool).model_copy(update={"keeps": outcome.keeps}))
         call.is_answered = True
         call.channel.on_settled = partial(self._forget, call_id)
         call.channel.send(data)

@@ -32,6 +32,7 @@ from opentabs_py.core.fleet.quotas import Quotas
 from opentabs_py.core.fleet.subjects import Subjects
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import ProgressReport
+from opentabs_py.core.tabs.numbers import BLOCK
 from opentabs_py.core.trace.recorder import CallRecorder
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.endpoint import Fleet
@@ -324,6 +325,21 @@ async def test_a_worker_is_held_while_a_client_has_something_there_and_told_when
     await fleet.handle_client_gone("c1")
     assert workers.held == []
     assert workers.requested[-1] == ("a", LeaveRequest(client="c1"))
+
+
+async def test_a_client_whose_tab_is_gone_uses_all_workers_again() -> None:
+    a, b = worker("a", 1), worker("b", 2)
+    in_a, in_b = BLOCK, 2 * BLOCK
+    fleet = a_fleet_of(workers := Workers(Returned(keeps=True), Returned()), a, b)
+    fleet.own("c1", in_b, b, {"chat"})
+    fleet.own("c1", in_a, a, {"chat"})
+    call = ToolCall({}, Limits(), origin=CallOrigin(cast("CallClient", Client("c1"))))
+    left: list[tuple[int, ...]] = []
+    for _ in range(2):
+        await fleet.call("chat_send", Wanted("chat", own_tabs=(in_a, in_b)), call)
+        left.append(fleet.holdings.of("c1", "chat"))
+    assert left == [(in_a, in_b), (in_b,)]
+    assert [name for name, _ in workers.requested] == ["a", "a"]
 
 
 async def test_a_worker_is_told_of_a_client_that_has_left_when_nats_is_back_at_last() -> None:

@@ -112,6 +112,7 @@ async def test_a_request_that_a_worker_cannot_read_is_refused_and_does_not_run(
             answer = await pair.request(request_)
             assert isinstance(answer, Failed)
             assert (answer.kind, answer.code) == ("chain", "FLEET_INVALID_REQUEST")
+            assert answer.keeps  # its client may have a tab here
             assert answer.message.startswith(f"The worker w cannot read the request ({why}")
             assert "the tool did not run" in answer.message
             assert not pair.session.called.is_set()
@@ -206,10 +207,12 @@ async def test_a_call_that_fails_says_why_and_is_counted_and_a_bug_is_logged(
 
 
 async def test_a_value_that_json_cannot_represent_is_an_error_of_its_tool() -> None:
-    async with requesting() as (pair, requester):
+    async with requesting(a_call(client="c1")) as (pair, requester):
+        pair.session.with_tabs.add(f"{ENDPOINT}.c1")
         pair.session.end({"value": object()})
     assert isinstance(requester.answer, Failed)
     assert "chat_send" in requester.answer.message
+    assert requester.answer.keeps
 
 
 @pytest.mark.parametrize("wanted", [{"record": True}, {"record": True, "trace": True}, {}])
