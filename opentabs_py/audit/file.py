@@ -152,7 +152,7 @@ class AuditFile:
         self.close()
         create_private(self._path.parent)
         # SQLite gives the files beside it the same permissions.
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         self._opened = _identity(self._path)
         # Transactions are begun and ended here.
         db = self._db = sqlite3.connect(self._path, timeout=WAIT, isolation_level=None)

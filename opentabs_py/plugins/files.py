@@ -7,6 +7,7 @@ a writer, or an endless device.
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -17,9 +18,12 @@ from typing import IO
 from opentabs_py.errors import PluginError
 
 _PART = 256 * 1024  # bytes, read at a time; the memory of a larger part would be new each time
-# Non-blocking: opening a FIFO would wait for a writer.
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+if sys.platform == "win32":  # which has no FIFOs among its files, and does not open folders
+    _FILE = os.O_RDONLY | os.O_BINARY
+else:
+    # Non-blocking: opening a FIFO would wait for a writer.
+    _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+    _FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,10 @@ def find_stamps(directory: Path, names: Iterable[str]) -> Mapping[str, Stamp | N
 
     Returns:
         None if there is a link on the way to one of them, or it is not a regular file: the stamps
-        would not tell whether `read_within` may read it.
+        would not tell whether `read_within` may read it. Always None on Windows.
     """
+    if sys.platform == "win32":
+        return None
     folders: dict[tuple[str, ...], int] = {}
 
     def folder(way: tuple[str, ...]) -> int:
@@ -216,7 +222,7 @@ def _opened(directory: Path, name: str) -> Generator[IO[bytes]]:
 
 def _open(directory: Path, name: str) -> int:
     way = PurePath(name)
-    if not way.is_absolute() and ".." not in way.parts:
+    if sys.platform != "win32" and not way.is_absolute() and ".." not in way.parts:
         try:
             return _open_step_by_step(directory, way)
         except FileNotFoundError:
@@ -233,14 +239,20 @@ def _open(directory: Path, name: str) -> int:
 
 
 def _open_step_by_step(root: Path, way: PurePath) -> int:
-    """Open a file component by component, without following links below the root."""
-    opened = os.open(root, _FOLDER)
-    for step in way.parts:
-        above = opened
-        try:
-            opened = os.open(step, _FILE, dir_fd=above)
-        finally:
-            os.close(above)
+    """Open a file component by component, without following links below the root.
+
+    On Windows, it is opened at once: its path has been resolved.
+    """
+    if sys.platform == "win32":
+        opened = os.open(root / way, _FILE)
+    else:
+        opened = os.open(root, _FOLDER)
+        for step in way.parts:
+            above = opened
+            try:
+                opened = os.open(step, _FILE, dir_fd=above)
+            finally:
+                os.close(above)
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)
         raise PluginError(f"{root / way} is not a regular file. Build the plugin again.")

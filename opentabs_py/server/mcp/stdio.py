@@ -6,13 +6,11 @@ the event loop, so a signal stops it, and a message costs less.
 
 import array
 import asyncio
-import fcntl
 import json
 import logging
 import os
 import stat
 import sys
-import termios
 from collections.abc import AsyncGenerator, Iterator
 from itertools import chain
 from typing import Any, cast
@@ -274,6 +272,11 @@ async def _wait_until_read(writer: asyncio.StreamWriter, pipe: int) -> None:
 
 def _count_unread(pipe: int) -> int:
     """Return how much the client has not read yet; 0 if the system cannot tell."""
+    if sys.platform == "win32":
+        return 0
+    import fcntl  # noqa: PLC0415 (there is none on Windows)
+    import termios  # noqa: PLC0415
+
     # Clients in Node use a socket pair instead of a pipe.
     question = termios.TIOCOUTQ if stat.S_ISSOCK(os.fstat(pipe).st_mode) else termios.FIONREAD
     answer = array.array("i", [0])
