@@ -53,10 +53,13 @@ class RemoteTool:
         stream = _stream_of(call) if owner == OURSELVES else None  # which all of them take
         if stream is not None:
             return partial(self._call_about, stream, call)
+        tab_id = read_tab_id(name, call.arguments) if needs_tab else None
+        if call.recorder is not None and tab_id is not None:
+            call.recorder.record_tab(tab_id)  # its worker's record may never arrive
         wanted = Wanted(
             owner,
             self._digest,
-            tab_id=read_tab_id(name, call.arguments) if needs_tab else None,
+            tab_id=tab_id,
             own_tabs=self._fleet.holdings.of(call.session_key, owner),
         )
         return partial(self._fleet.call, name, wanted, call)

@@ -18,6 +18,7 @@ from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.client import CallClient
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.numbers import BLOCK
+from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.errors import CallError
 from opentabs_py.server.mcp.server import create_mcp_server
 from opentabs_py.server.tools.tool_calls import ToolCalls
@@ -161,6 +162,14 @@ async def test_a_page_that_loads_is_waited_for() -> None:
             assert not answers
             own.extension.say(tabs_changed(new_document(), tabs=[7, NEW]))
     assert answers[0]["plugins"] == [{"name": "chat", "readiness": "ready"}]
+
+
+async def test_the_record_of_a_call_names_the_tab_that_it_has_opened() -> None:
+    async with own_tabs() as own:
+        records: list[CallRecord] = []
+        own.tool_calls.records.observe(records.append)
+        opened = await own.open("a", new_document())
+    assert [(each.tab_id, each.url) for each in records] == [(opened["tabId"], URL)]
 
 
 async def test_a_page_is_opened_as_users_type_it() -> None:

@@ -163,6 +163,11 @@ class CallRecorder:
         self._timers = Timers.start(self._limits, now.steady)
         self.record_link(boot_id, now)
 
+    def record_tab(self, tab_id: int, url: str | None = None) -> None:
+        """Record the tab that a call names or opens, and its page, unless the call goes to one."""
+        self._tab_id = tab_id
+        self._url = None if url is None else _without_query(url)
+
     def record_stamp(self, name: str, wall: float) -> None:
         """Record when the call passed a hop; names unknown to `core.trace` are ignored."""
         if name in ORDER and not (name in _FIRST_COUNTS and name in self._stamps):

@@ -131,7 +131,13 @@ class TabsOpen(_TabTool):
         except ValueError as error:
             raise failures.invalid_arguments(TABS_OPEN, [("url", str(error))]) from None
         browser = given.get("browser")
-        return partial(self.open_tab, call, url, None if browser is None else str(browser))
+        return partial(self._open, call, url, None if browser is None else str(browser))
+
+    async def _open(self, call: ToolCall, url: str, browser: str | None) -> Any:
+        tab = await self.open_tab(call, url, browser)
+        if call.recorder is not None:
+            call.recorder.record_tab(tab["tabId"], tab["url"])
+        return tab
 
     @abstractmethod
     async def open_tab(self, call: ToolCall, url: str, browser: str | None) -> Any:

@@ -356,6 +356,15 @@ def test_a_tool_of_the_server_reaches_no_page_although_it_reports() -> None:
     assert not recorder.so_far(at(2)).in_page
 
 
+def test_the_tab_that_a_call_names_or_opens_is_recorded_although_it_goes_to_no_page() -> None:
+    recorder = taken()
+    recorder.record_tab(9)
+    assert (recorder.so_far(at(1)).tab_id, recorder.so_far(at(1)).url) == (9, None)
+    recorder.record_tab(8, "https://chat.example/?token=1")
+    record = recorder.succeed(None, at(1))
+    assert (record.tab_id, record.url, record.attempts) == (8, "https://chat.example/", 0)
+
+
 def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     theirs = CallRecorder(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
     theirs.record_tool("chat", "send", in_page=True)
