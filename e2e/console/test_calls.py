@@ -95,6 +95,29 @@ async def test_cancel_keeps_the_pointer_and_the_focus_while_its_call_reports(
 
 
 @pytest.mark.usefixtures("tab")
+async def test_a_click_on_a_running_call_counts_although_its_time_changes_meanwhile(
+    page: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    steps = [{"wait": 120_000}]
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            for key in ("first", "second"):
+                tasks.start_soon(served.call, "probe_run", {"key": key, "steps": steps})
+            rows = page.get_by_role("option", name="probe_run, running")
+            await rows.nth(1).click()
+            other = rows.nth(0)
+            wanted = await other.get_attribute("data-key")
+            await other.hover()
+            await page.mouse.down()
+            for _ in range(3):  # the page has drawn its rows again before the last of them
+                await page.wait_for_event("response", lambda read: "/calls/" in read.url)
+            await page.mouse.up()
+            await expect(page).to_have_url(re.compile(f"#/calls/{wanted}$"))
+            tasks.cancel_scope.cancel()
+
+
+@pytest.mark.usefixtures("tab")
 async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
     page: Page, served: OpenTabs
 ) -> None:

@@ -80,8 +80,9 @@ export class List {
     this.element.scrollTop = this.element.scrollHeight;
   }
 
-  /** Draw again what depends on the time. */
+  /** Draw again what depends on the time; not while a row is pressed, which would lose the click. */
   refresh() {
+    if (this.element.matches(":active")) return;
     this.#shown.clear();
     this.#draw();
   }
