@@ -140,6 +140,27 @@ async def test_tabs_show_what_is_ready_in_each(page: Page, tab: Page) -> None:
     await expect(page.get_by_text("No tab in which a plugin runs.")).to_be_visible()
 
 
+async def test_the_keyboard_stays_where_it_is_while_tabs_come_and_go(
+    page: Page, tab: Page, served: OpenTabs, site: str
+) -> None:
+    card = page.get_by_role("link", name="forms 1.0.0")
+    await expect(card).to_contain_text("Ready")
+    why = page.get_by_role("region", name="Problems").locator("pre").first
+    await why.focus()
+    await tab.goto("about:blank")
+    await expect(card).to_contain_text("No tab open")
+    await expect(why).to_be_focused()
+
+    await tab.goto(f"{site}/page")
+    await go(page, "tabs")
+    probes = page.get_by_role("link", name="probe ready")
+    await probes.focus()
+    other = await served.open(f"{site}/page")
+    await expect(probes).to_have_count(2)
+    await expect(probes.first).to_be_focused()
+    await other.close()
+
+
 async def test_logs_are_followed_and_filtered(page: Page) -> None:
     await go(page, "logs")
     log = logging.getLogger("opentabs_py.plugin.probe")

@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {PluginRow, QuestionRow} from "./store.js" */
 
-import { byId, closableNotice, h, plural, write } from "./dom.js";
+import { byId, closableNotice, h, keepingFocus, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
 import { STANDING } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -54,9 +54,11 @@ export function approvalsView({ store, link }) {
     tick();
     const unreviewed = [...store.rows("plugins").values()].filter(needsReview);
     write(count, questions.length > 0 ? plural(questions.length, "call waits", "calls wait") : "");
-    rest.replaceChildren(
-      ...(unreviewed.length > 0 ? [reviewList(unreviewed)] : []),
-      ...(questions.length === 0 && unreviewed.length === 0 ? [nothing(store.isGone)] : []),
+    keepingFocus(content, () =>
+      rest.replaceChildren(
+        ...(unreviewed.length > 0 ? [reviewList(unreviewed)] : []),
+        ...(questions.length === 0 && unreviewed.length === 0 ? [nothing(store.isGone)] : []),
+      ),
     );
   }
 
@@ -129,7 +131,7 @@ export function approvalsView({ store, link }) {
           h(
             "li",
             { class: "tab" },
-            h("a", { href: `#/plugins/${encodeURIComponent(name)}` }, title),
+            h("a", { href: `#/plugins/${encodeURIComponent(name)}`, "data-keep": name }, title),
             h("span", { class: "badge warn" }, STANDING[standing]),
             h("span", { class: "quiet" }, "Its tools are off until you approve it."),
           ),

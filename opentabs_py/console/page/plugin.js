@@ -305,9 +305,13 @@ export function problemList(problems) {
           {},
           problem.plugin === null
             ? h("strong", {}, problem.directory?.split(/[\\/]/).at(-1) ?? "A plugin")
-            : h("a", { href: path(problem.plugin) }, problem.plugin),
+            : h(
+                "a",
+                { href: path(problem.plugin), "data-keep": `plugin ${problem.id}` },
+                problem.plugin,
+              ),
           h("span", { class: "quiet" }, problem.directory ?? `in tab ${problem.tab}`),
-          h("pre", { tabindex: "0" }, problem.reason),
+          h("pre", { tabindex: "0", "data-keep": `why ${problem.id}` }, problem.reason),
         ),
       ),
     ),

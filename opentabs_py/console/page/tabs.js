@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {BrowserRow, TabRow} from "./store.js" */
 
-import { h, matches, plural, site, wordsOf, write } from "./dom.js";
+import { h, keepingFocus, matches, plural, site, wordsOf, write } from "./dom.js";
 import { EXPOSED, isExposed, READINESS } from "./store.js";
 
 /**
@@ -40,27 +40,29 @@ export function tabsView({ store }) {
       .sort((a, b) => a.id - b.id);
     const browsers = [...store.rows("browsers").values()].sort((a, b) => a.number - b.number);
     write(count, plural(tabs.length, "tab"));
-    content.replaceChildren(
-      ...browsers.map((browser) =>
-        section(
-          browser,
-          shown.filter((tab) => tab.browser === browser.name),
+    keepingFocus(content, () =>
+      content.replaceChildren(
+        ...browsers.map((browser) =>
+          section(
+            browser,
+            shown.filter((tab) => tab.browser === browser.name),
+          ),
         ),
+        ...(browsers.length === 0 ? [nothing()] : []),
       ),
-      ...(browsers.length === 0
-        ? [
-            h(
-              "div",
-              { class: "empty" },
-              h("p", {}, "This server has no browser"),
-              h(
-                "p",
-                { class: "quiet" },
-                "Its tools run beside it, or in the browsers of a fleet's workers.",
-              ),
-            ),
-          ]
-        : []),
+    );
+  }
+
+  function nothing() {
+    return h(
+      "div",
+      { class: "empty" },
+      h("p", {}, "This server has no browser"),
+      h(
+        "p",
+        { class: "quiet" },
+        "Its tools run beside it, or in the browsers of a fleet's workers.",
+      ),
     );
   }
 
@@ -120,6 +122,7 @@ export function tabsView({ store }) {
                 class: `badge ${plugin.readiness}`,
                 href: `#/plugins/${encodeURIComponent(plugin.name)}`,
                 title: plugin.reason ?? "",
+                "data-keep": `${tab.id} ${plugin.name}`,
               },
               `${plugin.name} ${READINESS[plugin.readiness].toLowerCase()}`,
             ),
