@@ -6,6 +6,9 @@ from e2e.chain import PROBE
 from e2e.console.opened import console_page, go
 from e2e.fleet.members import Fleet, endpoint
 from e2e.live_page import chromium
+from opentabs_py.config.fleet import FleetOptions
+from opentabs_py.config.settings import load_settings
+from opentabs_py.session.session import OpenTabs
 
 
 async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
@@ -27,3 +30,15 @@ async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
         worker.kill()
         await expect(about).to_contain_text("It is ready in no worker")
         await expect(about).to_contain_text("Not ready")
+
+
+async def test_without_workers_the_console_says_to_start_one(fleet: Fleet) -> None:
+    joined = FleetOptions(fleet.nats.url, fleet.name)
+    async with (
+        OpenTabs(nats=joined, settings=load_settings(port=0)) as tabs,
+        chromium(tabs.settings) as browser,
+        console_page(browser, tabs) as page,
+    ):
+        for view in ("plugins", "try"):
+            await go(page, view)
+            await expect(page.locator("#view")).to_contain_text("opentabs worker --plugin DIR")

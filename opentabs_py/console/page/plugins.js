@@ -89,6 +89,13 @@ export function pluginsView({ store, link, go }) {
         h("p", {}, "Nothing matches."),
         h("p", { class: "quiet" }, "Search for other words."),
       );
+    if (store.isEndpoint)
+      return h(
+        "div",
+        { class: "empty" },
+        h("p", {}, "No worker serves a plugin"),
+        h("p", { class: "quiet" }, "Start one: ", h("code", {}, "opentabs worker --plugin DIR")),
+      );
     return h(
       "div",
       { class: "empty" },

@@ -171,6 +171,11 @@ export class Store {
     return this.isFilled && !this.#isConnected;
   }
 
+  /** Whether the server is an endpoint of a fleet: every other one has a browser, or waits for one. */
+  get isEndpoint() {
+    return this.isFilled && this.#rows.browsers.size === 0;
+  }
+
   /** Changes whenever tools do, so that they are read again. */
   get toolsRevision() {
     const [first] = this.#rows.plugins.values();

@@ -83,6 +83,9 @@ export function tryView(console_) {
     write(count, plural(found.length, "tool"));
     if (found.length === 0) {
       const text = tools?.length === 0 ? "No tool is served" : "No tool matches.";
+      const serve = store.isEndpoint
+        ? "Start a worker: opentabs worker"
+        : "Serve a plugin: opentabs serve";
       content.replaceChildren(
         h(
           "div",
@@ -91,9 +94,7 @@ export function tryView(console_) {
           h(
             "p",
             { class: "quiet" },
-            tools?.length === 0
-              ? "Serve a plugin: opentabs serve --plugin DIR"
-              : "Search for other words.",
+            tools?.length === 0 ? `${serve} --plugin DIR` : "Search for other words.",
           ),
         ),
       );
