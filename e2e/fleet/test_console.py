@@ -32,6 +32,27 @@ async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
         await expect(about).to_contain_text("Not ready")
 
 
+async def test_a_call_that_a_worker_has_is_not_said_to_be_in_the_server(
+    fleet: Fleet, site: str
+) -> None:
+    worker = fleet.worker("one", "--plugin", str(PROBE), "--open", f"{site}/page")
+    async with (
+        endpoint(fleet, workers=1, ready="probe") as tabs,
+        chromium(tabs.settings) as browser,
+        console_page(browser, tabs) as page,
+    ):
+        await go(page, "calls")
+        steps = [{"wait": 120_000}]
+        call = await tabs.start("probe_run", {"key": "away", "steps": steps})
+        await page.get_by_role("option", name="probe_run, running").click()
+        details = page.get_by_role("complementary", name="The selected call")
+        await expect(details).to_contain_text("A worker of the fleet: how far the call got there")
+        worker.kill()
+        await expect(details).to_contain_text("WORKER_LOST")
+        await expect(details).to_contain_text("A worker of the fleet: how far the call got there")
+        await call.wait()
+
+
 async def test_without_workers_the_console_says_to_start_one(fleet: Fleet) -> None:
     joined = FleetOptions(fleet.nats.url, fleet.name)
     async with (

@@ -13,6 +13,7 @@ _PLACES: Final = {
     "page": "the page: the tool was started and did not return",
     "answer": "all the way: the tool ended",
 }
+_IN_FLEET: Final = "a worker of the fleet: how far the call got there is not known"
 # The runtime answers with these itself.
 _REFUSALS: Final = {codes.PAGE_TOOL_GONE, codes.PLUGIN_NOT_LOADED, codes.TAB_NOT_READY}
 
@@ -29,6 +30,9 @@ def reached_text(record: CallRecord) -> str | None:
         return None
     if record.reached == "page" and record.error and record.error.code in _REFUSALS:
         return "the page: the tool did not start"
+    was_sent, has_record = "fleet.sent" in record.stamps, "fleet.down" in record.stamps
+    if record.reached == "server" and was_sent and not has_record:
+        return _IN_FLEET
     return _PLACES[record.reached]
 
 

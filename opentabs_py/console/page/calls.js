@@ -399,10 +399,14 @@ export function callsView({ store, link, go }) {
  * @returns {Call}
  */
 function asRunning(call, waiting) {
+  const isInFleet = call.reached === "server" && call.hops.at(-1)?.carrier === "fleet";
   return {
     ...call,
     outcomeText: waiting ? WAITING : "running",
-    reachedText: call.reachedText && (SO_FAR[call.reached] ?? call.reachedText),
+    reachedText:
+      call.reachedText && !isInFleet
+        ? (SO_FAR[call.reached] ?? call.reachedText)
+        : call.reachedText,
     hops: call.hops.map((hop) => ({ ...hop, unfinished: false })),
   };
 }
