@@ -118,6 +118,32 @@ async def test_a_click_on_a_running_call_counts_although_its_time_changes_meanwh
 
 
 @pytest.mark.usefixtures("tab")
+async def test_a_click_hits_the_call_that_was_aimed_at_although_others_begin(
+    page: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    await served.call("probe_echo", {"value": "aimed at"})
+    row = page.get_by_role("listbox").get_by_role("option").first
+    await expect(row).to_contain_text("probe_echo")
+    wanted = await row.get_attribute("data-key")
+    count = page.locator(".calls .count")
+    before = await count.text_content()
+    box = await row.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    await page.mouse.move(x, y)
+    await served.call("probe_echo", {"value": "another"})
+    while await count.text_content() == before:
+        x += 1 if x < box["x"] + box["width"] - 9 else -9
+        await page.mouse.move(x, y)
+    await page.mouse.down()
+    await page.mouse.up()
+    await expect(page).to_have_url(re.compile(f"#/calls/{wanted}$"))
+    await page.mouse.move(0, 0)
+    await expect(row).not_to_have_attribute("data-key", wanted or "")
+
+
+@pytest.mark.usefixtures("tab")
 async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
     page: Page, served: OpenTabs
 ) -> None:

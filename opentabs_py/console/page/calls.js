@@ -77,6 +77,7 @@ export function callsView({ store, link, go }) {
       if (asked || !narrow.matches) go(`calls/${call.id}`, !asked);
     },
     onLeave: () => go("calls"),
+    growsAtTop: true,
   });
   const empty = h("div", { class: "empty" });
   const earlier = new Earlier(

@@ -5,6 +5,7 @@
 import { h } from "./dom.js";
 
 const AROUND = 8; // rows that exist above and below those that are seen
+const AIMS_FOR = 1000; // ms; how long rows stay where they are after the mouse has moved over them
 
 /**
  * @template {object} T
@@ -12,6 +13,9 @@ const AROUND = 8; // rows that exist above and below those that are seen
 export class List {
   /** @type {readonly T[]} */
   #items = [];
+  /** @type {readonly T[]} what is shown when the mouse rests */
+  #next = [];
+  #aiming = 0;
   /** @type {Map<string, {element: HTMLElement, item: T}>} */
   #shown = new Map();
   #chosen = "";
@@ -28,6 +32,7 @@ export class List {
    * @param {(item: T) => string} options.name of a row, for screen readers
    * @param {(item: T, asked: boolean) => void} options.onChoose
    * @param {() => void} [options.onLeave] Escape
+   * @param {boolean} [options.growsAtTop] whether new rows move the others, which then wait for the mouse
    */
   constructor(options) {
     this.#options = options;
@@ -39,6 +44,10 @@ export class List {
     this.element.addEventListener("scroll", () => this.#plan(), { passive: true });
     this.element.addEventListener("keydown", (event) => this.#handleKey(event));
     this.element.addEventListener("click", (event) => this.#handleClick(event));
+    if (options.growsAtTop) {
+      this.element.addEventListener("pointermove", () => this.#aim(AIMS_FOR), { passive: true });
+      this.element.addEventListener("pointerleave", () => this.#aim(0));
+    }
     new ResizeObserver(() => this.#draw()).observe(this.element);
   }
 
@@ -53,6 +62,14 @@ export class List {
 
   /** @param {readonly T[]} items */
   show(items) {
+    this.#next = items;
+    if (this.#aiming !== 0) {
+      const { key } = this.#options;
+      const now = new Map(items.map((item) => [key(item), item]));
+      this.#items = this.#items.map((item) => now.get(key(item)) ?? item);
+      this.#draw();
+      return;
+    }
     const top = this.#topItem();
     this.#items = items;
     this.#space.style.height = `${items.length * this.#options.height()}px`;
@@ -85,6 +102,18 @@ export class List {
     if (this.element.matches(":active")) return;
     this.#shown.clear();
     this.#draw();
+  }
+
+  /**
+   * Keep the rows where they are: a click hits the one that its user has aimed at.
+   * @param {number} time ms
+   */
+  #aim(time) {
+    clearTimeout(this.#aiming);
+    this.#aiming = setTimeout(() => {
+      this.#aiming = 0;
+      this.show(this.#next);
+    }, time);
   }
 
   /** @returns {{key: string, from: number} | null} */
