@@ -192,6 +192,32 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
 
 
 @pytest.mark.usefixtures("tab")
+async def test_a_double_click_answers_only_the_question_that_was_there(
+    page: Page, served: OpenTabs
+) -> None:
+    gate = served.internals.registry.gate
+    gate.set_rules({"probe.echo": "ask"})
+    try:
+        await go(page, "approvals")
+        with anyio.fail_after(PATIENT):
+            async with anyio.create_task_group() as tasks:
+                for value in (1, 2):
+                    tasks.start_soon(served.call, "probe_echo", {"value": value})
+                questions = page.get_by_role("list", name="Questions").get_by_role("listitem")
+                await expect(questions).to_have_count(2)
+                await questions.first.get_by_role("button", name="Allow once").hover()
+                await page.mouse.down()
+                await page.mouse.up()
+                await expect(questions).to_have_count(1)  # and it is under the mouse
+                await page.mouse.down(click_count=2)
+                await page.mouse.up(click_count=2)
+                await expect(questions.get_by_role("button", name="Allow once")).to_be_enabled()
+                await questions.get_by_role("button", name="Allow once").click()
+    finally:
+        gate.set_rules({})
+
+
+@pytest.mark.usefixtures("tab")
 async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
     page: Page, served: OpenTabs
 ) -> None:

@@ -73,7 +73,8 @@ export function approvalsView({ store, link }) {
         {
           type: "button",
           class: answer === "once" ? "primary" : "",
-          onclick: async () => {
+          onclick: async (/** @type {MouseEvent} */ event) => {
+            if (event.detail > 1) return; // of a double click, on the card that was here before
             for (const each of buttons) each.disabled = true;
             answered = card;
             try {
