@@ -24,6 +24,9 @@ async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
         await expect(page.locator("#view")).to_contain_text("This server has no browser")
         await go(page, "try/probe_echo")
         await expect(page.get_by_label("Tab", exact=True)).to_have_text("Best match")
+        await page.get_by_role("button", name="Python").click()
+        chosen = f"nats=FleetOptions('{fleet.nats.url}', fleet='{fleet.name}', labels={{}})"
+        await expect(page.get_by_label("Copied code")).to_contain_text(chosen)
         await go(page, "plugins/probe")
         about = page.get_by_role("region", name="probe", exact=True)
         await expect(about).to_contain_text("In the browsers of the workers")

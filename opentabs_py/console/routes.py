@@ -17,6 +17,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.tool import Tool
+from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.console.access import Access
 from opentabs_py.console.admission import Admitted
 from opentabs_py.console.calls import CallApp, CallBody
@@ -56,6 +57,7 @@ class Console:
         audit: The audit's file, which has earlier calls.
         server_name: The name under which commands find the server.
         begin: Called when a page begins to look: from then on calls and logs are remembered.
+        fleet: The fleet whose workers' tools are served.
     """
 
     access: Access
@@ -67,6 +69,7 @@ class Console:
     audit: Path
     server_name: str = "default"
     begin: Callable[[], None] = lambda: None
+    fleet: FleetOptions | None = None
 
     def routes(self) -> Sequence[BaseRoute]:
         """Return the routes for the server's application."""
@@ -141,6 +144,7 @@ class Console:
             body.arguments,
             plugin=directory,
             owner=owner,
+            fleet=None if self.calls.registry.is_python(body.tool) else self.fleet,
             name=self.server_name,
         )
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from pprint import pformat
 from typing import Any, Final
 
+from opentabs_py.config.fleet import FleetOptions
+
 WIDTH: Final = 92
 _NAME: Final = re.compile(r"\W+", re.ASCII)
 
@@ -18,6 +20,7 @@ def snippets(
     *,
     plugin: Path | None,
     owner: str = "",
+    fleet: FleetOptions | None = None,
     name: str,
 ) -> dict[str, str]:
     """Return the same call as each kind of code.
@@ -27,12 +30,13 @@ def snippets(
         arguments: Its arguments: JSON.
         plugin: The directory of the tool's plugin; None if it has none here.
         owner: The plugin or Python module that the tool belongs to.
+        fleet: The fleet whose tool it is.
         name: The name of the running server that commands should use.
     """
     return {
         "pytest": _pytest(tool, arguments, has_page=plugin is not None),
         "cli": _command(tool, arguments, name),
-        "python": _program(tool, arguments, plugin, owner),
+        "python": _program(tool, arguments, plugin, owner, fleet),
         "mcp": _request(tool, arguments),
     }
 
@@ -65,18 +69,30 @@ def _command(tool: str, arguments: Mapping[str, Any], name: str) -> str:
     return shlex.join(words) + "\n"
 
 
-def _program(tool: str, arguments: Mapping[str, Any], plugin: Path | None, owner: str) -> str:
-    plugins = "" if plugin is None else f"plugins=[{str(plugin)!r}]"
+def _program(
+    tool: str,
+    arguments: Mapping[str, Any],
+    plugin: Path | None,
+    owner: str,
+    fleet: FleetOptions | None,
+) -> str:
+    names, options = "OpenTabs", "" if plugin is None else f"plugins=[{str(plugin)!r}]"
+    if fleet is not None:
+        options = f"nats={fleet.addresses!r}"  # without passwords
+        if fleet.fleet != "default" or fleet.labels:
+            names = "FleetOptions, OpenTabs"
+            chosen = f"fleet={fleet.fleet!r}, labels={dict(fleet.labels)!r}"
+            options = f"nats=FleetOptions({fleet.addresses!r}, {chosen})"
     given = f", {_literal(dict(arguments), 32)}" if arguments else ""
     opening = "" if plugin is None else f"        await tabs.open_start_page({owner!r})\n"
     return f"""\
 import asyncio
 
-from opentabs_py import OpenTabs
+from opentabs_py import {names}
 
 
 async def main() -> None:
-    async with OpenTabs({plugins}) as tabs:
+    async with OpenTabs({options}) as tabs:
 {opening}        print(await tabs.call({tool!r}{given}))
 
 

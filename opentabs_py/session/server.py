@@ -386,4 +386,5 @@ class SessionServer:
             self._settings.message_limit,
             audit_file(),
             begin=self.keep_history,
+            fleet=self._fleet_options,
         )

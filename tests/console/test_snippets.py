@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.console.snippets import snippets
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=40)
@@ -67,6 +68,22 @@ def test_the_program_names_the_plugin_and_the_command_another_server() -> None:
     code = snippets("chat_send", {}, plugin=Path("/a b/'c'"), name="work")
     assert repr("/a b/'c'") in code["python"]
     assert code["cli"] == "opentabs call chat_send '{}' --server work\n"
+
+
+@pytest.mark.parametrize(
+    ("fleet", "joins"),
+    [
+        (FleetOptions("nats://me:secret@host"), "OpenTabs(nats='nats://host')"),
+        (
+            FleetOptions("nats://host", "ci", labels={"site": "eu"}),
+            "OpenTabs(nats=FleetOptions('nats://host', fleet='ci', labels={'site': 'eu'}))",
+        ),
+    ],
+)
+def test_the_program_joins_the_fleet_without_its_password(fleet: FleetOptions, joins: str) -> None:
+    code = snippets("chat_send", {}, plugin=None, fleet=fleet, name="default")["python"]
+    assert joins in code
+    ast.parse(code)
 
 
 @pytest.mark.parametrize(("tool", "name"), [("a-b.c", "a_b_c"), ("-", "tool"), ("x", "x")])
