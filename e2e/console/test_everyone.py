@@ -134,6 +134,47 @@ async def test_all_of_it_works_with_the_keyboard_alone(page: Page) -> None:
     await expect(details).to_be_hidden()
 
 
+async def test_the_keyboard_goes_on_where_something_was_opened_closed_or_run(
+    served: OpenTabs, browser: Browser
+) -> None:
+    async with console_page(browser, served, width=700) as page:
+        press = page.keyboard.press
+        card = page.get_by_role("link", name="forms 1.0.0")
+        await card.focus()
+        await press("Enter")
+        await expect(page.get_by_role("link", name="All plugins")).to_be_focused()
+        await press("Escape")
+        await expect(card).to_be_focused()
+
+        await go(page, "try")
+        tool = page.get_by_role("link", name="forms_version")
+        await tool.focus()
+        await press("Enter")
+        await page.get_by_role("button", name="Run").focus()
+        await press("Enter")
+        await expect(page.get_by_role("button", name="Run again")).to_be_focused()
+        await press("Escape")
+        await expect(tool).to_be_focused()
+
+        await go(page, "calls")
+        calls = page.get_by_role("listbox", name="Calls")
+        await calls.focus()
+        await press("ArrowDown")
+        await press("Enter")
+        await expect(page.get_by_label("The selected call")).to_be_focused()
+        await press("Escape")
+        await expect(calls).to_be_focused()
+
+        logging.getLogger("opentabs_py").warning("to be read")
+        await go(page, "logs")
+        logs = page.get_by_role("listbox", name="Logs")
+        await logs.focus()
+        await press("ArrowDown")
+        await page.get_by_label("Close the entry").focus()
+        await press("Enter")
+        await expect(logs).to_be_focused()
+
+
 async def test_reduced_motion_is_respected(served: OpenTabs, browser: Browser) -> None:
     async with console_page(browser, served) as page:
         await page.emulate_media(reduced_motion="reduce")

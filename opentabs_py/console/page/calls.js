@@ -363,7 +363,9 @@ export function callsView({ store, link, go }) {
     element.classList.toggle("opened", id !== "");
     list.mark(id);
     if (id === "") {
+      const hadFocus = details.contains(document.activeElement);
       details.replaceChildren();
+      if (hadFocus) list.element.focus();
       return;
     }
     look();

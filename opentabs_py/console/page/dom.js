@@ -192,6 +192,16 @@ export function keepingFocus(area, draw) {
   /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
 }
 
+/**
+ * Give the focus to an element, if there is one.
+ * @param {Element} area in which it is
+ * @param {string} keep its `data-keep`
+ */
+export function focusOn(area, keep) {
+  const found = area.querySelector(`[data-keep="${CSS.escape(keep)}"]`);
+  /** @type {HTMLElement | null} */ (found)?.focus();
+}
+
 /** A notice about something the user has done, until it is replaced or until they close it. */
 export function closableNotice() {
   const text = h("span", { role: "alert" });

@@ -90,8 +90,12 @@ export function logsView({ store }) {
 
   /** @param {LogRow | null} entry */
   function open(entry) {
+    const hadFocus = whole.contains(document.activeElement);
     whole.hidden = entry === null;
-    if (entry === null) return list.mark("");
+    if (entry === null) {
+      if (hadFocus) list.element.focus();
+      return list.mark("");
+    }
     whole.replaceChildren(
       h(
         "div",

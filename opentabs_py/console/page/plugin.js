@@ -165,7 +165,12 @@ export function statusOf({ kind, status }) {
 }
 
 function back() {
-  return h("a", { class: "back", href: "#/plugins" }, glyph("back"), "All plugins");
+  return h(
+    "a",
+    { class: "back", href: "#/plugins", "data-keep": "back" },
+    glyph("back"),
+    "All plugins",
+  );
 }
 
 /**

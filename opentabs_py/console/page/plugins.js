@@ -6,7 +6,7 @@
 /** @import {ProblemRow, PluginRow} from "./store.js" */
 /** @import {ToolInShort} from "./tool_list.js" */
 
-import { h, keepingFocus, matches, plural, wordsOf, write } from "./dom.js";
+import { focusOn, h, keepingFocus, matches, plural, wordsOf, write } from "./dom.js";
 import { pluginIcon } from "./icons.js";
 import { KIND, path, pluginView, problemList, STANDING, statusOf } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -195,6 +195,8 @@ export function pluginsView({ store, link, go }) {
     element,
     search: query,
     show([name = ""]) {
+      const left = opened;
+      const hadFocus = content.contains(document.activeElement);
       if (name !== opened) {
         one.clear();
         content.replaceChildren();
@@ -202,6 +204,7 @@ export function pluginsView({ store, link, go }) {
       }
       opened = name;
       show();
+      if (hadFocus && name !== left) focusOn(content, name === "" ? left : "back");
       if (name === "") query.placeholder = "Find a plugin or a tool  ( / )";
     },
     update(changed) {

@@ -7,7 +7,7 @@
 /** @import {ToolInShort} from "./tool_list.js" */
 
 import { copyAs } from "./copies.js";
-import { h, matches, plural, switcher, wordsOf, write } from "./dom.js";
+import { focusOn, h, matches, plural, switcher, wordsOf, write } from "./dom.js";
 import { glyph, toolIcon } from "./icons.js";
 import { Refusal, whyFailed } from "./link.js";
 import { runOf } from "./run.js";
@@ -57,7 +57,8 @@ export function tryView(console_) {
   /** @type {Map<string, Bench & {revision: number}>} what was written stays while one looks at other tools */
   const benches = new Map();
 
-  async function pick() {
+  /** @param {string} [left] the tool that was open and had the focus */
+  async function pick(left = "") {
     if (tools === null || store.toolsRevision !== revision) {
       revision = store.toolsRevision;
       hasChanged = false;
@@ -70,7 +71,7 @@ export function tryView(console_) {
         if (request !== requests) return;
         tools = null;
         revision = -1;
-        if (hasChanged) return pick();
+        if (hasChanged) return pick(left);
         if (opened === "") content.replaceChildren(problem(error));
         return;
       }
@@ -112,6 +113,7 @@ export function tryView(console_) {
           ]
         : []),
     );
+    if (left !== "") focusOn(content, `tool ${left}`);
   }
 
   /** @param {string} name */
@@ -155,8 +157,9 @@ export function tryView(console_) {
     element,
     search: query,
     show([name = ""]) {
+      const left = content.contains(document.activeElement) ? opened : "";
       opened = name;
-      if (name === "") pick();
+      if (name === "") pick(left);
       else open(name);
     },
     update(changed) {
@@ -369,6 +372,7 @@ function benchOf(given, { store, link }) {
     const abort = new AbortController();
     const stop = () => abort.abort();
     const watch = runOf();
+    const hadFocus = document.activeElement === run; // which it loses while it is disabled
     runs = true;
     run.disabled = true;
     cancel.hidden = false;
@@ -388,6 +392,8 @@ function benchOf(given, { store, link }) {
     } finally {
       runs = false;
       run.disabled = false;
+      if (hadFocus && [document.body, cancel].includes(/** @type {any} */ (document.activeElement)))
+        run.focus({ preventScroll: true });
       cancel.hidden = true;
       cancel.removeEventListener("click", stop);
       write(/** @type {Element} */ (run.lastElementChild), "Run again");
