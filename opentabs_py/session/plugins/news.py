@@ -33,11 +33,14 @@ class PluginNews:
         self._versionless |= names
 
     def log_standings(self, standings: Mapping[str, Standing]) -> None:
-        """Log which plugins are turned off until their user has reviewed them."""
+        """Log which plugins are turned off until their user has reviewed them, and then the end."""
+        were_off = {name for name, before in self._standings if why_off(name, before) is not None}
         for name, standing in standings.items():
             why = why_off(name, standing)
             if why is not None and (name, standing) not in self._standings:
                 logger.warning("%s", why)
+            elif why is None and name in were_off:
+                logger.info("The plugin %s has been reviewed, so its tools are on", name)
         self._standings = {*standings.items()}
 
     def log_unknown_rules(self, rules: Iterable[str]) -> None:
