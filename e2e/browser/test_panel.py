@@ -249,6 +249,24 @@ async def test_an_answer_that_comes_too_late_is_reported_as_such_until_that_is_c
 
 
 @pytest.mark.usefixtures("asks")
+async def test_an_answer_counts_although_another_question_ends_while_the_button_is_down(
+    tab: Tab, tabs: OpenTabs, panel: Page
+) -> None:
+    approvals = panel.get_by_role("region", name="Approvals")
+    questions = tabs.internals.registry.gate.questions
+    async with anyio.create_task_group() as group:
+        for value in ("first", "second"):
+            group.start_soon(tabs.call, "probe_echo", {"tabId": tab.id, "value": value})
+            await expect(approvals).to_contain_text(value)
+        await approvals.get_by_role("button", name="Allow once").nth(1).hover()
+        await panel.mouse.down()
+        assert questions.answer(questions.waiting[0].id, "once", by="terminal")
+        await expect(the_running(panel).filter(has_text="Succeeded")).to_have_count(1)
+        await panel.mouse.up()
+        await expect(approvals).to_be_hidden()
+
+
+@pytest.mark.usefixtures("asks")
 async def test_after_an_answer_the_keyboard_is_at_the_next_question_but_not_at_its_buttons(
     tab: Tab, tabs: OpenTabs, panel: Page
 ) -> None:

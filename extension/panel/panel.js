@@ -31,7 +31,11 @@ const link = new Link({
 /** @type {string | null} */
 let profile = null; // as background/router.js keeps it
 
-const router = new Router("now");
+const router = new Router(
+  "now",
+  () => {},
+  (changed) => changed.has("questions") && approvals.update(changed),
+);
 const console_ = { store, link, go: router.go };
 const approvals = approvalsView(console_);
 const views = {
@@ -111,12 +115,7 @@ async function readProfile() {
   profile = typeof browserId === "string" ? browserId : null;
 }
 
-store.subscribe((changed) => {
-  router.update(changed);
-  if (changed.has("questions")) {
-    approvals.update(changed);
-  }
-});
+store.subscribe((changed) => router.update(changed));
 await readProfile();
 chrome.storage.local.onChanged.addListener(readProfile);
 router.start(views);

@@ -15,14 +15,17 @@ export class Router {
   #held = null;
   #home;
   #onShow;
+  #beside;
 
   /**
    * @param {string} home the view that is shown if the URL names none
    * @param {() => void} [onShow] called when a view is shown
+   * @param {View["update"]} [beside] updates what is shown beside the views
    */
-  constructor(home, onShow = () => {}) {
+  constructor(home, onShow = () => {}, beside = () => {}) {
     this.#home = home;
     this.#onShow = onShow;
+    this.#beside = beside;
     this.current = home;
   }
 
@@ -58,8 +61,12 @@ export class Router {
 
   /** @param {ReadonlySet<Section>} changed */
   update(changed) {
-    if (this.#held === null) this.#views.get(this.current)?.update(changed);
-    else for (const section of changed) this.#held.add(section);
+    if (this.#held !== null) {
+      for (const section of changed) this.#held.add(section);
+      return;
+    }
+    this.#views.get(this.current)?.update(changed);
+    this.#beside(changed);
   }
 
   /** Hold updates while a mouse button is down: replacing what it is on would lose the click. */
