@@ -22,7 +22,7 @@ def ready(opentabs: SyncOpenTabs) -> SyncOpenTabs:
 @recorded
 def test_the_recorded_calls_return_what_they_returned(ready: SyncOpenTabs) -> None:
     calls = [each for each in ready.recording.calls if each.tool not in STREAMS]
-    assert len(calls) == 8
+    assert len(calls) == 9
     for each in calls:
         expect(ready.start(each.tool, each.arguments)).to_return(each.value)
 

@@ -144,6 +144,7 @@ class Site:
             Route(
                 "/api/moved", lambda request: RedirectResponse(f"/api/items?{request.url.query}")
             ),
+            Route("/api/away", lambda _: RedirectResponse("/sign-in")),
             Route("/api/gone", self.gone),
             Route("/api/items", self.items),
             Route("/api/items", self.add, methods=["POST"]),
@@ -278,6 +279,9 @@ ADAPTER = """
     async moved() {
       return api("/api/moved?page=1");
     },
+    async away() {
+      return { type: (await fetch("/api/away", { redirect: "manual" })).type };
+    },
     async refused() {
       const socket = new WebSocket(`ws://${location.host}/refused`);
       const seen = [];
@@ -336,6 +340,7 @@ TOOLS = {
     "attach": {},
     "gone": {},
     "moved": {},
+    "away": {},
     "refused": {},
     "watch": {},
     "talk": {"asks": {"type": "array", "items": {"type": "integer"}}},

@@ -43,6 +43,7 @@ async def use(page, opentabs):
     await opentabs.call("notes_item", {"id": 2})
     await opentabs.call("notes_attach")
     await opentabs.call("notes_moved")
+    await opentabs.call("notes_away")
     await opentabs.call("notes_gone")
     await opentabs.call("notes_refused")
     await opentabs.call("notes_watch")

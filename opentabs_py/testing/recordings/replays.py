@@ -195,7 +195,11 @@ class SiteReplay:
             return
         response = answered.response
         if response is None:
-            if answered.error not in (UNFINISHED, ABORTED):
+            moved = exchange.response
+            if to is not None and moved is not None and answered.error == ABORTED:
+                # Its page does not follow redirects (`redirect: "manual"`), and sees that one came.
+                route.fulfill(status=moved.status, headers=_headers(exchange), body=b"")
+            elif answered.error not in (UNFINISHED, ABORTED):
                 route.abort(_error(answered.error))
             return  # it is left waiting, as it was; its page aborts it if it did so
         if is_event_stream(answered) and route.request.resource_type == EVENT_SOURCE:

@@ -143,6 +143,13 @@ def test_a_document_is_posted_again_if_its_redirect_says_so(
     assert route.done == [f"answered: 200 {done}"]
 
 
+def test_a_page_that_follows_no_redirects_receives_one() -> None:
+    exchanges = [REDIRECT, Exchange(Request("GET", f"{URL}new"), None, ABORTED)]
+    route = FakeRoute(FakeRequest(f"{URL}old"))
+    a_replay(Replay(Index(Recording(URL, exchanges))))._answer(cast("Route", route))
+    assert (route.done, route.headers) == (["answered: 302 "], {"location": "/new"})
+
+
 def test_headers_that_chromium_refuses_are_left_out_or_joined() -> None:
     # Playwright says nothing if Chromium refuses one, and the page would wait for ever.
     headers = [
