@@ -227,6 +227,9 @@ class SocketScript:
         self._frames = list(socket.frames)
         self._at = socket.started
         self._taken: set[object] = set()
+        self._has_bytes = any(
+            each.is_sent and isinstance(each.data, bytes) for each in self._frames
+        )
 
     def next(self) -> Sequence[tuple[float, Frame]]:
         """Return what the site sends before it waits for the page.
@@ -244,7 +247,9 @@ class SocketScript:
     def receive(self, data: str | bytes) -> str | None:
         """Receive a message of the page; the site then continues with `next`.
 
-        A message that is sent more often than it was recorded, such as a heartbeat, is ignored.
+        A message that is sent more often than it was recorded, such as a heartbeat, is ignored. So
+        is what may have been sent while recording without being reported: an empty message, and
+        the bytes of a `Blob`.
 
         Returns:
             Why this message is not in the recording; None if it is.
@@ -256,7 +261,7 @@ class SocketScript:
                 self._taken.add(sent)
                 del self._frames[index]
                 return None
-        if sent in self._taken:
+        if sent in self._taken or not data or not (isinstance(data, str) or self._has_bytes):
             return None
         recorded = [_shown(each.data) for each in self._frames if each.is_sent]
         expected = recorded[0] if recorded else "nothing more"

@@ -349,6 +349,16 @@ def test_the_site_answers_each_message_as_it_did() -> None:
     assert script.receive(b"\x03") == "The page sent 1 byte\nrecorded: nothing more"
 
 
+def test_messages_that_are_not_reported_while_recording_are_ignored() -> None:
+    frames = [Frame(1.0, True, "a"), Frame(2.0, False, "b")]
+    script = SocketScript(RecordedSocket("wss://site.test/", 0.0, frames))
+    assert script.receive("") is None
+    assert script.receive(b"of a Blob") is None
+    assert script.next() == []
+    assert script.receive("a") is None
+    assert script.next() == [(1.0, frames[1])]
+
+
 def test_messages_may_come_in_another_order() -> None:
     frames = [Frame(1.0, True, "a"), Frame(2.0, True, "b"), Frame(3.0, False, "c")]
     script = SocketScript(RecordedSocket("wss://site.test/", 0.0, frames))
