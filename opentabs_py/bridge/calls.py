@@ -16,7 +16,7 @@ from anyio.abc import TaskStatus
 
 from opentabs_py.bridge.connection import Connection
 from opentabs_py.calling.call import ToolCall
-from opentabs_py.calling.clock import MS, Clock, wall_clock
+from opentabs_py.calling.clock import MS, Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.core import dispatch, protocol
 from opentabs_py.core.trace.hops import BEGUN
@@ -178,7 +178,7 @@ class PageCalls:
             match message:
                 case protocol.ToolResult() | protocol.ToolErrored():
                     self._stamp(recorder, connection, message.params.stamps or {})
-                    recorder.record_stamp("server.received", wall_clock())
+                    recorder.record_passed("server.received", instant(self._clock))
                 case _:
                     pass
         self.dispatch.receive(message, self._clock.now())
@@ -243,7 +243,7 @@ class PageCalls:
             if isinstance(message, protocol.ToolDispatch) and message.params.trace:
                 recorder = self._recorder(message.params.call_id)
                 if recorder is not None:
-                    recorder.record_stamp("server.sent", wall_clock())
+                    recorder.record_passed("server.sent", instant(self._clock))
             self._connection.send(message)
 
     def _send_settled(self) -> None:

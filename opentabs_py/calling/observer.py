@@ -1,6 +1,7 @@
 """The interface for observers of a running call."""
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 
 from opentabs_py.calling.clock import Clock, wall_clock
@@ -84,4 +85,4 @@ class RecorderObserver(CallObserver):
 
 def instant(clock: Clock) -> Instant:
     """Return the current time, for a recorder."""
-    return Instant(wall=wall_clock(), steady=clock.now())
+    return Instant(wall=wall_clock(), real=time.monotonic(), steady=clock.now())

@@ -165,7 +165,7 @@ async def test_a_tool_that_needs_no_tab_runs_in_no_place() -> None:
 def test_a_call_that_no_worker_answers_is_recorded_as_one_of_the_tool_within_its_plugin(
     tool: RemoteTool, own_name: str
 ) -> None:
-    now = Instant(1.0, 1.0)
+    now = Instant(1.0, 1.0, 1.0)
     recorder = CallRecorder(call_id="c", name=tool.listing.name, limits=Limits(), now=now)
     tool.prepare(ToolCall({}, Limits(), recorder=recorder))
     record = recorder.so_far(now)

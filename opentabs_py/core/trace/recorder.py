@@ -52,14 +52,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """One moment on two clocks.
+    """One moment on three clocks.
 
     Attributes:
-        wall: Seconds since the epoch.
-        steady: Seconds on the clock that the timers use.
+        wall: Seconds since the epoch, on a clock that may be set at any time.
+        real: Seconds on a steady clock.
+        steady: Seconds on the clock that the timers use, which a test may advance itself.
     """
 
     wall: float
+    real: float
     steady: float
 
 
@@ -121,6 +123,7 @@ class CallRecorder:
         self._name = _cut(name, NAME_MAX)
         self._limits = limits
         self._began = now.wall
+        self._began_real = now.real
         self._arguments = None if arguments is None else excerpts.of_value(arguments)
         self._client = None if client is None else _cut(client, NAME_MAX)
         self._allowed: str | None = None
@@ -168,6 +171,10 @@ class CallRecorder:
         self._tab_id = tab_id
         self._url = None if url is None else _without_query(url)
 
+    def record_passed(self, name: str, now: Instant) -> None:
+        """Record that the call passes a hop now."""
+        self.record_stamp(name, self._wall(now))
+
     def record_stamp(self, name: str, wall: float) -> None:
         """Record when the call passed a hop; names unknown to `core.trace` are ignored."""
         if name in ORDER and not (name in _FIRST_COUNTS and name in self._stamps):
@@ -206,7 +213,7 @@ class CallRecorder:
 
     def record_fleet_send(self, now: Instant) -> None:
         """Record that the call is sent to a worker of a fleet."""
-        self._stamps["fleet.sent"] = now.wall
+        self._stamps["fleet.sent"] = self._wall(now)
 
     def merge(self, theirs: CallRecord, now: Instant) -> None:
         """Merge a fleet worker's record of the call into this one, when its answer arrives."""
@@ -217,7 +224,7 @@ class CallRecorder:
         self._left = theirs.left
         self._allowed = self._allowed or theirs.allowed
         sent = self._stamps.get("fleet.sent", self._began)
-        self._stamps |= on_our_clock(theirs.stamps, sent=sent, received=now.wall)
+        self._stamps |= on_our_clock(theirs.stamps, sent=sent, received=self._wall(now))
 
     def so_far(self, now: Instant) -> CallRecord:
         """Return the record that the call would have if it were cancelled now."""
@@ -272,8 +279,11 @@ class CallRecorder:
         return replace(record, result=self._excerpts.of_value(value))
 
     def _at(self, now: Instant) -> float:
-        # If the wall clock is set back during the call, times must not become negative.
-        return max(0.0, now.wall - self._began)
+        return now.real - self._began_real
+
+    def _wall(self, now: Instant) -> float:
+        """Return the time as if the wall clock were not set during the call."""
+        return self._began + self._at(now)
 
     def _clean(self, detail: ErrorDetail) -> ErrorDetail:
         message = detail.message

@@ -1,6 +1,7 @@
 """A running call is collected into its record."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -41,8 +42,8 @@ LIMITS = Limits(idle=2.0, ceiling=10.0)
 
 
 def at(seconds: float) -> Instant:
-    """Return an instant this long after the start of the call; the two clocks are unrelated."""
-    return Instant(wall=1_700_000_000.0 + seconds, steady=50.0 + seconds)
+    """Return an instant this long after the start of the call; the clocks are unrelated."""
+    return Instant(wall=1_700_000_000.0 + seconds, real=20.0 + seconds, steady=50.0 + seconds)
 
 
 def a_document(url: str = "https://chat.example/room", tab_id: int = 7) -> DocumentState:
@@ -162,11 +163,27 @@ def test_less_than_nothing_is_never_left_of_a_timer() -> None:
     assert sent().fail(TIMED_OUT, at(99)).left == Limits(0.0, 0.0)
 
 
-def test_a_clock_that_is_set_back_makes_nothing_happen_before_the_call() -> None:
+@pytest.mark.parametrize("by", [-86_400.0, 86_400.0])
+def test_a_wall_clock_that_is_set_during_a_call_changes_no_duration(by: float) -> None:
+    def set_at(seconds: float) -> Instant:
+        return replace(at(seconds), wall=at(seconds).wall + by)
+
     recorder = sent()
-    recorder.record_progress([a_report()], at(-5))
-    record = recorder.succeed(None, at(-4))
-    assert (record.seconds, record.progress[0].at) == (0.0, 0.0)
+    recorder.record_passed("server.sent", set_at(1))
+    recorder.record_progress([a_report()], set_at(2))
+    recorder.record_passed("server.received", set_at(3))
+    record = recorder.succeed(None, set_at(4))
+    assert (record.started, record.seconds, record.progress[0].at) == (at(0).wall, 4.0, 2.0)
+    assert record.stamps["server.sent"] == at(1).wall
+    assert record.stamps["server.received"] == at(3).wall
+
+
+def test_a_worker_of_a_fleet_answers_when_it_did_if_the_clock_is_set_meanwhile() -> None:
+    ours = taken()
+    ours.record_fleet_send(replace(at(1), wall=0.0))
+    ours.merge(taken().succeed(1, at(1)), replace(at(4), wall=0.0))
+    stamps = ours.succeed(1, replace(at(5), wall=0.0)).stamps
+    assert (stamps["fleet.sent"], stamps["fleet.up"]) == (at(1).wall, at(4).wall)
 
 
 def test_a_call_sent_again_after_the_workers_death_keeps_when_it_left_first() -> None:
@@ -366,14 +383,17 @@ def test_the_tab_that_a_call_names_or_opens_is_recorded_although_it_goes_to_no_p
 
 
 def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
-    theirs = CallRecorder(call_id="b", name="chat_send", limits=Limits(), now=Instant(50.0, 1.0))
+    def instant(wall: float, steady: float) -> Instant:
+        return Instant(wall, steady, steady)
+
+    theirs = CallRecorder(call_id="b", name="chat_send", limits=Limits(), now=instant(50.0, 1.0))
     theirs.record_tool("chat", "send", in_page=True)
     theirs.record_dropped(3)
-    ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=Instant(10.0, 1.0))
-    ours.record_fleet_send(Instant(11.0, 2.0))
-    sent = read_record(theirs.succeed(1, Instant(51.0, 2.0)).to_json())
-    ours.merge(sent, Instant(13.0, 4.0))
-    record = ours.succeed(1, Instant(14.0, 5.0))
+    ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=instant(10.0, 1.0))
+    ours.record_fleet_send(instant(11.0, 2.0))
+    sent = read_record(theirs.succeed(1, instant(51.0, 2.0)).to_json())
+    ours.merge(sent, instant(13.0, 4.0))
+    record = ours.succeed(1, instant(14.0, 5.0))
     assert (record.call_id, record.plugin, record.tool, record.dropped) == ("a", "chat", "send", 3)
     assert record.stamps == {
         "server.accepted": 10.0,
