@@ -13,6 +13,7 @@ def fleet_text(fleet: dict[str, Any]) -> str:
 
 def uptime(seconds: float) -> str:
     """Return a time since a start, as users write it: `42 s`, `5 min`, `3 h 20 min`, `2 d 4 h`."""
+    seconds = max(0.0, seconds)  # two clocks differ, or one was set back
     minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
     if minutes < 1:
         return f"{seconds:.0f} s"
