@@ -332,8 +332,12 @@ async def test_the_handlers_of_a_program_receive_what_python_tools_of_workers_re
     assert seen == [("work", {"message": "0"}), ("work", {"message": "1"})]
 
 
-async def test_an_endpoint_says_that_it_has_no_browser(shared: Fleet) -> None:
+async def test_an_endpoint_says_that_it_has_no_browser_and_no_plugins(shared: Fleet) -> None:
     async with endpoint(shared, workers=1) as tabs:
+        with pytest.raises(LookupError, match="its workers have them"):
+            tabs.plugin()
+        with pytest.raises(LookupError, match="its workers have them"):
+            await tabs.open_start_page("chat")
         assert not tabs.browsers
         with pytest.raises(BrowserError, match="its workers have them"):
             await tabs.open("http://127.0.0.1:1")

@@ -342,6 +342,11 @@ class OpenTabs:
         Raises:
             LookupError: There is no such plugin; or, without a name, not exactly one.
         """
+        if self.is_endpoint:
+            raise LookupError(
+                "An endpoint of a fleet has no plugins; its workers have them. Call their tools, "
+                "and see `opentabs fleet status` for where they are ready."
+            )
         return self._server.plugin_set.view(name)
 
     async def open(self, url: str) -> Page:
