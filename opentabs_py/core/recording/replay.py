@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from opentabs_py.core.recording.exchange import (
+    DOCUMENT,
     EVENT_STREAM,
     Exchange,
     Frame,
@@ -92,6 +93,8 @@ class Replay:
 
     Requests that are equal get their responses in the order of the recording. After the last one, a
     request that only reads gets the last response again; one that writes is not in the recording.
+    A page, and what scripts read at the same URL, such as its data as JSON, differ only in headers,
+    so each gets the responses to its own kind, if there are any.
 
     Args:
         index: The recording.
@@ -103,7 +106,8 @@ class Replay:
     def __init__(self, index: Index) -> None:
         self.unanswered: list[UnansweredRequest] = []
         self._index = index
-        self._taken: Counter[object] = Counter()
+        self._used: set[int] = set()  # the ids of exchanges
+        self._opened: Counter[object] = Counter()  # WebSockets
 
     def answer(self, request: Request, *, is_needed: bool = True) -> Exchange | None:
         """Return the recorded exchange for a request; None if there is none.
@@ -114,15 +118,18 @@ class Replay:
         """
         sent = self._index.comparable(request)
         exchanges = self._index.exchanges.get(sent.key, ())
-        taken = self._taken[sent.key]
-        if taken < len(exchanges):
-            self._taken[sent.key] += 1
-            return with_id_of(request, exchanges[taken])
+        if request.method == "GET":
+            exchanges = [each for each in exchanges if _is_alike(each, request)] or exchanges
+        for exchange in exchanges:
+            if id(exchange) not in self._used:
+                self._used.add(id(exchange))
+                return with_id_of(request, exchange)
         if exchanges and is_read(request):
             return with_id_of(request, exchanges[-1])
         if is_needed:
-            times = "once" if taken == 1 else f"{taken} times"
-            why = f"The recording has this request only {times}." if taken else self._nearest(sent)
+            count = len(exchanges)
+            times = "once" if count == 1 else f"{count} times"
+            why = f"The recording has this request only {times}." if count else self._nearest(sent)
             self.unanswered.append(UnansweredRequest(request, why))
         return None
 
@@ -154,8 +161,8 @@ class Replay:
                 why = "The recording has no WebSocket with this URL."
                 self.unanswered.append(UnansweredRequest(request, why))
             return None
-        self._taken[key] += 1
-        return SocketScript(sockets[min(self._taken[key], len(sockets)) - 1], self._index.volatile)
+        self._opened[key] += 1
+        return SocketScript(sockets[min(self._opened[key], len(sockets)) - 1], self._index.volatile)
 
     def _nearest(self, sent: Comparable) -> str:
         if not self._index.known:
@@ -274,6 +281,11 @@ class SocketScript:
 
 def _shown(data: str | bytes) -> str:
     return shorten(data, 300) if isinstance(data, str) else quantity(len(data), "byte")
+
+
+def _is_alike(exchange: Exchange, request: Request) -> bool:
+    """Return whether both open a document, or neither does."""
+    return (exchange.request.kind == DOCUMENT) == (request.kind == DOCUMENT)
 
 
 def _as_request(url: str) -> Request:

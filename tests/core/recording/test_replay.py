@@ -277,6 +277,28 @@ def test_an_empty_recording_says_so() -> None:
 # --- redirects ---
 
 
+def test_a_page_and_what_its_scripts_read_at_the_same_url_are_told_apart() -> None:
+    opened = get("/list", kind="document")
+    exchanges = [
+        answered(opened, b"page 1"),
+        answered(get("/list"), b"data 1"),
+        answered(get("/list"), b"data 2"),
+        answered(opened, b"page 2"),
+    ]
+    replay = replaying(Recording("", exchanges))
+    asked = [get("/list"), opened, opened, opened, get("/list"), get("/list")]
+    expected = [b"data 1", b"page 1", b"page 2", b"page 2", b"data 2", b"data 2"]
+    assert [body(replay.answer(each)) for each in asked] == expected
+
+
+def test_a_script_may_read_pages_and_then_continues_where_the_browser_was() -> None:
+    opened = get("/list", kind="document")
+    replay = replaying(Recording("", [answered(opened, b"page 1"), answered(opened, b"page 2")]))
+    asked = [opened, get("/list"), opened]
+    expected = [b"page 1", b"page 2", b"page 2"]
+    assert [body(replay.answer(each)) for each in asked] == expected
+
+
 def test_redirects_are_followed_within_the_recording() -> None:
     exchanges = [
         answered(post("/a", {"n": 1}), status=303, to="/b#part"),
