@@ -178,19 +178,22 @@ def waterfall(
     return Waterfall(tuple(spans), origin, moved)
 
 
-def on_our_clock(stamps: Mapping[str, float], *, sent: float, received: float) -> dict[str, float]:
+def on_our_clock(
+    stamps: Mapping[str, float], *, began: float, ended: float, sent: float, received: float
+) -> dict[str, float]:
     """Return a worker's stamps of a call on the endpoint's clock, with the stamps of the fleet.
 
     Args:
-        stamps: On the worker's clock, of which `server.accepted` is the earliest.
+        stamps: On the worker's clock.
+        began: When the worker received the call, on its clock.
+        ended: When the call ended there, on the same clock; the last stamp of a Python tool is that
+            of its beginning.
         sent: When the endpoint sent the call.
         received: When it received the answer.
     """
-    first = stamps.get("server.accepted", sent)
-    last = max(stamps.values(), default=first)
-    offset = clock_offset(sent=sent, received=received, remote=(first + last) / 2)
+    offset = clock_offset(sent=sent, received=received, remote=(began + ended) / 2)
     moved = {name: at + offset for name, at in stamps.items() if name != "server.accepted"}
-    return moved | {"fleet.sent": sent, "fleet.down": first + offset, "fleet.up": received}
+    return moved | {"fleet.sent": sent, "fleet.down": began + offset, "fleet.up": received}
 
 
 def _hop(before: str, after: str) -> tuple[str, Carrier]:

@@ -224,7 +224,13 @@ class CallRecorder:
         self._left = theirs.left
         self._allowed = self._allowed or theirs.allowed
         sent = self._stamps.get("fleet.sent", self._began)
-        self._stamps |= on_our_clock(theirs.stamps, sent=sent, received=self._wall(now))
+        self._stamps |= on_our_clock(
+            theirs.stamps,
+            began=theirs.started,
+            ended=theirs.started + theirs.seconds,
+            sent=sent,
+            received=self._wall(now),
+        )
 
     def so_far(self, now: Instant) -> CallRecord:
         """Return the record that the call would have if it were cancelled now."""

@@ -184,7 +184,8 @@ def test_the_offset_is_exact_when_both_ways_take_as_long(
 def in_a_fleet(ahead: float) -> dict[str, float]:
     """The stamps of a call whose worker's clock is ahead, on the endpoint's clock."""
     theirs = {name: 1010.0 + ahead + i for i, name in enumerate(STAMPS[1:-1])}
-    ours = on_our_clock(theirs, sent=1008.0, received=1020.0)
+    began, ended = theirs["server.accepted"], theirs["server.received"]
+    ours = on_our_clock(theirs, began=began, ended=ended, sent=1008.0, received=1020.0)
     return {"client.sent": 1000.0, "server.accepted": 1004.0, "client.received": 1024.0} | ours
 
 
@@ -204,12 +205,13 @@ def test_a_call_in_a_fleet_has_the_hops_of_its_worker_on_the_endpoints_clock(ahe
 
 
 def test_a_call_of_a_python_tool_in_a_fleet_has_no_browser_hops() -> None:
-    stamps = on_our_clock({"server.accepted": 5.0}, sent=1.0, received=4.0)
+    theirs = {"server.accepted": 5.0}
+    stamps = on_our_clock(theirs, began=5.0, ended=7.5, sent=1.0, received=4.0)
     falls = waterfall({"server.accepted": 0.0} | stamps)
-    assert [span.hop for span in falls.spans] == [
-        "server",
-        "endpoint → worker",
-        "worker of the fleet",
+    assert [(span.hop, span.seconds) for span in falls.spans] == [
+        ("server", 1.0),
+        ("endpoint → worker", 0.25),
+        ("worker of the fleet", 2.75),
     ]
 
 

@@ -398,7 +398,7 @@ def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     assert record.stamps == {
         "server.accepted": 10.0,
         "fleet.sent": 11.0,
-        "fleet.down": 12.0,
+        "fleet.down": 11.5,
         "fleet.up": 13.0,
     }
 
