@@ -202,13 +202,16 @@ class SiteReplay:
             elif answered.error not in (UNFINISHED, ABORTED):
                 route.abort(_error(answered.error))
             return  # it is left waiting, as it was; its page aborts it if it did so
-        if is_event_stream(answered) and route.request.resource_type == EVENT_SOURCE:
-            self._stream(route, answered)
-        elif response.body is None and answered.error == UNFINISHED:  # the page did not read it
+        is_source = is_event_stream(answered) and route.request.resource_type == EVENT_SOURCE
+        if response.body is None and answered.error == UNFINISHED and not is_source:
+            # The page did not read it.
             route.fulfill(status=response.status, headers=_headers(answered), body=b"")
         elif response.body is None:
-            self.broken.append(f"The recording lacks the body of {answered.request.url}.")
+            what = "messages" if is_source else "body"
+            self.broken.append(f"The recording lacks the {what} of {answered.request.url}.")
             route.abort("failed")
+        elif is_source:
+            self._stream(route, answered)
         else:
             route.fulfill(status=response.status, headers=_headers(answered), body=response.body)
 

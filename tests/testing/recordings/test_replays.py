@@ -188,6 +188,24 @@ def test_only_an_event_source_is_left_waiting_once_it_has_all_messages(
 
 
 @pytest.mark.parametrize(
+    ("kind", "done", "broken"),
+    [
+        ("fetch", "answered: 200 ", []),
+        ("eventsource", "aborted: failed", [f"The recording lacks the messages of {URL}."]),
+    ],
+)
+def test_an_event_source_whose_messages_could_not_be_recorded_fails_the_test(
+    kind: str, done: str, broken: list[str]
+) -> None:
+    headers = [("content-type", "text/event-stream")]
+    exchange = Exchange(Request("GET", URL), Response(200, "", headers, None), UNFINISHED)
+    site = a_replay(Replay(Index(Recording(URL, [exchange]))))
+    route = FakeRoute(FakeRequest(URL, resource_type=kind))
+    site._answer(cast("Route", route))
+    assert (route.done, site.broken) == ([done], broken)
+
+
+@pytest.mark.parametrize(
     ("error", "open_for_new", "done"),
     [
         (None, False, "opened"),
