@@ -47,8 +47,10 @@ def _if_read(call: CallVerdict, site: ComparedSite) -> CallVerdict:
     if call.state != "same":
         return call
     for route, was, now in site.known():
-        # Tools that only look at the status never read what the response contains.
-        if was.media and now.is_unread and call.tool in now.tools:
+        # Tools that only look at the status never read what the response contains, and pages abort
+        # responses that they no longer need, such as those for what a user has typed before.
+        is_as_before = was.is_unread and now.media
+        if was.media and now.is_unread and not is_as_before and call.tool in now.tools:
             reason = f"The response to {route} could not be read in time. Try again."
             return replace(call, state="unknown", reason=reason)
     return call

@@ -554,6 +554,15 @@ def test_a_call_is_not_the_same_if_its_response_could_not_be_read() -> None:
     assert only_call(recording(read, called({})), lived(unread, called(None))).state == "drift"
 
 
+def test_a_call_is_the_same_if_its_page_aborts_some_responses_as_it_did() -> None:
+    aborts = [got("/api?q=tea", {"id": 1}), unread_answer("/api?q=t")]
+
+    assert only_call(recording(*aborts, called({})), lived(*aborts, called({}))).state == "same"
+
+    none_read = lived(unread_answer("/api?q=tea"), called({}))
+    assert only_call(recording(*aborts, called({})), none_read).state == "unknown"
+
+
 def unread_answer(path: str) -> Exchange:
     answered = got(path)
     assert answered.response is not None
