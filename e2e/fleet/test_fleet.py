@@ -27,7 +27,7 @@ from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.fleet.messages import encode
 from opentabs_py.core.progress import ProgressReport
-from opentabs_py.errors import BrowserError, CallRefusedError, ChainError
+from opentabs_py.errors import BrowserError, CallRefusedError, ChainError, ErrorDetail
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import Received, nats_link
 from opentabs_py.fleet.worker import FleetWorker
@@ -138,6 +138,28 @@ async def test_a_call_that_waits_says_its_place_and_then_runs(fleet: Fleet) -> N
             assert said == ["All workers are full; this call is next."]
             assert fleet.count("began")["second"] == 0
             first.cancel()
+
+
+async def test_a_call_that_waits_when_its_endpoint_stops_did_not_run(fleet: Fleet) -> None:
+    fleet.worker("one", "--max-calls", "1")
+    async with endpoint(fleet, workers=1) as tabs:
+        ended: dict[str, ErrorDetail] = {}
+
+        async def work(key: str) -> None:
+            with pytest.raises(ChainError) as stopped:
+                await tabs.call("work", {"key": key, "seconds": 60})
+            ended[key] = stopped.value.detail
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(work, "runs")
+            await fleet.until("began", "runs")
+            tasks.start_soon(work, "waits")
+            await poll(lambda: tabs.internals.fleet.waiting == 1)
+            tabs.internals.tool_calls.running.stop()
+    assert {key: (each.code, each.retryable) for key, each in ended.items()} == {
+        "runs": ("SERVER_STOPPED", False),
+        "waits": ("SERVER_STOPPED", True),
+    }
 
 
 async def test_more_calls_than_may_wait_are_refused_with_when_to_retry(fleet: Fleet) -> None:

@@ -50,13 +50,15 @@ THIS_PROCESS: Final = CallOrigin()
 
 @dataclass(slots=True)
 class Cancellation:
-    """The reason for a cancellation, set before the call is cancelled.
+    """What a cancellation means for a call, set before the call is cancelled.
 
     Attributes:
         reason: What the tool's signal says as its reason.
+        comes_in_time: Whether the tool cannot have run yet, because the call waits for its turn.
     """
 
     reason: str = "the client cancelled it"
+    comes_in_time: bool = False
 
 
 @dataclass(frozen=True, slots=True)

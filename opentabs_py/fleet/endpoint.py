@@ -165,7 +165,9 @@ class Fleet:
         queued = QueuedCall(call)
         until = anyio.current_time() + self.quotas.waits
         while True:
+            call.cancellation.comes_in_time = True
             worker = await self._assignments.wait(waiting, queued, until)
+            call.cancellation.comes_in_time = False
             began = anyio.current_time()
             if call.recorder is not None:
                 call.recorder.record_fleet_send(instant(self._clock))

@@ -73,7 +73,8 @@ class RunningCalls:
         """End all running calls, and refuse later ones, because the server stops."""
         self._is_stopped = True
         for call_id, running in self._calls.items():
-            error = failures.server_stopped(running.tool, has_begun=running.has_begun)
+            has_begun = running.has_begun and not running.cancellation.comes_in_time
+            error = failures.server_stopped(running.tool, has_begun=has_begun)
             self.end(call_id, error, reason="the server stopped")
 
     @contextmanager
