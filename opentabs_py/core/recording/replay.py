@@ -94,7 +94,7 @@ class Replay:
     Requests that are equal get their responses in the order of the recording. After the last one, a
     request that only reads gets the last response again; one that writes is not in the recording.
     A page, and what scripts read at the same URL, such as its data as JSON, differ only in headers,
-    so each gets the responses to its own kind, if there are any.
+    and so do the parts of a file. Each gets the responses to its own kind, if there are any.
 
     Args:
         index: The recording.
@@ -284,8 +284,12 @@ def _shown(data: str | bytes) -> str:
 
 
 def _is_alike(exchange: Exchange, request: Request) -> bool:
-    """Return whether both open a document, or neither does."""
-    return (exchange.request.kind == DOCUMENT) == (request.kind == DOCUMENT)
+    """Return whether both open a document, or neither does, and both want the same part of it."""
+    return _wanted(exchange.request) == _wanted(request)
+
+
+def _wanted(request: Request) -> tuple[bool, str | None]:
+    return request.kind == DOCUMENT, header(request.headers, "range")
 
 
 def _as_request(url: str) -> Request:

@@ -291,6 +291,18 @@ def test_a_page_and_what_its_scripts_read_at_the_same_url_are_told_apart() -> No
     assert [body(replay.answer(each)) for each in asked] == expected
 
 
+def test_a_part_of_a_file_is_answered_with_that_part() -> None:
+    def part(range_: str) -> Request:
+        return get("/film", headers=[("range", range_)])
+
+    whole, first, second = get("/film"), part("bytes=0-9"), part("bytes=10-19")
+    exchanges = [answered(first, b"1"), answered(second, b"2"), answered(whole, b"12")]
+    replay = replaying(Recording("", exchanges))
+    asked = [whole, second, first, first, part("bytes=5-")]
+    expected = [b"12", b"2", b"1", b"1", b"12"]
+    assert [body(replay.answer(each)) for each in asked] == expected
+
+
 def test_a_script_may_read_pages_and_then_continues_where_the_browser_was() -> None:
     opened = get("/list", kind="document")
     replay = replaying(Recording("", [answered(opened, b"page 1"), answered(opened, b"page 2")]))
