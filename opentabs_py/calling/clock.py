@@ -1,6 +1,5 @@
 """The clocks that calls' timers run on, and the time of day."""
 
-import asyncio
 import heapq
 import logging
 import time
@@ -38,12 +37,8 @@ class SystemClock:
     """Real time."""
 
     def now(self) -> float:
-        """Return the event loop's time.
-
-        Also in a callback that another thread has scheduled: AnyIO's function fails there, if
-        sniffio is installed.
-        """
-        return asyncio.get_running_loop().time()
+        """Return the event loop's time."""
+        return anyio.current_time()
 
     async def wait(self, changed: anyio.Event, until: float) -> None:
         """Wait until a time, or until an event is set before that."""

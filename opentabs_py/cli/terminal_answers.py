@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from opentabs_py.calling.loop import call_on_loop
 from opentabs_py.cli.terminal_questions import TerminalQuestions
 from opentabs_py.core.questions import Answer
 
@@ -28,7 +29,7 @@ async def answer_in_terminal(
 
     def answer(question_id: str, answer: Answer) -> None:
         with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(partial(questions.answer, question_id, answer, by="terminal"))
+            call_on_loop(loop, partial(questions.answer, question_id, answer, by="terminal"))
 
     shown = TerminalQuestions(answer, pause=pause)
     woken = asyncio.Event()

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
+from opentabs_py.calling.loop import call_on_loop
+
 T = TypeVar("T")
 
 # A thread may put items faster than they are delivered; other calls run between so many.
@@ -45,7 +47,7 @@ class Mailbox(Generic[T]):
             self.empty()
         elif wake:
             try:
-                self._loop.call_soon_threadsafe(self._deliver_some)
+                call_on_loop(self._loop, self._deliver_some)
             except RuntimeError:  # the loop is closed: there is no one left to deliver to
                 with self._lock:
                     self._items.clear()

@@ -14,6 +14,7 @@ from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.client import CallClient
 from opentabs_py.calling.clock import Alarm, AlarmClock
 from opentabs_py.calling.listeners import Listeners
+from opentabs_py.calling.loop import call_on_loop
 from opentabs_py.calling.streams import STREAM_URI, StreamReader, StreamUpdate
 from opentabs_py.core import failures
 from opentabs_py.core.limits import MESSAGE_LIMIT, Limits
@@ -166,7 +167,7 @@ class Stream:
                 return
             self._is_awaited = True
         try:
-            self._loop.call_soon_threadsafe(self.pass_on)
+            call_on_loop(self._loop, self.pass_on)
         except RuntimeError:  # the loop is closed: there is no one left to deliver to
             logger.debug("The stream %r outlived its server", self.name)
 
@@ -216,7 +217,7 @@ class Streams:
         if _is_running(loop):
             begin()
         else:
-            loop.call_soon_threadsafe(begin)
+            call_on_loop(loop, begin)
         return stream
 
     def find(self, stream_id: str, reader: StreamReader | None) -> Stream:

@@ -11,6 +11,8 @@ from typing import Any, Generic, TypeVar, cast
 
 import anyio
 
+from opentabs_py.calling.loop import call_on_loop
+
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
@@ -45,7 +47,7 @@ async def run_in_thread(function: Callable[[], T]) -> T:
         except BaseException as error:  # noqa: BLE001
             ended = _Ended(error=error)
         with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(settle, ended)
+            call_on_loop(loop, settle, ended)
 
     _start(work)
     ended = await future
@@ -73,7 +75,7 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
     def post(item: Any) -> None:
         nonlocal has_yielded
         has_yielded = True  # before the consumer has the item, with which it may stop
-        loop.call_soon_threadsafe(receive_item, item)
+        call_on_loop(loop, receive_item, item)
 
     def work() -> None:
         nonlocal error
@@ -83,7 +85,7 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
                 logger.error("A generator failed after its consumer stopped", exc_info=error)
         finally:
             with suppress(RuntimeError):  # the loop is closed
-                loop.call_soon_threadsafe(send.close)
+                call_on_loop(loop, send.close)
 
     def wait() -> bool:
         go_on.acquire()

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 import anyio
 
 from opentabs_py import stacks
+from opentabs_py.calling.loop import loop_context
 
 
 class OwnTask:
@@ -38,7 +39,7 @@ class OwnTask:
         """
         loop = asyncio.get_running_loop()
         self._entered = loop.create_future()
-        self._task = loop.create_task(self._run(), name="OpenTabs")
+        self._task = loop.create_task(self._run(), name="OpenTabs", context=loop_context())
         await self._wait(self._entered)
         if self._task.done():
             self._task.result()

@@ -111,7 +111,7 @@ async def test_other_calls_go_to_any_worker(owner: str, given: object) -> None:
 
 
 def test_the_record_of_a_call_names_its_tab_before_its_worker_does() -> None:
-    now = Instant(1.0, 1.0)
+    now = Instant(1.0, 1.0, 1.0)
     recorder = CallRecorder(call_id="1", name="chat_send", limits=Limits(), now=now)
     a_tool(1000).prepare(ToolCall({"text": "a", "tabId": 7}, Limits(), recorder=recorder))
     assert recorder.so_far(now).tab_id == 7

@@ -1,10 +1,12 @@
 """The injected progress callback: for the application, and never for the model."""
 
 import asyncio
+from contextvars import Context
 from typing import Any
 
 import anyio
 import pytest
+from mcp.client import Client
 
 from opentabs_py.session.session import Server
 from tests.python_tools import samples
@@ -34,6 +36,21 @@ async def test_a_client_that_asked_for_progress_receives_the_message_or_the_stat
 
 async def test_a_sync_tool_calls_it_from_its_thread_without_awaiting(way: Way) -> None:
     assert (await way.call("callback_sync", {"query": "x"})).messages == ["Step 1"]
+
+
+def test_its_calls_in_a_thread_arrive_in_a_program_of_asyncio_too() -> None:
+    async def main() -> list[tuple[float, float | None, str | None]]:
+        seen: list[tuple[float, float | None, str | None]] = []
+
+        async def see(progress: float, total: float | None, message: str | None) -> None:
+            seen.append((progress, total, message))
+
+        async with a_server(samples.callback_sync) as server, Client(server.mcp_url) as client:
+            await client.call_tool("callback_sync", {"query": "x"}, progress_callback=see)
+        return seen
+
+    # AnyIO's plugin for pytest may have told this context which event loop runs.
+    assert Context().run(asyncio.run, main()) == [(1, None, "Step 1")]
 
 
 async def test_yields_are_for_the_model_and_the_callback_is_for_the_ui(way: Way) -> None:
