@@ -112,7 +112,7 @@ async def test_a_pattern_is_checked_unless_it_is_large_or_only_javascript_suppor
     properties = {
         "a": {"type": "integer"},
         "date": {"pattern": r"^\d{4}-\d{2}-\d{2}$"},
-        "name": {"pattern": r"^\p{L}{200}$"},
+        "name": {"pattern": r"^\p{L}{200}\d$"},
         "any": {"pattern": "^[^]$"},
     }
     registered = ADD.model_copy(update={"input_schema": {"properties": properties}})

@@ -130,7 +130,8 @@ class _Drawing:
         if "const" in flat:
             return st.just(flat["const"])
         if "enum" in flat:
-            return st.sampled_from(flat["enum"]) if flat["enum"] else st.nothing()
+            different = {unique_key(value): value for value in flat["enum"]}
+            return st.sampled_from([*different.values()]) if different else st.nothing()
         for keyword in ("anyOf", "oneOf"):
             if keyword in flat:
                 rest = without(flat, keyword)

@@ -192,7 +192,7 @@ def test_call_exits_1_when_the_tool_fails_with_a_code_of_the_chain(directory: Pa
         (["echo", '{"value": [], "value": [1]}'], 'The arguments have the key "value" twice'),
         (["echo", '{"value": [{"a\\ud83d": 1, "a\\ud83d": 2}]}'], 'key "a\\ud83d" twice'),
         (["echo", '{"value": "a\\ud83d"}'], "surrogates not allowed"),
-        (["echo", f'{{"value": {"[" * 600}{"]" * 600}}}'], "Maximum serialization depth exceeded"),
+        (["echo", f'{{"value": {"[" * 600}{"]" * 600}}}'], "not serializable as JSON: "),
         (
             ["echo", "@/no/such/file"],
             "Cannot read the arguments in /no/such/file: No such file or directory.",
