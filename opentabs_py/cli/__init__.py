@@ -6,7 +6,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from io import UnsupportedOperation
+from io import TextIOWrapper, UnsupportedOperation
 from types import FrameType
 from typing import Any, cast
 
@@ -19,6 +19,7 @@ _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 def main() -> None:
     """Run the command line and exit with its code."""
     _open_closed_streams()
+    _write_utf8()
     # Until an event loop handles signals, there is nothing to clean up. A KeyboardInterrupt would
     # not work: raised in a callback during an import, it is ignored, and the command continues.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # nohup ignores it instead
@@ -53,6 +54,13 @@ def _open_closed_streams() -> None:
             opened = os.open(os.devnull, os.O_RDWR)  # the lowest number that is free: this one
             os.set_inheritable(opened, True)
             setattr(sys, name, os.fdopen(opened, mode, closefd=False))
+
+
+def _write_utf8() -> None:
+    """Write UTF-8 whatever the locale: results, and our marks, have characters that others lack."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors=stream.errors)
 
 
 def _end_at_once(_number: int, _frame: FrameType | None) -> None:

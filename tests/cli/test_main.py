@@ -128,6 +128,21 @@ def test_a_command_whose_output_is_closed_ends_with_success(command: str, tmp_pa
     assert (run.returncode, run.stderr) == (0, "")
 
 
+def test_output_is_utf_8_whatever_the_locale(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.py"
+    tools.write_text(
+        "from opentabs_py import tool\n@tool\ndef say(text: str) -> str:\n    return text\n"
+    )
+    call = ["call", "say", '{"text": "\\u2713 \\u00e9"}', "--tools", str(tools)]
+    run = subprocess.run(
+        [sys.executable, "-m", "opentabs_py", *call],
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        check=False,
+    )
+    assert (run.returncode, run.stdout) == (0, "\u2713 \u00e9\n".encode())
+
+
 PRINTING = """
 import sys
 from opentabs_py import cli
