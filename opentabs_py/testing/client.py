@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 from mcp import types
@@ -75,7 +76,8 @@ class SyncMcpClient:
         return self._tabs.start_as("mcp.start", name, merged(arguments, more), self._run)
 
     def _run(self, name: str, arguments: Mapping[str, Any]) -> RunningCall:
-        running = RunningCall(name, arguments, output_schema=self._tabs.output_schema(name))
+        schema = self._tabs.output_schema(name)
+        running = self._thread.do(partial(RunningCall, name, arguments, output_schema=schema))
         caller = _McpCaller(self._client, wants_progress=self._wants_progress)
         self._thread.start(running.run, caller, None)
         self._running.append(running)
