@@ -108,8 +108,10 @@ export class FakeElement {
 
 /** Replaces `document` with one that creates these elements. */
 export function fakeDocument() {
+  globalThis.HTMLElement = /** @type {any} */ (FakeElement);
   globalThis.document = /** @type {any} */ ({
     createElement: (/** @type {string} */ name) => new FakeElement(name),
+    activeElement: null,
     createElementNS: (/** @type {string} */ _, /** @type {string} */ name) => new FakeElement(name),
   });
 }
