@@ -1,8 +1,8 @@
 """The official suite finds only what `conformance.yml` lists, in both eras of MCP."""
 
+import asyncio
 from dataclasses import replace
 
-import anyio
 import pytest
 
 from e2e.mcp.conformance import BASELINE, Expected, Run, judge, read_baseline, run_suite
@@ -12,7 +12,7 @@ from e2e.quiet import Quiet
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory, quiet: Quiet) -> list[Run]:
     with quiet():  # the suite gives the server half a second for each answer
-        return anyio.run(run_suite, tmp_path_factory.mktemp("conformance"))
+        return asyncio.run(run_suite(tmp_path_factory.mktemp("conformance")))
 
 
 @pytest.fixture(scope="module")

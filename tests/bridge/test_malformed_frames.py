@@ -1,5 +1,6 @@
 """Any malformed frame on the extension's socket is refused with a reason, and changes nothing."""
 
+import asyncio
 import copy
 import json
 import os
@@ -129,7 +130,7 @@ def test_malformed_frames_each_get_a_reason_and_change_nothing(
     part: int,  # noqa: ARG001 (each draws others, and says when it is done)
     batch: list[str],
 ) -> None:
-    anyio.run(feed, batch)
+    asyncio.run(feed(batch))
 
 
 @pytest.mark.parametrize("message", valid)

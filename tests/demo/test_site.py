@@ -1,5 +1,6 @@
 """The demo site, requested as by a browser."""
 
+import asyncio
 from collections.abc import Iterator
 
 import anyio
@@ -127,7 +128,7 @@ def test_history_takes_its_time_except_for_the_page_s_own_scrolling() -> None:
                     await ask(client, "view=1")
                 tasks.cancel_scope.cancel()
 
-    anyio.run(ask_both)
+    asyncio.run(ask_both())
     assert answered == ["view=1"]
 
 

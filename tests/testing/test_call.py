@@ -1,9 +1,8 @@
 """A call made by a test, in its thread."""
 
+import asyncio
 from concurrent.futures import Future
 from typing import Any, cast
-
-import anyio
 
 from opentabs_py.calling.running import RunningCall
 from opentabs_py.testing.call import Call
@@ -42,7 +41,7 @@ async def ended() -> RunningCall:
 
 
 def test_waiting_for_a_call_that_has_ended_does_not_sleep() -> None:
-    running = anyio.run(ended)
+    running = asyncio.run(ended())
     thread = EndedThread()
     looks: list[str] = []
     call = Call(running, cast(ServerThread, thread), lambda: looks.append("look"))
