@@ -1,6 +1,9 @@
 """The console of an endpoint, whose tools and tabs are its workers'."""
 
-from playwright.async_api import expect
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from playwright.async_api import Page, expect
 
 from e2e.chain import PROBE
 from e2e.console.opened import console_page, go
@@ -11,15 +14,22 @@ from opentabs_py.config.settings import load_settings
 from opentabs_py.session.session import OpenTabs
 
 
-async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
-    fleet: Fleet, site: str
-) -> None:
-    worker = fleet.worker("one", "--plugin", str(PROBE), "--open", f"{site}/page")
+@asynccontextmanager
+async def console_of_endpoint(fleet: Fleet) -> AsyncGenerator[tuple[OpenTabs, Page]]:
+    """Open the console of an endpoint, when its worker's plugin is ready."""
     async with (
         endpoint(fleet, workers=1, ready="probe") as tabs,
         chromium(tabs.settings) as browser,
         console_page(browser, tabs) as page,
     ):
+        yield tabs, page
+
+
+async def test_the_console_does_not_look_for_the_tabs_of_workers_here(
+    fleet: Fleet, site: str
+) -> None:
+    worker = fleet.worker("one", "--plugin", str(PROBE), "--open", f"{site}/page")
+    async with console_of_endpoint(fleet) as (_, page):
         await go(page, "tabs")
         await expect(page.locator("#view")).to_contain_text("This server has no browser")
         await go(page, "try/probe_echo")
@@ -39,11 +49,7 @@ async def test_a_call_that_a_worker_has_is_not_said_to_be_in_the_server(
     fleet: Fleet, site: str
 ) -> None:
     worker = fleet.worker("one", "--plugin", str(PROBE), "--open", f"{site}/page")
-    async with (
-        endpoint(fleet, workers=1, ready="probe") as tabs,
-        chromium(tabs.settings) as browser,
-        console_page(browser, tabs) as page,
-    ):
+    async with console_of_endpoint(fleet) as (tabs, page):
         await go(page, "calls")
         steps = [{"wait": 120_000}]
         call = await tabs.start("probe_run", {"key": "away", "steps": steps})

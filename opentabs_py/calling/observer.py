@@ -85,4 +85,4 @@ class RecorderObserver(CallObserver):
 
 def instant(clock: Clock) -> Instant:
     """Return the current time, for a recorder."""
-    return Instant(wall=wall_clock(), real=time.monotonic(), steady=clock.now())
+    return Instant(wall=wall_clock(), monotonic=time.monotonic(), timer=clock.now())

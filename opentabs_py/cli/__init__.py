@@ -57,7 +57,7 @@ def _open_closed_streams() -> None:
 
 
 def _write_utf8() -> None:
-    """Write UTF-8 whatever the locale: results, and our marks, have characters that others lack."""
+    """Write UTF-8 whatever the locale: few other encodings have all characters of results."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors=stream.errors)

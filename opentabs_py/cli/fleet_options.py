@@ -34,7 +34,7 @@ def named_by(ctx: typer.Context) -> str:
     return NATS if is_on_command_line(ctx, "nats") else NATS_VARIABLE
 
 
-def how_to_use_none(ctx: typer.Context) -> str:
+def how_to_use_no_fleet(ctx: typer.Context) -> str:
     """Return what to do so that a command uses no fleet, such as `leave out --nats`."""
     named = named_by(ctx)
     return f"{'leave out' if named == NATS else 'unset'} {named}"

@@ -166,7 +166,7 @@ async def test_a_client_s_calls_stay_in_the_browser_that_it_used_last() -> None:
 
 async def test_the_record_of_a_call_names_the_site_and_the_page_s_own_name_of_the_tool() -> None:
     tool = a_tool(pages_of(a_bridge(1)))
-    at = Instant(wall=0.0, real=0.0, steady=0.0)
+    at = Instant(wall=0.0, monotonic=0.0, timer=0.0)
     recorder = CallRecorder(call_id="c", name="page_shop_example_add", limits=Limits(), now=at)
     tool.prepare(ToolCall({"a": 1}, Limits(), recorder=recorder))
     record = recorder.succeed(1, at)

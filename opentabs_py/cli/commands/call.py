@@ -10,7 +10,7 @@ import typer
 
 from opentabs_py.cli.call_outcome import failed_outcome, print_outcome
 from opentabs_py.cli.exit_codes import USAGE
-from opentabs_py.cli.fleet_options import WorkerSelection, how_to_use_none, named_by
+from opentabs_py.cli.fleet_options import WorkerSelection, how_to_use_no_fleet, named_by
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     ConsentOptions,
@@ -78,7 +78,7 @@ def call(
         raise ConfigError(
             f"With {named_by(ctx)}, the tools and the pages are those of the workers. Leave out "
             "the options that name plugins, tools, pages or a browser, or "
-            f"{how_to_use_none(ctx)}."
+            f"{how_to_use_no_fleet(ctx)}."
         )
     uses_server = not (fresh or needs_own_server or nats)
     if uses_server:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from opentabs_py.cli.fleet_options import EndpointOptions, how_to_use_none
+from opentabs_py.cli.fleet_options import EndpointOptions, how_to_use_no_fleet
 from opentabs_py.cli.metrics_option import read_address
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import ConsentOptions, TimerOptions, gather_settings
@@ -63,7 +63,7 @@ def serve(
     source, profiles = browsers.source()
     nats = fleet.fleet_options()
     if nats is not None:
-        _check_endpoint(tools, browsers, how_to_use_none(ctx))
+        _check_endpoint(tools, browsers, how_to_use_no_fleet(ctx))
     if tools.hands and source == "none":
         raise ConfigError(
             "--hands needs a browser that serve launches or attaches to; it cannot be combined "
@@ -127,7 +127,7 @@ def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions, otherwis
     Args:
         tools: The options about tools.
         browsers: The options about browsers.
-        otherwise: What to do so that the server is no endpoint.
+        otherwise: How to run a server outside the fleet, such as `leave out --nats`.
 
     Raises:
         ConfigError: One is given.

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
-from opentabs_py.cli.fleet_options import WorkerSelection, how_to_use_none, named_by
+from opentabs_py.cli.fleet_options import WorkerSelection, how_to_use_no_fleet, named_by
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import (
     Fresh,
@@ -93,7 +93,7 @@ def tools(
     if nats and (fresh or plugins.is_given):
         raise ConfigError(
             f"With {named_by(ctx)}, the tools are those of the workers. Leave out --fresh and the "
-            f"options that name plugins or tools, or {how_to_use_none(ctx)}."
+            f"options that name plugins or tools, or {how_to_use_no_fleet(ctx)}."
         )
     is_here = is_plugin(Path()) and not is_on_command_line(ctx, "server")
     rows: list[_Row] | None = None

@@ -402,14 +402,13 @@ export function callsView({ store, link, go }) {
  * @returns {Call}
  */
 function asRunning(call, waiting) {
+  // What its worker knows of it is not known here yet, so its text stays as it is.
   const isInFleet = call.reached === "server" && call.hops.at(-1)?.carrier === "fleet";
+  const soFar = isInFleet ? undefined : SO_FAR[call.reached];
   return {
     ...call,
     outcomeText: waiting ? WAITING : "running",
-    reachedText:
-      call.reachedText && !isInFleet
-        ? (SO_FAR[call.reached] ?? call.reachedText)
-        : call.reachedText,
+    reachedText: call.reachedText && (soFar ?? call.reachedText),
     hops: call.hops.map((hop) => ({ ...hop, unfinished: false })),
   };
 }

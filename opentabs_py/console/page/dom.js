@@ -187,19 +187,18 @@ export function keepingFocus(area, draw) {
   const { scrollTop } = area;
   draw();
   area.scrollTop = scrollTop;
-  if (focused === undefined) return;
-  const again = area.querySelector(`[data-keep="${CSS.escape(focused)}"]`);
-  /** @type {HTMLElement | null} */ (again)?.focus({ preventScroll: true });
+  if (focused !== undefined) focusOn(area, focused, { preventScroll: true });
 }
 
 /**
  * Give the focus to an element, if there is one.
  * @param {Element} area in which it is
  * @param {string} keep its `data-keep`
+ * @param {FocusOptions} [options]
  */
-export function focusOn(area, keep) {
+export function focusOn(area, keep, options) {
   const found = area.querySelector(`[data-keep="${CSS.escape(keep)}"]`);
-  /** @type {HTMLElement | null} */ (found)?.focus();
+  /** @type {HTMLElement | null} */ (found)?.focus(options);
 }
 
 /** A notice about something the user has done, until it is replaced or until they close it. */

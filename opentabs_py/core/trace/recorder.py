@@ -56,13 +56,13 @@ class Instant:
 
     Attributes:
         wall: Seconds since the epoch, on a clock that may be set at any time.
-        real: Seconds on a steady clock.
-        steady: Seconds on the clock that the timers use, which a test may advance itself.
+        monotonic: Seconds on a clock that nobody sets.
+        timer: Seconds on the clock that the timers use, which a test may advance itself.
     """
 
     wall: float
-    real: float
-    steady: float
+    monotonic: float
+    timer: float
 
 
 class _Ends(Generic[T]):
@@ -123,7 +123,7 @@ class CallRecorder:
         self._name = _cut(name, NAME_MAX)
         self._limits = limits
         self._began = now.wall
-        self._began_real = now.real
+        self._began_monotonic = now.monotonic
         self._arguments = None if arguments is None else excerpts.of_value(arguments)
         self._client = None if client is None else _cut(client, NAME_MAX)
         self._allowed: str | None = None
@@ -163,7 +163,7 @@ class CallRecorder:
             return
         self._stamps = {"server.accepted": self._began}
         self._links = []
-        self._timers = Timers.start(self._limits, now.steady)
+        self._timers = Timers.start(self._limits, now.timer)
         self.record_link(boot_id, now)
 
     def record_tab(self, tab_id: int, url: str | None = None) -> None:
@@ -183,7 +183,7 @@ class CallRecorder:
     def record_progress(self, reports: Sequence[ProgressReport], now: Instant) -> None:
         """Record new progress reports, without duplicates; the idle timer restarts."""
         if self._timers is not None:
-            self._timers.restart_idle(now.steady)
+            self._timers.restart_idle(now.timer)
         at = self._at(now)
         for report in reports:
             self._progress.add(
@@ -269,7 +269,7 @@ class CallRecorder:
             attempts=self._attempts,
             stamps=dict(self._stamps),
             limits=self._limits,
-            left=self._left if self._timers is None else self._timers.left(now.steady),
+            left=self._left if self._timers is None else self._timers.left(now.timer),
             report_count=self._progress.count,
             progress=self._progress.all(),
             dropped=self._dropped,
@@ -285,7 +285,7 @@ class CallRecorder:
         return replace(record, result=self._excerpts.of_value(value))
 
     def _at(self, now: Instant) -> float:
-        return now.real - self._began_real
+        return now.monotonic - self._began_monotonic
 
     def _wall(self, now: Instant) -> float:
         """Return the time as if the wall clock were not set during the call."""

@@ -33,7 +33,7 @@ class PluginNews:
         self._versionless |= names
 
     def log_standings(self, standings: Mapping[str, Standing]) -> None:
-        """Log which plugins are turned off until their user has reviewed them, and then the end."""
+        """Log which plugins are off until their user reviews them, and which have been reviewed."""
         were_off = {name for name, before in self._standings if why_off(name, before) is not None}
         for name, standing in standings.items():
             why = why_off(name, standing)

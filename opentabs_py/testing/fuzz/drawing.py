@@ -130,6 +130,7 @@ class _Drawing:
         if "const" in flat:
             return st.just(flat["const"])
         if "enum" in flat:
+            # 1 and 1.0 are equal in JSON Schema, but not to Hypothesis.
             different = {unique_key(value): value for value in flat["enum"]}
             return st.sampled_from([*different.values()]) if different else st.nothing()
         for keyword in ("anyOf", "oneOf"):

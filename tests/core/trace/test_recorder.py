@@ -43,7 +43,7 @@ LIMITS = Limits(idle=2.0, ceiling=10.0)
 
 def at(seconds: float) -> Instant:
     """Return an instant this long after the start of the call; the clocks are unrelated."""
-    return Instant(wall=1_700_000_000.0 + seconds, real=20.0 + seconds, steady=50.0 + seconds)
+    return Instant(wall=1_700_000_000.0 + seconds, monotonic=20.0 + seconds, timer=50.0 + seconds)
 
 
 def a_document(url: str = "https://chat.example/room", tab_id: int = 7) -> DocumentState:
