@@ -1,7 +1,7 @@
 """Ask the user at the terminal whether calls may run."""
 
+import os
 import re
-import sys
 from collections.abc import Mapping
 from typing import Final
 
@@ -12,7 +12,8 @@ _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
 
 def is_someone_there() -> bool:
     """Return whether the user can read what we write to stderr, and type an answer."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
+    # Not sys.stderr: while there is a progress bar, it is Rich's, which until 15 is no terminal.
+    return os.isatty(0) and os.isatty(2)
 
 
 def read_line(line: str, waiting: Mapping[int, Question]) -> dict[str, Answer] | None:

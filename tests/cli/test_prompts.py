@@ -1,14 +1,39 @@
 """Answers that are typed at prompts in a terminal."""
 
+import io
+import os
+import pty
+import sys
+from pathlib import Path
+
 import pytest
 
-from opentabs_py.cli.prompts import read_line
+from opentabs_py.cli.prompts import is_someone_there, read_line
 from opentabs_py.cli.terminal_questions import Numbers
 from opentabs_py.core.questions import Question
 
 
 def a_question(question_id: str) -> Question:
     return Question(question_id, "chat_send", "Send", "chat", "chat.send", "{}")
+
+
+def test_a_progress_bar_at_the_terminal_hides_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    master, terminal = pty.openpty()
+    before = os.dup(0), os.dup(2)
+    try:
+        os.dup2(terminal, 0)
+        os.dup2(terminal, 2)
+        monkeypatch.setattr(sys, "stderr", io.StringIO())  # as Rich replaces it
+        assert is_someone_there()
+        with Path(os.devnull).open() as nobody:
+            os.dup2(nobody.fileno(), 0)
+        assert not is_someone_there()
+    finally:
+        for number, was in zip((0, 2), before, strict=True):
+            os.dup2(was, number)
+            os.close(was)
+        os.close(master)
+        os.close(terminal)
 
 
 def test_a_number_answers_one_question_and_no_number_all() -> None:
