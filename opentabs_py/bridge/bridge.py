@@ -123,6 +123,7 @@ class Bridge:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
+        call.cancellation.comes_in_time = True
         await self.ensure_browser()
         placement, was_relaunched = Placement(target), False
         began: float | None = None  # by the clock of the timers
@@ -139,11 +140,13 @@ class Bridge:
                 if self.tabs.owners:
                     self.tabs.owners.use(document.tab_id, target.purpose)
                 began = self.clock.now() if began is None else began
+                call.cancellation.comes_in_time = False
                 try:
                     return await self.calls.call(document, target.plugin, tool, call, began=began)
                 except ChainError as error:
                     if not placement.retry(error):
                         raise
+                    call.cancellation.comes_in_time = True  # it was not delivered
 
     def find_document(self, target: Target) -> protocol.DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""

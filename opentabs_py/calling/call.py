@@ -54,11 +54,12 @@ class Cancellation:
 
     Attributes:
         reason: What the tool's signal says as its reason.
-        comes_in_time: Whether the tool cannot have run yet, because the call waits for its turn.
+        comes_in_time: Whether the tool cannot have run yet: the call waits for its user, its turn
+            or its page.
     """
 
     reason: str = "the client cancelled it"
-    comes_in_time: bool = False
+    comes_in_time: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,7 +296,8 @@ class FleetWorker:
             if self._note_kept(client) and outcome is not None:
                 outcome = outcome.model_copy(update={"keeps": True})
             if outcome is None and not call.scope.cancel_called:
-                stopped = failures.server_stopped(request.tool, has_begun=True)
+                has_begun = not call.cancellation.comes_in_time
+                stopped = failures.server_stopped(request.tool, has_begun=has_begun)
                 outcome = failed(stopped, request.tool)
             if call_id in self._calls:  # its endpoint still waits, if only to hear of its end
                 self._settle(call_id, call, Done() if outcome is None else outcome, request.tool)

@@ -267,6 +267,19 @@ async def test_a_call_waits_for_a_document_that_is_getting_ready_and_then_runs()
         assert await caller.outcome() == "ran"
 
 
+async def test_a_cancellation_comes_in_time_until_the_call_is_sent_to_a_page() -> None:
+    bridge, call = a_bridge(), ToolCall({}, Limits())
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document(readiness="pending"))
+        tasks.start_soon(Caller(), bridge, call)
+        await until_all_wait()
+        while_waiting = call.cancellation.comes_in_time
+        socket.say(tabs_changed(a_document()))
+        await socket.hear("tool.dispatch")
+        assert (while_waiting, call.cancellation.comes_in_time) == (True, False)
+        tasks.cancel_scope.cancel()
+
+
 async def test_a_call_waits_for_a_tab_that_is_loading_and_then_runs() -> None:
     bridge, caller = a_bridge(), Caller()
     loading = tabs_changed()

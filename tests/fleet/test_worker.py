@@ -324,7 +324,10 @@ async def test_a_worker_that_drains_ends_its_calls_refuses_others_and_says_so() 
         assert pair.announcements()[-1].state == "leaving"
 
 
-async def test_a_worker_that_is_stopped_says_so_to_those_whose_calls_it_ends() -> None:
+@pytest.mark.parametrize("waits", [False, True])
+async def test_a_worker_that_is_stopped_says_so_to_those_whose_calls_it_ends(
+    *, waits: bool
+) -> None:
     pair = Pair()
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
@@ -339,10 +342,12 @@ async def test_a_worker_that_is_stopped_says_so_to_those_whose_calls_it_ends() -
             await pair.settle()
             tasks.start_soon(requester.run, pair, a_call())
             await pair.session.called.wait()
+            [(_tool, options)] = pair.session.calls
+            options["cancellation"].comes_in_time = waits  # for its page
             stopped.cancel()
     assert isinstance(requester.answer, Failed)
     assert requester.answer.code == "SERVER_STOPPED"
-    assert MAY_HAVE_RUN in requester.answer.message
+    assert (MAY_HAVE_RUN in requester.answer.message) is not waits
     assert pair.announcements()[-1].state == "leaving"
     assert pair.wire.is_flushed
 

@@ -13,13 +13,12 @@ from opentabs_py.errors import CallError
 class _Running:
     """A running call of a tool, and the error that ended it, if its caller did not."""
 
-    __slots__ = ("cancellation", "error", "has_begun", "scope", "tool")
+    __slots__ = ("cancellation", "error", "scope", "tool")
 
     def __init__(self, tool: str, cancellation: Cancellation) -> None:
         self.tool = tool
         self.cancellation = cancellation
         self.scope = anyio.CancelScope()
-        self.has_begun = False
         self.error: CallError | None = None
 
 
@@ -73,19 +72,9 @@ class RunningCalls:
         """End all running calls, and refuse later ones, because the server stops."""
         self._is_stopped = True
         for call_id, running in self._calls.items():
-            has_begun = running.has_begun and not running.cancellation.comes_in_time
+            has_begun = not running.cancellation.comes_in_time
             error = failures.server_stopped(running.tool, has_begun=has_begun)
             self.end(call_id, error, reason="the server stopped")
-
-    @contextmanager
-    def begun(self, call_id: str) -> Generator[None]:
-        """While the context is open, the tool of a running call may run: the call does not wait."""
-        running = self._calls[call_id]
-        running.has_begun = True
-        try:
-            yield
-        finally:
-            running.has_begun = False
 
     @contextmanager
     def add(self, tool: str, call: ToolCall) -> Generator[None]:

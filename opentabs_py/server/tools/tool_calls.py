@@ -166,13 +166,15 @@ class ToolCalls:
                 call, run = bound, tool.prepare(bound)
         if call.recorder is not None:
             call.recorder.record_allowed(allowed_by or "auto")
+        cancellation = call.cancellation
         try:
-            with self.running.begun(call.call_id):
-                return await run()
+            cancellation.comes_in_time = False
+            return await run()
         except ChainError as error:
+            cancellation.comes_in_time = True
             await self._questions(tool).sign_in(call, error)
-            with self.running.begun(call.call_id):
-                return await run()
+            cancellation.comes_in_time = False
+            return await run()
 
     def _questions(self, tool: Tool) -> CallQuestions:
         gated = self.registry.gated(tool.listing)
