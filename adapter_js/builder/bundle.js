@@ -1,6 +1,7 @@
 /**
  * Bundles a plugin's sources with esbuild: once for the page, and once to describe it here.
  */
+import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { extname, relative, resolve, sep } from "node:path";
@@ -38,6 +39,12 @@ const TOP_LEVEL_AWAIT =
 const STYLES =
   'A plugin cannot load style sheets; import its text, with { type: "text" }, and write that into ' +
   "a <style> element of the page";
+const URLS =
+  "A plugin is one script, which imports nothing from a URL; install the package with npm, or copy it";
+const AS_TEXT = 'import it with { type: "text" }, or with { type: "bytes" }';
+/** What npm accepts as a name; a path alias, such as `@/lib`, is none. */
+const PACKAGE = /^(?:@[a-z0-9][\w.-]*\/)?[a-z0-9][\w.-]*$/;
+const ALIAS = 'import a file of the plugin by its relative path, or see "paths" of tsconfig.json';
 const ADAPTER_FILE = "adapter.iife.js";
 const PRE_SCRIPT_FILE = "pre-script.iife.js";
 
@@ -271,6 +278,9 @@ function packages(sdk, { bundleZod }) {
           ? { path, namespace: "style", warnings: why }
           : { errors: why };
       });
+      build.onResolve({ filter: /^(?:https?:)?\/\// }, ({ kind }) =>
+        kind === "dynamic-import" ? null : { errors: [{ text: URLS }] },
+      );
       build.onLoad({ filter: /.*/, namespace: "style" }, () => ({ contents: "" }));
       build.onResolve(
         { filter: /^zod(\/|$)/ },
@@ -405,10 +415,15 @@ function explain(root, text) {
   }
   const wanted = /^Could not resolve "([^"./][^"]*)"$/.exec(text)?.[1];
   if (wanted !== undefined) {
-    const [name] = /^(?:@[^/]+\/)?[^/]+/.exec(wanted) ?? [wanted];
-    return isBuiltin(wanted)
-      ? `${text}, which only Node has; a plugin runs in a page`
-      : `${text}; install it: npm install ${name}`;
+    if (isBuiltin(wanted)) {
+      return `${text}, which only Node has; a plugin runs in a page`;
+    }
+    const [name] = /^(?:@[^/]*\/)?[^/]+/.exec(wanted) ?? [wanted];
+    const isFile = !PACKAGE.test(name) || existsSync(resolve(root, wanted));
+    return `${text}; ${isFile ? ALIAS : `install it: npm install ${name}`}`;
+  }
+  if (text.startsWith("No loader is configured")) {
+    return `${text}; ${AS_TEXT}`;
   }
   const named = text.replace(/(?<= in )"([^"]+)"/, (_, path) => `"${nameOf(resolve(root, path))}"`);
   const missing = /^No matching export in (.+) for import (".+")$/.exec(named);

@@ -366,6 +366,22 @@ UNUSABLE = {
         "import '@acme/wire/parts';",
         'src/index.ts:1: Could not resolve "@acme/wire/parts"; install it: npm install @acme/wire',
     ),
+    "a path alias": (
+        "import '@/tools';",
+        'src/index.ts:1: Could not resolve "@/tools"; import a file of the plugin by its relative',
+    ),
+    "a file of the plugin, as if it were a package": (
+        "import 'src/tools.ts';",
+        'src/index.ts:1: Could not resolve "src/tools.ts"; import a file of the plugin by its',
+    ),
+    "a URL": (
+        "import 'https://esm.example/wire';",
+        "src/index.ts:1: A plugin is one script, which imports nothing from a URL; install",
+    ),
+    "a picture": (
+        "import './logo.svg';",
+        'src/index.ts:1: No loader is configured for ".svg" files: src/logo.svg; import it with',
+    ),
     "a module of Node": (
         "import 'node:fs';",
         'src/index.ts:1: Could not resolve "node:fs", which only Node has; a plugin runs in a page',
@@ -417,7 +433,8 @@ async def test_a_source_that_cannot_be_parsed_is_reported_with_its_place(
 ) -> None:
     text, wanted = UNUSABLE[name]
 
-    built = await builder.build(source(tmp_path, **{"src/index.ts": text}))
+    files = {"src/index.ts": text, "src/logo.svg": "<svg/>"}
+    built = await builder.build(source(tmp_path, **files))
 
     assert [str(problem) for problem in built.problems if str(problem).startswith(wanted)]
     assert not (tmp_path / "dist").exists()
