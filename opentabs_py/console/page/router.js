@@ -50,6 +50,10 @@ export class Router {
   start(views) {
     this.#views = new Map(Object.entries(views).map(([name, { view }]) => [name, view]));
     addEventListener("hashchange", () => this.#route());
+    document.querySelector(".skip")?.addEventListener("click", (event) => {
+      event.preventDefault(); // its fragment names no view
+      byId("view").focus();
+    });
     addEventListener("keydown", (event) => this.#handleKey(event));
     addEventListener("pointerdown", () => this.#hold(), true);
     for (const type of ["pointerup", "pointercancel"]) {
