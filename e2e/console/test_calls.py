@@ -249,7 +249,7 @@ async def test_a_call_that_waits_for_an_answer_says_so_and_leads_to_it(
 
 
 @pytest.mark.usefixtures("tab")
-async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
+async def test_a_question_is_read_aloud_in_every_view_and_the_seconds_to_answer_are_not(
     page: Page, served: OpenTabs
 ) -> None:
     gate = served.internals.registry.gate
@@ -257,8 +257,14 @@ async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
     try:
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
+                await go(page, "logs")
+                await page.evaluate(READ_ALOUD)
                 tasks.start_soon(served.call, "forms_version")
+                await page.wait_for_function("() => readAloud.length > 0")
+                said = await page.evaluate("readAloud[0]")
+                assert said.startswith("Waiting for your answer: An agent wants to use version on ")
                 await go(page, "approvals")
+                await expect(page.locator("#announced")).to_be_empty()
                 left = page.locator(".left")
                 await expect(left).to_contain_text("s left")
                 await page.evaluate(READ_ALOUD)
@@ -267,6 +273,22 @@ async def test_the_seconds_that_are_left_to_answer_are_not_read_aloud(
                 await page.get_by_role("button", name="Allow once").click()
     finally:
         gate.set_rules({})
+
+
+@pytest.mark.usefixtures("tab")
+async def test_what_a_filter_shows_is_read_aloud_and_new_calls_are_not(
+    page: Page, served: OpenTabs
+) -> None:
+    await served.call("probe_echo", {"value": 1})
+    await go(page, "calls")
+    calls = page.get_by_role("listbox", name="Calls")
+    await expect(calls.get_by_role("option").first).to_contain_text("probe_echo")
+    await page.evaluate(READ_ALOUD)
+    await served.call("forms_version")
+    await expect(calls.get_by_role("option").first).to_contain_text("forms_version")
+    await page.get_by_label("Filter calls").fill("no such call")
+    await page.wait_for_function("() => readAloud.length > 0")
+    assert re.fullmatch(r"0 of \d+ calls", await page.evaluate("readAloud[0]"))
 
 
 async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Browser) -> None:

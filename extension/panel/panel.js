@@ -11,7 +11,7 @@
 import { TROUBLE } from "../background/badge.js";
 import { readConfig } from "../background/config.js";
 import { activeTabView } from "./active_tab.js";
-import { approvalsView } from "./console/approvals.js";
+import { announcer, approvalsView } from "./console/approvals.js";
 import { callsView } from "./console/calls.js";
 import { byId, h, plural, write } from "./console/dom.js";
 import { glyph } from "./console/icons.js";
@@ -115,7 +115,11 @@ async function readProfile() {
   profile = typeof browserId === "string" ? browserId : null;
 }
 
-store.subscribe((changed) => router.update(changed));
+const announceQuestions = announcer(store);
+store.subscribe((changed) => {
+  router.update(changed);
+  if (changed.has("questions")) announceQuestions();
+});
 await readProfile();
 chrome.storage.local.onChanged.addListener(readProfile);
 router.start(views);

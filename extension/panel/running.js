@@ -23,7 +23,7 @@ const SHOWN_AFTER = 5; // s; how a call ended stays so long
  * @param {() => string | null} profile the id of this browser
  */
 export function runningCalls({ store, link }, profile) {
-  const title = h("h2", { role: "status" });
+  const title = h("h2", {});
   const list = h("ul", { class: "runs", "aria-label": "Running calls" });
   const more = h("a", { href: "#/calls", hidden: true });
   const element = h("section", { "aria-label": "Running", hidden: true }, title, list, more);

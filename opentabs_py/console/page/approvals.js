@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {PluginRow, QuestionRow} from "./store.js" */
 
-import { byId, closableNotice, h, keepingFocus, plural, write } from "./dom.js";
+import { announce, byId, closableNotice, h, keepingFocus, plural, write } from "./dom.js";
 import { whyFailed } from "./link.js";
 import { STANDING } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -20,9 +20,9 @@ const SIGNED_IN = { once: "I have signed in", no: "Not now" };
  * @returns {View}
  */
 export function approvalsView({ store, link }) {
-  const count = h("span", { class: "quiet count", role: "status" });
+  const count = h("span", { class: "quiet count" });
   const notice = closableNotice(); // about the last answer; outlives its card
-  const list = h("ul", { class: "questions", "aria-live": "polite", "aria-label": "Questions" });
+  const list = h("ul", { class: "questions", "aria-label": "Questions" });
   const rest = h("div", {});
   const content = h("div", { class: "scroll-area" }, notice.element, list, rest);
   const element = h(
@@ -64,7 +64,7 @@ export function approvalsView({ store, link }) {
 
   /** @param {QuestionRow} question */
   function cardOf(question) {
-    const { id, tool, title, plugin, client, element, site, tabTitle, answers } = question;
+    const { id, tool, title, plugin, client, tabTitle, answers } = question;
     const signsIn = question.about === "sign_in";
     const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
     const buttons = /** @type {string[]} */ (answers).map((answer) =>
@@ -99,8 +99,7 @@ export function approvalsView({ store, link }) {
         h("strong", {}, client ?? "An agent"),
         " wants to use ",
         h("strong", {}, title),
-        element !== "" && [" on the ", element].join(""),
-        site !== null && [" on ", site].join(""),
+        placeOf(question),
         signsIn && ", but the page is not ready. Sign in there; then the call continues.",
       ),
       h(
@@ -109,8 +108,7 @@ export function approvalsView({ store, link }) {
         h("code", { class: "quiet" }, tool),
         h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(plugin)}` }, plugin),
         tabTitle !== null && h("span", { class: "badge" }, tabTitle),
-        // A timer is not part of the live region around it: its seconds would be read, one after the other.
-        h("span", { class: "quiet left", role: "timer", "aria-live": "off" }),
+        h("span", { class: "quiet left", role: "timer" }),
       ),
       h("pre", { tabindex: "0", "aria-label": "The arguments" }, question.arguments),
       wrong,
@@ -156,6 +154,31 @@ export function approvalsView({ store, link }) {
     update(changed) {
       if (changed.has("questions") || changed.has("plugins")) show();
     },
+  };
+}
+
+/**
+ * Where a call would act, as the end of a sentence.
+ * @param {QuestionRow} question
+ */
+function placeOf({ element, site }) {
+  return `${element && ` on the ${element}`}${site === null ? "" : ` on ${site}`}`;
+}
+
+/**
+ * Return a function that has screen readers say which questions are new, whatever view is shown.
+ * @param {Console["store"]} store
+ */
+export function announcer(store) {
+  let known = new Set();
+  return () => {
+    const questions = store.rows("questions");
+    const added = [...questions.values()].filter(({ id }) => !known.has(id));
+    known = new Set(questions.keys());
+    const sentences = added.map(
+      (each) => `${each.client ?? "An agent"} wants to use ${each.title}${placeOf(each)}.`,
+    );
+    if (sentences.length > 0) announce(`Waiting for your answer: ${sentences.join(" ")}`);
   };
 }
 

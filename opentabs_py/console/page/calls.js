@@ -6,7 +6,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {CallRow} from "./store.js" */
 
-import { clock, h, matches, plural, site, wordsOf, write } from "./dom.js";
+import { clock, h, matches, shownOf, site, wordsOf, write } from "./dom.js";
 import { whyFailed } from "./link.js";
 import { List } from "./list.js";
 import { describe } from "./viewer/details.js";
@@ -65,7 +65,7 @@ export function callsView({ store, link, go }) {
     ...STATES.map(([value, text]) => h("option", { value }, text)),
   );
   const plugin = h("select", { "aria-label": "Plugin", onchange: () => show() });
-  const count = h("span", { class: "quiet count", role: "status" });
+  const count = h("span", { class: "quiet count" });
   /** @type {List<CallRow>} */
   const list = new List({
     label: "Calls",
@@ -183,12 +183,7 @@ export function callsView({ store, link, go }) {
         ),
     );
     shown.sort((a, b) => b.started - a.started);
-    write(
-      count,
-      all.length === shown.length
-        ? plural(all.length, "call")
-        : `${shown.length.toLocaleString("en")} of ${plural(all.length, "call")}`,
-    );
+    write(count, shownOf(shown.length, all.length, "call"));
     list.element.hidden = shown.length === 0;
     empty.hidden = shown.length > 0;
     if (shown.length === 0) fillEmpty(all.length);

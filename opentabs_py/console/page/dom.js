@@ -62,6 +62,18 @@ export function write(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
+const SAID_FOR = 3000; // ms; what stays would be read again by those who read the whole page
+
+/**
+ * Have screen readers say something, wherever the focus is.
+ * @param {string} text
+ */
+export function announce(text) {
+  const place = byId("announced");
+  write(place, text);
+  setTimeout(() => place.textContent === text && write(place, ""), SAID_FOR);
+}
+
 /**
  * @param {string} id
  * @returns {HTMLElement}
@@ -79,6 +91,18 @@ export function byId(id) {
  */
 export function plural(count, one, many = `${one}s`) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/**
+ * How many there are, and how many of them a filter shows.
+ * @param {number} shown
+ * @param {number} all
+ * @param {string} one
+ * @param {string} [many]
+ */
+export function shownOf(shown, all, one, many) {
+  const whole = plural(all, one, many);
+  return shown === all ? whole : `${shown.toLocaleString("en")} of ${whole}`;
 }
 
 /** @param {number} seconds since the epoch */

@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {LogRow} from "./store.js" */
 
-import { clock, copyButton, h, matches, plural, wordsOf, write } from "./dom.js";
+import { clock, copyButton, h, matches, shownOf, wordsOf, write } from "./dom.js";
 import { List } from "./list.js";
 
 const LEVELS = ["debug", "info", "warning", "error", "critical"];
@@ -37,7 +37,7 @@ export function logsView({ store }) {
     checked: true,
     onchange: () => follow.checked && list.scrollToEnd(),
   });
-  const count = h("span", { class: "quiet count", role: "status" });
+  const count = h("span", { class: "quiet count" });
   /** @type {List<LogRow>} */
   const list = new List({
     label: "Logs",
@@ -127,7 +127,7 @@ export function logsView({ store }) {
         (source.value === "" || (entry.plugin ?? " ") === source.value) &&
         matches(words, `${entry.text} ${entry.source}`),
     );
-    write(count, plural(shown.length, "entry", "entries"));
+    write(count, shownOf(shown.length, all.length, "entry", "entries"));
     list.element.hidden = shown.length === 0;
     empty.hidden = shown.length > 0;
     empty.replaceChildren(

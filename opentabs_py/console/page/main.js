@@ -17,7 +17,7 @@
 /** @import {LinkState} from "./link.js" */
 /** @import {Section} from "./store.js" */
 
-import { approvalsView } from "./approvals.js";
+import { announcer, approvalsView } from "./approvals.js";
 import { callsView } from "./calls.js";
 import { byId, h, write } from "./dom.js";
 import { glyph } from "./icons.js";
@@ -103,8 +103,10 @@ function showState(state) {
   if (state !== "live") store.disconnect();
 }
 
+const announceQuestions = announcer(store);
 store.subscribe((changed) => {
   count();
+  if (changed.has("questions")) announceQuestions();
   router.update(changed);
 });
 router.start(views);

@@ -6,7 +6,7 @@
 /** @import {ProblemRow, PluginRow} from "./store.js" */
 /** @import {ToolInShort} from "./tool_list.js" */
 
-import { focusOn, h, keepingFocus, matches, plural, wordsOf, write } from "./dom.js";
+import { focusOn, h, keepingFocus, matches, plural, shownOf, wordsOf, write } from "./dom.js";
 import { pluginIcon } from "./icons.js";
 import { KIND, path, pluginView, problemList, STANDING, statusOf } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -25,7 +25,7 @@ export function pluginsView({ store, link, go }) {
     autocomplete: "off",
     oninput: () => (opened === "" ? show() : go("plugins")),
   });
-  const count = h("span", { class: "quiet count", role: "status" });
+  const count = h("span", { class: "quiet count" });
   const content = h("div", { class: "scroll-area" });
   const element = h(
     "div",
@@ -55,7 +55,13 @@ export function pluginsView({ store, link, go }) {
     const tools = words.length === 0 ? [] : foundTools(words);
     write(
       count,
-      `${plural(plugins.length, "plugin")}${problems.length > 0 ? `, ${plural(problems.length, "problem")}` : ""}`,
+      [
+        shownOf(shown.length, plugins.length, "plugin"),
+        tools.length > 0 && plural(tools.length, "tool"),
+        problems.length > 0 && plural(problems.length, "problem"),
+      ]
+        .filter(Boolean)
+        .join(", "),
     );
     keepingFocus(content, () =>
       content.replaceChildren(

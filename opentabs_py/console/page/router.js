@@ -6,13 +6,16 @@
 /** @import {View} from "./main.js" */
 /** @import {Section} from "./store.js" */
 
-import { byId, isTyping } from "./dom.js";
+import { announce, byId, isTyping } from "./dom.js";
+
+const PAUSE = 600; // ms without a key, after which what a filter shows is announced
 
 export class Router {
   /** @type {ReadonlyMap<string, View>} */
   #views = new Map();
   /** @type {Set<Section> | null} what has changed while a mouse button is down */
   #held = null;
+  #announcing = 0;
   #home;
   #onShow;
   #beside;
@@ -55,6 +58,7 @@ export class Router {
       byId("view").focus();
     });
     addEventListener("keydown", (event) => this.#handleKey(event));
+    addEventListener("input", (event) => this.#announceCount(event.target));
     addEventListener("pointerdown", () => this.#hold(), true);
     for (const type of ["pointerup", "pointercancel"]) {
       addEventListener(type, () => setTimeout(() => this.#release()), true); // after the click
@@ -98,6 +102,19 @@ export class Router {
     }
     view.show(path);
     this.#onShow();
+  }
+
+  /**
+   * Announce how much a filter shows; a count that is always live would be read at each new row.
+   * @param {EventTarget | null} field
+   */
+  #announceCount(field) {
+    const header = field instanceof Element && field.closest(".view > header");
+    if (!header) return;
+    clearTimeout(this.#announcing);
+    this.#announcing = setTimeout(() => {
+      announce(header.querySelector(".count")?.textContent ?? "");
+    }, PAUSE);
   }
 
   /**

@@ -5,7 +5,7 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {BrowserRow, TabRow} from "./store.js" */
 
-import { h, keepingFocus, matches, plural, site, wordsOf, write } from "./dom.js";
+import { h, keepingFocus, matches, shownOf, site, wordsOf, write } from "./dom.js";
 import { EXPOSED, isExposed, READINESS } from "./store.js";
 
 /**
@@ -21,7 +21,7 @@ export function tabsView({ store }) {
     autocomplete: "off",
     oninput: () => show(),
   });
-  const count = h("span", { class: "quiet count", role: "status" });
+  const count = h("span", { class: "quiet count" });
   const content = h("div", { class: "scroll-area" });
   const element = h(
     "div",
@@ -39,7 +39,7 @@ export function tabsView({ store }) {
       )
       .sort((a, b) => a.id - b.id);
     const browsers = [...store.rows("browsers").values()].sort((a, b) => a.number - b.number);
-    write(count, plural(tabs.length, "tab"));
+    write(count, shownOf(shown.length, tabs.length, "tab"));
     keepingFocus(content, () =>
       content.replaceChildren(
         ...browsers.map((browser) =>

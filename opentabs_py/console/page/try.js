@@ -7,7 +7,7 @@
 /** @import {ToolInShort} from "./tool_list.js" */
 
 import { copyAs } from "./copies.js";
-import { focusOn, h, matches, plural, switcher, wordsOf, write } from "./dom.js";
+import { focusOn, h, matches, shownOf, switcher, wordsOf, write } from "./dom.js";
 import { glyph, toolIcon } from "./icons.js";
 import { Refusal, whyFailed } from "./link.js";
 import { runOf } from "./run.js";
@@ -40,7 +40,7 @@ export function tryView(console_) {
     autocomplete: "off",
     oninput: () => (opened === "" ? pick() : go("try")),
   });
-  const count = h("span", { class: "quiet count", role: "status" });
+  const count = h("span", { class: "quiet count" });
   const content = h("div", { class: "scroll-area" });
   const element = h(
     "div",
@@ -81,7 +81,7 @@ export function tryView(console_) {
     const found = (tools ?? []).filter((each) =>
       matches(words, `${each.name} ${each.title} ${each.summary} ${each.owner}`),
     );
-    write(count, plural(found.length, "tool"));
+    write(count, shownOf(found.length, tools?.length ?? 0, "tool"));
     if (found.length === 0) {
       const text = tools?.length === 0 ? "No tool is served" : "No tool matches.";
       const serve = store.isEndpoint
