@@ -191,3 +191,13 @@ async def test_reduced_motion_is_respected(served: OpenTabs, browser: Browser) -
         animated = await page.evaluate("""() => getComputedStyle(
             document.querySelector("body > progress")).animationName""")
         assert animated == "none"
+
+
+@pytest.mark.usefixtures("tab")
+async def test_what_is_selected_can_be_seen_in_forced_colors(page: Page, served: OpenTabs) -> None:
+    await served.call("probe_echo", {"value": 1})
+    await page.emulate_media(forced_colors="active")
+    await go(page, "calls")
+    await page.get_by_role("option", name="probe_echo").first.click()
+    for selected in ("#nav [aria-current]", ".call[aria-selected=true]"):
+        await expect(page.locator(selected)).to_have_css("outline-style", "solid")
