@@ -50,7 +50,7 @@ export function logsView({ store }) {
         h("span", { class: "quiet when" }, clock(entry.time)),
         h("span", { class: `level ${entry.level}` }, entry.level),
         h("span", { class: "quiet source" }, entry.plugin ?? entry.source),
-        h("span", { class: "text" }, entry.text),
+        h("span", { class: "text" }, firstLine(entry.text)),
       ),
     name: (/** @type {LogRow} */ entry) =>
       `${entry.level}, ${entry.plugin ?? entry.source}: ${entry.text}`.slice(0, 200),
@@ -172,4 +172,10 @@ export function logsView({ store }) {
       show();
     },
   };
+}
+
+/** @param {string} text */
+function firstLine(text) {
+  const [first = "", ...more] = text.trimEnd().split("\n");
+  return more.length > 0 ? `${first} …` : first;
 }
