@@ -64,6 +64,11 @@ test("a retryable error without a delay shows none", () => {
   assert.equal(box, "RATE_LIMITEDrate_limitretryableSlow down.");
 });
 
+test("a call without hops says that its time was not measured", () => {
+  const texts = detailsOf(CALL);
+  assert.ok(texts.some((/** @type {string} */ text) => /time wentNot measured/.test(text)));
+});
+
 test("a hop is drawn as its carrier, or as unfinished where the call ended", () => {
   const hop = { hop: "relay", carrier: "extension", start: 0, ms: 1, unfinished: false };
   assert.deepEqual(

@@ -59,6 +59,7 @@ function nowView() {
   const element = h(
     "div",
     { class: "view now" },
+    h("h1", { class: "hidden" }, "This tab"),
     running.element,
     activeTab.element,
     h("p", { class: "foot" }, h("a", { href: "#/try" }, "All tools"), reviews),

@@ -25,8 +25,11 @@ def outcome_text(record: CallRecord) -> str:
 
 
 def reached_text(record: CallRecord) -> str | None:
-    """Return how far a call got on its way to a page; None if its tool runs in the server."""
-    if not record.in_page:
+    """Return how far a call got on its way to a page.
+
+    None if its tool runs in the server, or if it is not known: only traced calls have timestamps.
+    """
+    if not record.in_page or (record.reached == "server" and not record.stamps):
         return None
     if record.reached == "page" and record.error and record.error.code in _REFUSALS:
         return "the page: the tool did not start"

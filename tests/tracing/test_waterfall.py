@@ -10,7 +10,7 @@ from rich.console import Console
 from opentabs_py.core.trace.record import CallRecord, LinkMark, LogMark, ProgressMark
 from opentabs_py.errors import ErrorDetail
 from opentabs_py.tracing.waterfall import headline, render, report
-from opentabs_py.tracing.words import outcome_text
+from opentabs_py.tracing.words import outcome_text, reached_text
 from tests.tracing.examples import (
     ALL,
     CANCELLED,
@@ -98,6 +98,10 @@ def test_of_a_tool_of_the_server_no_place_is_said_to_be_reached() -> None:
     record = replace(CANCELLED, in_page=False, stamps={"server.accepted": CANCELLED.started})
     assert "reached" not in report(record)
     assert "progress" in report(record)
+
+
+def test_how_far_a_call_got_is_not_said_if_it_was_not_traced() -> None:
+    assert reached_text(replace(TOOL_FAILED, stamps={}, report_count=0, progress=())) is None
 
 
 def test_bars_that_all_have_room_are_not_cut() -> None:

@@ -88,7 +88,7 @@ function errorBox(error) {
   }
   const rows = [make("div", "badges", marks), make("p", "", error.message)];
   if (error.stack !== null) {
-    rows.push(make("pre", "stack", error.stack));
+    rows.push(scrollable(make("pre", "stack", error.stack)));
   }
   return make("div", "error", rows);
 }
@@ -139,6 +139,8 @@ const NO_HOP = { hop: "", carrier: "", start: 0, ms: 0, unfinished: false };
 
 /** @param {Call} call */
 function waterfall(call) {
+  if (call.hops.length === 0)
+    return make("p", "note", "Not measured: no console or trace was open when the call began.");
   const { share, cut } = axisOf(call.hops);
   const percent = (/** @type {number} */ at) =>
     `${(Math.min(Math.max(share(at), 0), 1) * 100).toFixed(3)}%`;
@@ -269,7 +271,7 @@ function linksOf(call) {
 function listing(rows, count, note) {
   const table = make("table", "list", rows.slice(0, SHOWN));
   /** @type {(Node | string)[]} */
-  const parts = rows.length > 0 ? [make("div", "scroll", [table])] : [];
+  const parts = rows.length > 0 ? [scrollable(make("div", "scroll", [table]))] : [];
   if (rows.length > SHOWN) {
     const more = button(`Show all ${rows.length}`, "", () => {
       table.append(...rows.slice(SHOWN));
@@ -319,7 +321,14 @@ function code(text) {
   } catch {
     // It was cut to a bound.
   }
-  const block = make("pre", "", shown);
+  return scrollable(make("pre", "", shown));
+}
+
+/**
+ * Let the keyboard scroll it.
+ * @param {HTMLElement} block
+ */
+function scrollable(block) {
   block.tabIndex = 0;
   return block;
 }

@@ -19,7 +19,7 @@
  * @property {Outcome} outcome
  * @property {string} outcomeText
  * @property {string} reached
- * @property {string | null} reachedText how far it got on its way to a page; null if its tool runs in the server
+ * @property {string | null} reachedText how far it got on its way to a page; null if in the server, or unknown
  * @property {{code: string, message: string, category: string | null, retryable: boolean,
  *     retryAfterMs: number | null, stack: string | null} | null} error
  * @property {number | null} tab
