@@ -14,6 +14,8 @@ About = Literal["permission", "sign_in"]
 ANSWERS: Final[tuple[Answer, ...]] = get_args(Answer)
 ASK_FOR: Final = 120.0  # s; then an unanswered question counts as refused
 LONGEST_ARGUMENTS: Final = 4000  # characters of JSON in a question
+_LONGEST_HOST: Final = 100  # characters, with the port
+_NO_QUOTES: Final = str.maketrans("“”", '""')  # in a text between them
 _ANSWER_TEXTS: Final[Mapping[Answer, str]] = {
     "once": "Yes, once",
     "session": "Yes, for this session",
@@ -106,15 +108,15 @@ def ask_text(question: Question) -> str:
     """Return a question as one line for the user, without the arguments."""
     who = "An agent" if question.client is None else one_line(shorten(question.client, 60))
     place = question.place
-    where = f" on the {one_line(shorten(place.element, 200))}" if place.element else ""
+    where = f" on the {one_line(shorten(place.element, 300))}" if place.element else ""
     if place.site is not None:
-        where += f" on {one_line(shorten(place.site, 100))}"
+        where += f" on {one_line(shown_host(place.site))}"
     if place.title is not None:
         title = one_line(shorten(place.title, 60))
         where += f" (tab {json.dumps(title, ensure_ascii=False)})"
     tool = question.tool
     if question.title != tool:
-        tool += f", “{one_line(shorten(question.title, 60))}”"
+        tool += f", “{one_line(shorten(question.title, 60)).translate(_NO_QUOTES)}”"
     wants = f"{who} wants to use {tool}{where}"
     if question.about == "sign_in":
         return f"{wants}, but the page is not ready. Sign in there; then the call continues."
@@ -124,6 +126,11 @@ def ask_text(question: Question) -> str:
 def host_of(url: str) -> str:
     """Return the host of a URL, with its port if it has one; empty if it has no host."""
     return urlsplit(url).netloc.rpartition("@")[2]  # a user name could look like another host
+
+
+def shown_host(host: str) -> str:
+    """Return a host for users; of a long one, the end, which says whose it is."""
+    return host if len(host) <= _LONGEST_HOST else f"…{host[1 - _LONGEST_HOST :]}"
 
 
 def find_place(documents: Sequence[ShownTab], plugin: str, tab_id: int | None) -> Place:

@@ -11,7 +11,7 @@ from playwright.async_api import TimeoutError as LateError
 
 from opentabs_py.browser.driver import FAILURES
 from opentabs_py.core import codes
-from opentabs_py.core.questions import Place, host_of
+from opentabs_py.core.questions import Place, host_of, shown_host
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import one_line, shorten
 from opentabs_py.core.tokens import first_tokens, is_longer
@@ -119,7 +119,9 @@ class UsedPage:
                 frame = await handle.owner_frame()
                 host = "" if frame is None else host_of(frame.url)
                 await handle.dispose()
-        return what if host in ("", host_of(self.page.url)) else f"{what} in a frame of {host}"
+        if host in ("", host_of(self.page.url)):
+            return what
+        return f"{what} in a frame of {shown_host(host)}"
 
     async def find_element(self, ref: str) -> Locator:
         """Return the element of a reference.

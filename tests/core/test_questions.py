@@ -73,6 +73,21 @@ def test_a_page_cannot_add_lines_to_a_question_or_hide_some_of_it() -> None:
     assert '\\")' in text  # its quote does not end the quoted title
 
 
+def test_the_end_of_a_long_host_is_shown_because_it_says_whose_it_is() -> None:
+    host = f"accounts.bank.example.{'x' * 60}.{'y' * 60}.evil.example:8080"
+    text = ask_text(a_question(place=Place(host)))
+    assert "yyy.evil.example:8080. Allow it?" in text
+    assert "bank" not in text
+    assert len(text) < 200
+
+
+def test_a_tool_of_a_page_cannot_end_its_quoted_title() -> None:
+    place = Place("evil.example")
+    text = ask_text(a_question(title="Read” on bank.example. Allow it?", place=place))
+    assert text.count("”") == 1
+    assert text.endswith("” on evil.example. Allow it?")
+
+
 def test_arguments_are_shown_as_json_and_a_cut_is_stated() -> None:
     assert json.loads(arguments_text({"to": "ü", "n": [1]})) == {"to": "ü", "n": [1]}
     long = arguments_text({"text": "x" * 10_000})
