@@ -258,9 +258,12 @@ async def test_a_question_names_the_site_of_a_frame(rig: Rig) -> None:
             assert shown is not None
             name = ref(shown["snapshot"], 'textbox "Name"')
             await client.call_tool("page_type", {"ref": name, "text": "Ada"})
+            framed = ref(shown["snapshot"], 'button "Framed"')  # in a frame of that one
+            await client.call_tool("page_click", {"ref": framed})
 
     host = elsewhere.removeprefix("http://").rstrip("/")
     assert f'on the textbox "Name" in a frame of {host} on 127.0.0.1:' in asked[0]
+    assert f'on the button "Framed" in a frame of {host} on 127.0.0.1:' in asked[1]
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

@@ -117,7 +117,9 @@ class UsedPage:
             if (element := await self._locate(ref)) is not None:
                 handle = await element.element_handle()
                 frame = await handle.owner_frame()
-                host = "" if frame is None else host_of(frame.url)
+                # One without a host, such as about:blank, is of the site of the frame around it.
+                while frame is not None and not (host := host_of(frame.url)):
+                    frame = frame.parent_frame
                 await handle.dispose()
         if host in ("", host_of(self.page.url)):
             return what
