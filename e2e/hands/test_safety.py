@@ -13,7 +13,7 @@ from playwright.async_api import Dialog, Error
 
 from e2e.hands.rig import PASSWORD, Rig, hand_settings, ref
 from e2e.waiting import PATIENT
-from opentabs_py.errors import CallRefusedError
+from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.session.session import OpenTabs
 
 
@@ -264,6 +264,27 @@ async def test_a_question_names_the_site_of_a_frame(rig: Rig) -> None:
     host = elsewhere.removeprefix("http://").rstrip("/")
     assert f'on the textbox "Name" in a frame of {host} on 127.0.0.1:' in asked[0]
     assert f'on the button "Framed" in a frame of {host} on 127.0.0.1:' in asked[1]
+
+
+async def test_hands_do_not_answer_in_the_place_of_the_user(rig: Rig) -> None:
+    async with OpenTabs(settings=hand_settings()) as tabs:
+        console = await tabs.open(rig.url)
+        [tab] = (await tabs.call("tabs_list"))["tabs"]
+        await console.goto(tabs.console_url())
+        await console.get_by_role("navigation").first.wait_for()
+        panel = await tabs.context.new_page()
+        await panel.goto(f"{tabs.internals.pages.origin}/panel/index.html")
+        await tabs.open(rig.url)
+
+        listed = (await tabs.call("tabs_list"))["tabs"]
+        looked = await tabs.call("page_snapshot")
+        with pytest.raises(ToolFailedError, match="There is no tab"):
+            await tabs.call("page_click", {"ref": "e2", "tabId": tab["tabId"]})
+        with pytest.raises(ToolFailedError, match="own page"):
+            await tabs.call("page_navigate", {"url": console.url})
+
+    assert not {console.url, panel.url} & {each["url"] for each in listed}
+    assert looked["url"] == rig.url
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])

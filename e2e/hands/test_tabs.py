@@ -208,7 +208,14 @@ async def test_a_tab_that_opens_while_tabs_are_looked_for_is_found(rig: Rig) -> 
         target = info["targetInfo"]["targetId"]
         return [TabTarget(tab_id=7, target_id=target, active=True, last_used=0)]
 
-    pages = HandPages(browsers, targets, lambda: "", anyio.lowlevel.checkpoint, mask=str)
+    pages = HandPages(
+        browsers,
+        targets,
+        lambda: "",
+        anyio.lowlevel.checkpoint,
+        mask=str,
+        is_own=lambda _url: False,
+    )
     found = await pages.tabs(7)
 
     assert [(each.number, each.page) for each in found] == [(7, opened[0])]

@@ -60,6 +60,8 @@ class HandPages:
         missing: Returns advice for the user when there is no browser.
         bring: Launches the browsers that were closed, if they may be launched again.
         mask: Hides the secrets in a text.
+        is_own: Returns whether a URL is of a page of ours, in which no agent may act: it could
+            answer in the user's place.
     """
 
     def __init__(
@@ -70,7 +72,9 @@ class HandPages:
         bring: Callable[[], Awaitable[None]],
         *,
         mask: Callable[[str], str],
+        is_own: Callable[[str], bool],
     ) -> None:
+        self.is_own = is_own
         self._browsers = browsers
         self._find_targets = targets
         self._missing = missing
@@ -82,7 +86,7 @@ class HandPages:
         self._following: WeakKeyDictionary[BrowserContext, bool] = WeakKeyDictionary()
 
     async def tabs(self, number: int | None = None) -> Sequence[Tab]:
-        """Return the tabs of all browsers.
+        """Return the tabs of all browsers, without those that show pages of ours.
 
         Args:
             number: A tab that is waited for if its extension knows it and Playwright does not: it
@@ -110,7 +114,7 @@ class HandPages:
         return [
             Tab(each.tab_id, known[each.target_id], each.active, each.last_used)
             for each in found
-            if each.target_id in known
+            if each.target_id in known and not self.is_own(known[each.target_id].url)
         ]
 
     async def wait_left(self, number: int, site: str | None) -> None:

@@ -25,7 +25,7 @@ from opentabs_py.hands.pages import HandPages, Tab
 from opentabs_py.hands.secrets import Secrets
 from opentabs_py.hands.snapshot import MOST_TOKENS
 from opentabs_py.hands.tabs import ClientTabs
-from opentabs_py.hands.used_page import ACT_WITHIN, UsedPage, about
+from opentabs_py.hands.used_page import ACT_WITHIN, UsedPage, about, own_page
 from opentabs_py.hands.waiting import wait_loaded, wait_shown
 from opentabs_py.python_tools.declare import tool
 from opentabs_py.python_tools.progress import Progress
@@ -128,6 +128,8 @@ class Hands:
             address = "" if url is None else web_address(url)
         except ValueError as error:
             raise ToolError(f"Cannot use `url`: {error}.", codes.INVALID_ARGUMENTS) from None
+        if self.pages.is_own(address):
+            raise own_page()
 
         async def go() -> None:
             match action:

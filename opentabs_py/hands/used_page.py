@@ -234,6 +234,7 @@ class UsedPage:
         before = self.seen.page
         opened_before, downloaded = {*watched.opened}, watched.downloaded
         async with self._pages.as_active(self.page):
+            self._check_not_own()
             if self._allowed is not None:
                 self._allowed.check_site(self.page.url)
             await PatientAction(watched, self._heartbeat, self.failed).run(action)
@@ -314,9 +315,14 @@ class UsedPage:
         nodes = await self._nodes()
         self.seen.nodes, self.seen.page = _by_ref(nodes), nodes
 
+    def _check_not_own(self) -> None:
+        if self._pages.is_own(self.page.url):  # it has become one since its tab was chosen
+            raise own_page()
+
     async def _nodes(self) -> Sequence[Node]:
         """Return what the page shows, without secrets."""
         self.check_dialog()
+        self._check_not_own()
         editors, empty = await self.watched.editors.find(self.page)
         # Always of the whole page: Playwright forgets the references outside of what it looks at.
         nodes = insert(parse(await self._raw()), empty)
@@ -345,6 +351,15 @@ class UsedPage:
     def failed(self, error: Exception) -> ToolError:
         """Return the error of an action; Playwright's text may have the value that was typed."""
         return action_failed(self._mask(str(error)))
+
+
+def own_page() -> ToolError:
+    """Return the error for a page of ours."""
+    return ToolError(
+        "This is OpenTabs' own page, which is for the user only. Use another tab.",
+        codes.TAB_NOT_FOUND,
+        category="tab",
+    )
 
 
 def _by_ref(nodes: Sequence[Node]) -> Mapping[str, Node]:

@@ -31,8 +31,9 @@ PROGRESS = cast("Progress", Silent())
 class OnePage(HandPages):
     """A list of one page, and what happened in it."""
 
-    def __init__(self, watched: Watched | None = None) -> None:
+    def __init__(self, watched: Watched | None = None, *, is_own: bool = False) -> None:
         self.seen = watched or Watched()
+        self.is_own = lambda _url: is_own
 
     def watched(self, page: Page) -> Watched:  # noqa: ARG002
         return self.seen
@@ -42,10 +43,11 @@ class OnePage(HandPages):
         yield
 
 
-def use(page: Any, watched: Watched | None = None) -> UsedPage:
+def use(page: Any, watched: Watched | None = None, *, is_own: bool = False) -> UsedPage:
     """Return a page that a call uses."""
     tab = Tab(1, page, active=True, used=0)
-    return UsedPage(tab, OnePage(watched), "", secrets=NO_SECRETS, heartbeat=lambda: None)
+    pages = OnePage(watched, is_own=is_own)
+    return UsedPage(tab, pages, "", secrets=NO_SECRETS, heartbeat=lambda: None)
 
 
 class ActingPage(UsedPage):

@@ -66,3 +66,15 @@ async def test_a_dialog_that_opens_after_an_action_is_its_result() -> None:
     with anyio.fail_after(PATIENT):
         done = await used.act(action)
     assert done["dialog"] == {"type": "alert", "message": "Two\nlines"}
+
+
+async def test_nothing_is_done_in_a_page_that_has_become_one_of_ours() -> None:
+    used = use(PageThatStops(), is_own=True)
+
+    async def act() -> None:
+        raise AssertionError
+
+    with pytest.raises(ToolError, match="for the user only"):
+        await used.act(act)
+    with pytest.raises(ToolError, match="for the user only"):
+        await used.look(None, 1000)

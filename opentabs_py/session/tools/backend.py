@@ -70,7 +70,7 @@ class BrowserBackend:
         settings: Which other tools to serve.
         clock: The clock of the calls' timers.
         extensions: The extensions that the browsers load.
-        own_pages: Match patterns of our own pages, in which no plugin runs.
+        own_pages: Match patterns of our own pages, in which no plugin runs, and no hand acts.
         drive: As in `Seams`.
     """
 
@@ -137,7 +137,12 @@ class BrowserBackend:
         from opentabs_py.session.tools.hands import create_hands
 
         self._hands, hand_tools = create_hands(
-            self._browsers, self._pages, self._settings, self._clock, self._drive
+            self._browsers,
+            self._pages,
+            self._settings,
+            self._clock,
+            self._drive,
+            self._own_pages,
         )
         tab_tools = create_tab_tools(self._pages, self._own_tabs, self._hands.list_tabs)
         return [*tab_tools, *hand_tools]

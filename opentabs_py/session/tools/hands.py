@@ -11,6 +11,7 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.tool import Tool
 from opentabs_py.config.settings import Settings
 from opentabs_py.core.protocol import TabTarget
+from opentabs_py.core.sites.match_patterns import serves
 from opentabs_py.errors import ChainError
 from opentabs_py.hands.hand_tool import HandTool
 from opentabs_py.hands.pages import Driven, HandPages
@@ -31,6 +32,7 @@ def create_hands(
     settings: Settings,
     clock: AlarmClock,
     drive: Callable[[], Awaitable[BrowserContext]] | None,
+    own_pages: Sequence[str] = (),
 ) -> tuple[Hands, Sequence[Tool]]:
     """Return the hands, and their tools.
 
@@ -40,6 +42,7 @@ def create_hands(
         settings: Name the secrets that may be typed.
         clock: The clock of calls.
         drive: Return the pages of the browser, if a launcher drives it elsewhere.
+        own_pages: Match patterns of the pages of our server.
 
     Raises:
         ConfigError: A secret has no value.
@@ -62,8 +65,17 @@ def create_hands(
         return next(filter(None, actions), _NONE)
 
     secrets = Secrets.from_environment(settings.secrets)
+
+    def is_own(url: str) -> bool:
+        return url.startswith(f"{pages.origin}/") or serves(url, own_pages, ())
+
     hand_pages = HandPages(
-        driven, lambda: find_targets(pages.bridges), missing, bring, mask=secrets.mask
+        driven,
+        lambda: find_targets(pages.bridges),
+        missing,
+        bring,
+        mask=secrets.mask,
+        is_own=is_own,
     )
     for browser in browsers:
         browser.on_driven = hand_pages.follow
