@@ -22,7 +22,7 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.core.schemas.checker import JsonObject, check_schema
 from opentabs_py.core.schemas.patterns import with_patterns
-from opentabs_py.core.text import quantity, shorten
+from opentabs_py.core.text import is_seen, quantity, shorten
 
 # What one page may register, and how large, `extension/content/page_tools.js` limits.
 MOST: Final = 500  # tools of all pages
@@ -295,7 +295,7 @@ def is_read_only(tool: RegisteredTool) -> bool:
 
 def plain_text(text: str, limit: int) -> str:
     """Return a page's text, cut, without characters that are not shown as they are."""
-    clean = "".join(c if c.isprintable() or c in _KEPT else " " for c in text).strip()
+    clean = "".join(c if is_seen(c) or c in _KEPT else " " for c in text).strip()
     return shorten(clean, limit)
 
 

@@ -1,6 +1,7 @@
 """Format paths, values and names for messages."""
 
 import json
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -19,6 +20,11 @@ _KINDS: Final[Mapping[type, str]] = {
     dict: "an object",
 }
 _KEPT: Final = "\n\t\u200c\u200d"
+# Printable to Python, but shown as nothing or as a space: Unicode's Default_Ignorable_Code_Point,
+# and an empty Braille pattern. Without the variation selectors of emoji and of Mongolian.
+_BLANK: Final = re.compile(
+    r"[\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\ufe00-\ufe0d\uffa0\U000e0100-\U000e01ef]"
+)
 
 
 def path_text(path: Iterable[int | str]) -> str:
@@ -89,15 +95,21 @@ def visible(text: str) -> str:
     r"""Return an untrusted text made safe for a terminal, escaping characters as `\u001b`.
 
     That applies to every control and format character (escape sequences, carriage returns,
-    bidirectional overrides, zero-width spaces, tags) except newlines, tabs, and the two joiners
-    that some languages need. The escapes are JSON's, so JSON keeps its meaning.
+    bidirectional overrides, zero-width spaces, tags), and to letters and marks that are not seen,
+    except newlines, tabs, and the two joiners that some languages need. The escapes are JSON's, so
+    JSON keeps its meaning.
     """
-    if text.isprintable():
+    if is_seen(text):
         return text
     # Each kind of character is looked at once, because a text may have millions of them.
     return text.translate(
-        {ord(c): c if c.isprintable() or c in _KEPT else _escape(c) for c in set(text)}
+        {ord(c): c if is_seen(c) or c in _KEPT else _escape(c) for c in set(text)}
     )
+
+
+def is_seen(text: str) -> bool:
+    """Return whether each character of an untrusted text is shown, and none does anything else."""
+    return text.isprintable() and (text.isascii() or _BLANK.search(text) is None)
 
 
 def _escape(character: str) -> str:
@@ -108,8 +120,8 @@ def _escape(character: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return an untrusted text on one line, with each unprintable character as a space."""
-    return text.translate({ord(c): c if c.isprintable() else " " for c in set(text)})
+    """Return an untrusted text on one line, with each character that is not seen as a space."""
+    return text.translate({ord(c): c if is_seen(c) else " " for c in set(text)})
 
 
 def quantity(number: int, what: str) -> str:

@@ -54,7 +54,7 @@ def test_a_value_is_shown_as_json_or_as_python_shows_it(value: object, text: str
 
 
 def test_no_control_character_is_left_in_a_pages_text() -> None:
-    assert one_line("a\x1b[31m\nb\u202ec\x07 é☃") == "a [31m b c  é☃"
+    assert one_line("a\x1b[31m\nb\u202ec\x07 é☃\u3164.") == "a [31m b c  é☃ ."
 
 
 @pytest.mark.parametrize(("text", "safe"), [("plain é☃", "plain é☃"), ("a\x1bb\n", "a\\u001bb\n")])
@@ -93,9 +93,10 @@ def test_a_time_is_written_with_three_digits_in_the_unit_that_fits(
         ("a\x1b[31m\x07\x7f\x9b", "a\\u001b[31m\\u0007\\u007f\\u009b"),
         ("a\u202eb\u2066c\u200bd\ufeff\u2028", "a\\u202eb\\u2066c\\u200bd\\ufeff\\u2028"),
         ("\U000e0041\ud800", "\\udb40\\udc41\\ud800"),
+        ("a\u3164b\u034f\ufe01c\U000e0100", "a\\u3164b\\u034f\\ufe01c\\udb40\\udd00"),
         ("two\n\tlines\r", "two\n\tlines\\u000d"),
         ("a\xa0b\u3000c", "a b c"),
-        ("\u0645\u06cc\u200c\u062e 👩\u200d👧 é☃",) * 2,
+        ("\u0645\u06cc\u200c\u062e 👩\u200d👧 ❤\ufe0f é☃",) * 2,
     ],
 )
 def test_what_would_act_on_a_terminal_is_written_out(text: str, shown: str) -> None:
