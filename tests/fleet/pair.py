@@ -109,7 +109,7 @@ class FakeTool:
 
 
 def a_tool(name: str, owner: str, *, limits: Limits | None = None, **more: Any) -> FakeTool:
-    return FakeTool(Listing(name, owner, "", "", {}, **more), limits)
+    return FakeTool(Listing(name, owner, "", "", {"type": "object"}, **more), limits)
 
 
 class FakeSession:

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 PAGE = "https://chat.example/inbox"
 OLD, NEW = (
     Tools(
-        tools=[ToolJson(name=name, title="", description="", input_schema={})],
+        tools=[ToolJson(name=name, title="", description="", input_schema={"type": "object"})],
         patterns=["https://chat.example/*"],
     )
     for name in ("chat_old", "chat_new")

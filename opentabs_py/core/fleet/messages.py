@@ -14,6 +14,7 @@ from pydantic_core import from_json
 
 from opentabs_py.core.error_kinds import ErrorKind
 from opentabs_py.core.fleet.subjects import INSTANCE_ID
+from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
 from opentabs_py.core.text import HYPHENATED, path_text
@@ -31,6 +32,11 @@ Count = Annotated[int, Field(ge=0, le=2**31)]
 Seconds = Annotated[
     float, Field(ge=0, allow_inf_nan=True), AfterValidator(lambda seconds: min(seconds, FOREVER))
 ]
+
+_HINTS: Final[dict[str, type[str] | type[bool]]] = {
+    "title": str,
+    **dict.fromkeys(("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), bool),
+}
 
 State = Literal["starting", "serving", "draining", "leaving"]
 
@@ -141,15 +147,41 @@ class Cancel(Model):
     reason: str
 
 
-class ToolJson(Model):
-    """One tool, as clients see it; see `calling.listing.Listing`."""
+def _check_name(name: str) -> str:
+    if name in RESERVED_TOOLS:
+        raise ValueError("endpoints have that tool themselves")
+    return name
 
-    name: Name
+
+def _check_input_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    if schema.get("type") != "object":
+        raise ValueError('its root type is not "object"')
+    return schema
+
+
+def _check_annotations(annotations: dict[str, Any]) -> dict[str, Any]:
+    wrong = [
+        hint for hint, kind in _HINTS.items() if not isinstance(annotations.get(hint), kind | None)
+    ]
+    if wrong:
+        raise ValueError(f"{wrong[0]} is of the wrong type")
+    return annotations
+
+
+class ToolJson(Model):
+    """One tool, as clients see it; see `calling.listing.Listing`.
+
+    With another name, schema or hint, clients would refuse the whole list that it is in.
+    """
+
+    name: Annotated[
+        str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,256}\z"), AfterValidator(_check_name)
+    ]
     title: str
     description: str
-    input_schema: dict[str, Any]
+    input_schema: Annotated[dict[str, Any], AfterValidator(_check_input_schema)]
     output_schema: dict[str, Any] | None = None
-    annotations: dict[str, Any] | None = None
+    annotations: Annotated[dict[str, Any], AfterValidator(_check_annotations)] | None = None
     summary: str = ""
     group: str = ""
     idle: Seconds | None = None

@@ -93,7 +93,8 @@ class ToolList:
         if tool.annotations is not None:
             hints = types.ToolAnnotations.model_validate(tool.annotations)
             described["annotations"] = hints.model_dump(by_alias=True, exclude_none=True)
-        return to_json(described)
+        # Of a worker's schemas, JSON has no NaN, and JavaScript would refuse the whole list.
+        return to_json(described, inf_nan_mode="null")
 
 
 def _asked_size(params: types.PaginatedRequestParams | None) -> int:

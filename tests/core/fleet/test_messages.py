@@ -47,7 +47,12 @@ def test_arguments_arrive_as_they_were() -> None:
 def test_any_limit_of_a_call_or_a_tool_can_be_sent(seconds: float, read: float) -> None:
     ask = CallRequest(tool="t", arguments={}, idle=seconds, ceiling=seconds)
     tool = ToolJson(
-        name="t", title="", description="", input_schema={}, idle=seconds, ceiling=seconds
+        name="t",
+        title="",
+        description="",
+        input_schema={"type": "object"},
+        idle=seconds,
+        ceiling=seconds,
     )
     assert read_for_worker(encode(ask)) == ask
     assert (ask.idle, ask.ceiling, tool.idle, tool.ceiling) == (read, read, read, read)
@@ -83,6 +88,26 @@ def test_anything_else_is_refused_with_the_member(data: bytes, why: str) -> None
         read_for_endpoint(data)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"name": "two words"}, "name: String should match"),
+        ({"name": "t\n"}, "name: String should match"),
+        ({"name": "tabs_open"}, "name: .*endpoints have that tool themselves"),
+        ({"input_schema": {"type": "string"}}, 'input_schema: .*its root type is not "object"'),
+        ({"annotations": {"readOnlyHint": {}}}, "annotations: .*readOnlyHint is of the wrong type"),
+        ({"annotations": {"title": 1}}, "annotations: .*title is of the wrong type"),
+    ],
+)
+def test_a_tool_with_which_clients_would_refuse_the_list_is_refused(
+    wrong: dict[str, Any], why: str
+) -> None:
+    tool = {"name": "t", "title": "", "description": "", "input_schema": {"type": "object"}}
+    answer = {"type": "tools", "tools": [{**tool, **wrong}], "patterns": []}
+    with pytest.raises(ProtocolError, match=rf"^tools\.tools\[0\]\.{why}"):
+        read_for_endpoint(json.dumps(answer).encode())
+
+
 @pytest.mark.parametrize("data", [b"", b"[]", b'"text"', b"{"])
 def test_what_is_not_an_announcement_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
@@ -101,7 +126,10 @@ def test_another_version_is_refused_with_both() -> None:
 
 def test_a_digest_tells_two_builds_apart() -> None:
     one, other = (
-        Tools(tools=[ToolJson(name="t", title="", description=text, input_schema={})], patterns=[])
+        Tools(
+            tools=[ToolJson(name="t", title="", description=text, input_schema={"type": "object"})],
+            patterns=[],
+        )
         for text in ("one", "other")
     )
     assert digest_of(one) == digest_of(one)

@@ -1,6 +1,9 @@
 """The result of `tools/list`: sorted, described, in pages that survive changes of the list."""
 
 import json
+from math import nan
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from mcp import types
@@ -9,6 +12,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.types.methods import serialize_server_result
 from mcp.types.version import KNOWN_PROTOCOL_VERSIONS
 
+from opentabs_py.calling.listing import Listing
+from opentabs_py.calling.tool import ListedTools
 from opentabs_py.server.mcp.tool_list import PAGE_META_KEY, Page, ToolList
 from tests.served import Served
 
@@ -43,6 +48,13 @@ def test_all_tools_are_one_page_sorted_by_name() -> None:
     served = Served()
     served.serve("send", "read", "archive", description="x" * 1_000_000)
     assert pages(ToolList(served.registry)) == [["archive", "read", "send"]]
+
+
+def test_the_list_is_json_whatever_number_a_schema_has() -> None:
+    listing = Listing("send", "chat", "Send", "", {"type": "object", "default": nan})
+    served = cast("ListedTools", SimpleNamespace(tools=[SimpleNamespace(listing=listing)]))
+    [tool] = ToolList(served).page(None).tools
+    assert b'"default":null' in tool
 
 
 def test_a_client_that_asks_for_smaller_pages_gets_them_to_the_end() -> None:
