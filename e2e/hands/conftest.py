@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
-from e2e.hands.rig import LONG, PASSWORD, PDF, SHOP, Rig, hand_settings
+from e2e.hands.rig import LONG, PASSWORD, PDF, PIN, SECRETS, SHOP, Rig, hand_settings
 from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 from opentabs_py.session.session import OpenTabs
@@ -51,9 +51,10 @@ async def rig(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Rig]:
     (directory / "photo.png").write_bytes(b"png")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("SITE_PASSWORD", PASSWORD)
+        patched.setenv("SHOP_PIN", PIN)
         patched.chdir(directory)
         async with (
             serve_http(site, listener),
-            OpenTabs(settings=hand_settings(secrets=("SITE_PASSWORD",))) as tabs,
+            OpenTabs(settings=hand_settings(secrets=SECRETS)) as tabs,
         ):
             yield Rig(tabs, url, await tabs.open(url))

@@ -12,6 +12,8 @@ from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.session.session import OpenTabs
 
 PASSWORD = 'correct "horse\\" battery: {staple}'
+PIN = "47110815"
+SECRETS = {"SITE_PASSWORD": (), "SHOP_PIN": ("http://127.0.0.1/*",)}
 
 SHOP = """<!doctype html><title>Shop</title><h1>Shop</h1>
 <nav><a href="/cart">Cart</a></nav>

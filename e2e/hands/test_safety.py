@@ -11,7 +11,7 @@ from mcp import types
 from mcp.client import Client
 from playwright.async_api import Dialog, Error
 
-from e2e.hands.rig import PASSWORD, Rig, hand_settings, ref
+from e2e.hands.rig import PASSWORD, PIN, Rig, hand_settings, ref
 from e2e.waiting import PATIENT
 from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.session.session import OpenTabs
@@ -32,7 +32,35 @@ async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     assert "Sent <secret SITE_PASSWORD>" in done["changed"]
     assert bodies["received"] == '{"left":7,"for":"<secret SITE_PASSWORD>"}'
     message = await rig.fails("UNKNOWN_SECRET", "type", ref=name, text={"secret": "OTHER"})
-    assert "it has: SITE_PASSWORD" in message
+    assert "it has: SHOP_PIN, SITE_PASSWORD" in message
+
+
+async def test_a_secret_is_typed_only_in_the_pages_that_are_named(rig: Rig) -> None:
+    elsewhere = rig.url.replace("127.0.0.1", "localhost")
+    await rig.open()
+    field = "<input aria-label=Inner>"
+    await rig.page.evaluate(
+        """([elsewhere, field]) => {
+            document.body.innerHTML = `<input aria-label=Own><iframe srcdoc="${field}"></iframe>
+                <iframe src=${elsewhere}></iframe>`;
+        }""",
+        [elsewhere, field],
+    )
+    inner, foreign = (rig.page.frame_locator("iframe").nth(index) for index in (0, 1))
+    await inner.get_by_label("Inner").wait_for()
+    await foreign.get_by_label("Name").wait_for()
+    snapshot = (await rig.call("snapshot"))["snapshot"]
+    secret = {"secret": "SHOP_PIN"}
+
+    for name in ("Own", "Inner"):
+        await rig.call("type", ref=ref(snapshot, f'textbox "{name}"'), text=secret)
+    name = ref(snapshot, 'textbox "Name"')
+    message = await rig.fails("SECRET_NOT_ALLOWED", "type", ref=name, text=secret)
+
+    assert await rig.page.get_by_label("Own").input_value() == PIN
+    assert await inner.get_by_label("Inner").input_value() == PIN
+    assert await foreign.get_by_label("Name").input_value() == ""
+    assert "only on http://127.0.0.1/*, and this field is on localhost:" in message
 
 
 async def test_what_is_in_a_password_field_is_hidden(rig: Rig) -> None:

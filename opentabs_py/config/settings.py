@@ -25,7 +25,14 @@ from pydantic_settings import (
 )
 
 from opentabs_py.config.paths import absolute, user_file, working_dir
-from opentabs_py.config.sources import TABLES, Environment, Project, UserFile, with_flat_rules
+from opentabs_py.config.sources import (
+    TABLES,
+    Environment,
+    Project,
+    UserFile,
+    mergeable,
+    table_of_secrets,
+)
 from opentabs_py.core.consent import Permission, parse_rules
 from opentabs_py.core.hosts import url_host
 from opentabs_py.core.limits import CEILING, IDLE, MESSAGE_LIMIT, Limits
@@ -94,6 +101,22 @@ def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
     return patterns
 
 
+def _secrets(value: object) -> object:
+    """Return the pages of each secret; without any, it may be typed in every page."""
+    table = table_of_secrets(value)
+    if not isinstance(table, dict):
+        return table
+    pages = cast("dict[str, object]", table)
+    return {name: _pages_of_secret(name, each) for name, each in pages.items()}
+
+
+def _pages_of_secret(name: str, value: object) -> object:
+    if value in ("", []):
+        raise ValueError(f"name the pages in which {name} may be typed, or write `all`")
+    pages = value.split() if isinstance(value, str) else cast("list[object] | bool", value)
+    return () if isinstance(pages, list) and "all" in pages else pages
+
+
 def _directories(value: object) -> object:
     return [each for each in value.split(os.pathsep) if each] if isinstance(value, str) else value
 
@@ -152,8 +175,8 @@ class Settings(BaseSettings):
         webmcp_polyfill: Provide `document.modelContext` to those pages by a script where the
             browser lacks it, and do not turn on Chromium's own.
         hands: Serve tools that read and operate any page of the browser; see docs/hands.md.
-        secrets: The names of environment variables that these tools may type; in the environment,
-            JSON.
+        secrets: The names of environment variables that these tools may type, each with the match
+            patterns of the pages in which they may; in the environment, JSON.
         plugin_settings: Values of plugins' settings, by plugin and key; in the environment, JSON.
             The sources are merged key by key.
     """
@@ -203,7 +226,9 @@ class Settings(BaseSettings):
     ] = ()
     webmcp_polyfill: bool = False
     hands: bool = False
-    secrets: tuple[str, ...] = ()
+    secrets: Annotated[
+        dict[str, Annotated[tuple[str, ...], AfterValidator(_patterns)]], BeforeValidator(_secrets)
+    ] = {}
     plugin_settings: dict[str, dict[str, Any]] = Field(default={}, repr=False)  # some are secrets
     _installed: frozenset[str] = PrivateAttr(default=frozenset())
     _given_rules: dict[str, Permission] = PrivateAttr(default={})
@@ -356,7 +381,7 @@ def demo_settings(*, headed: bool | None) -> Settings:
         signed_in=None,
         webmcp=(),
         hands=False,
-        secrets=(),
+        secrets={},
     )
 
 
@@ -374,7 +399,7 @@ def load_settings(**given: Any) -> Settings:
     """
     working_dir()
     try:
-        given = with_flat_rules({name: each for name, each in given.items() if each is not None})
+        given = mergeable({name: each for name, each in given.items() if each is not None})
         settings = Settings(**given)
     except ValidationError as error:
         problems = error.errors(include_url=False)

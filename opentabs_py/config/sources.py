@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, cast, get_args
@@ -23,6 +23,7 @@ TOML_ENCODING: Final = "utf-8-sig"  # some editors on Windows begin a file with 
 TABLES: Final[Mapping[str, str]] = {
     "permissions": '{"default": "ask", "chat": "auto"}',
     "scrub": '{"texts": ["Ada Lovelace"]}',
+    "secrets": '{"SITE_PASSWORD": ["https://shop.example/*"]}',
     "plugin_settings": '{"chat": {"site": "https://example.com"}}',
 }
 
@@ -104,20 +105,33 @@ def _readable(file: Path) -> Generator[None]:
 
 def _checked(values: dict[str, Any], source: object) -> dict[str, Any]:
     """Refuse what merging would drop silently: what should be a table, and rules that are twice."""
+    values = mergeable(values, f" (from {source})")
     for name, example in TABLES.items():
         if not isinstance(values.get(name, {}), Mapping):
             raise ConfigError(
                 f"A setting is not valid. {name}: write a table. As JSON, one is: {example}"
             )
-    return with_flat_rules(values, f" (from {source})")
+    return values
 
 
-def with_flat_rules(values: dict[str, Any], source_text: str = "") -> dict[str, Any]:
-    """Return the values of a source with the whole names of its rules, by which they are merged.
+def table_of_secrets(value: object) -> object:
+    """Return a table of secrets; a list of names stands for one in which each is for all pages."""
+    if not isinstance(value, list | tuple):
+        return value
+    names = cast("Sequence[object]", value)
+    return dict.fromkeys(names, "all") if all(isinstance(each, str) for each in names) else names
+
+
+def mergeable(values: dict[str, Any], source_text: str = "") -> dict[str, Any]:
+    """Return the values of a source in the forms in which they are merged with others.
+
+    Rules have their whole names, and secrets are a table.
 
     Raises:
         ConfigError: There are two rules of one name.
     """
+    if "secrets" in values:
+        values = {**values, "secrets": table_of_secrets(values["secrets"])}
     rules = values.get("permissions")
     if not isinstance(rules, Mapping):
         return values

@@ -53,7 +53,7 @@ class PatientAction:
         async def act(scope: anyio.CancelScope) -> None:
             try:
                 result.append(await action())
-            except FAILURES as error:
+            except (*FAILURES, ToolError) as error:
                 failures.append(error)
             scope.cancel()
 
@@ -65,7 +65,8 @@ class PatientAction:
                 self._heartbeat()
             tasks.cancel_scope.cancel()
         if failures and not _has_closed_tab(failures[0]):
-            raise self._failed(failures[0])
+            [error] = failures
+            raise error if isinstance(error, ToolError) else self._failed(error)
         return result[0] if result else None
 
 

@@ -200,10 +200,10 @@ class Hands:
         """Replace the text of a field; return what changed."""
         used = await self.use(tabId, progress)
         element = await used.find_element(ref)
-        value = text if isinstance(text, str) else self._secrets.value(text.secret)
 
         async def write() -> None:
             await used.wait_usable(ref, element, "editable")
+            value = text if isinstance(text, str) else await used.secret(text.secret, element)
             if slowly:
                 await element.clear(timeout=ACT_WITHIN * 1000)
                 await element.press_sequentially(value, timeout=ACT_WITHIN * 3000)

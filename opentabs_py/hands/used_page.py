@@ -115,12 +115,7 @@ class UsedPage:
         what, host = described(node.role, node.name or node.text), ""
         with suppress(*FAILURES), anyio.move_on_after(TITLE_WITHIN):
             if (element := await self._locate(ref)) is not None:
-                handle = await element.element_handle()
-                frame = await handle.owner_frame()
-                # One without a host, such as about:blank, is of the site of the frame around it.
-                while frame is not None and not (host := host_of(frame.url)):
-                    frame = frame.parent_frame
-                await handle.dispose()
+                host = host_of(await _url_around(element))
         if host in ("", host_of(self.page.url)):
             return what
         return f"{what} in a frame of {shown_host(host)}"
@@ -205,6 +200,14 @@ class UsedPage:
         finally:
             with suppress(*FAILURES):
                 await handle.dispose()
+
+    async def secret(self, name: str, element: Locator) -> str:
+        """Return the value of a secret that is to be typed into an element.
+
+        Raises:
+            ToolError: There is none of that name, or it may not be typed there.
+        """
+        return self._secrets.value(name, await _url_around(element))
 
     async def select(self, ref: str, element: Locator, values: Sequence[str]) -> None:
         """Choose options of a list, by their labels or values.
@@ -360,6 +363,19 @@ def own_page() -> ToolError:
         codes.TAB_NOT_FOUND,
         category="tab",
     )
+
+
+async def _url_around(element: Locator) -> str:
+    """Return the URL of an element's frame.
+
+    A frame without a host, such as about:blank, is of the site of the frame around it.
+    """
+    handle = await element.element_handle(timeout=ACT_WITHIN * 1000)
+    frame = await handle.owner_frame()
+    while frame is not None and frame.parent_frame is not None and not host_of(frame.url):
+        frame = frame.parent_frame
+    await handle.dispose()
+    return "" if frame is None else frame.url
 
 
 def _by_ref(nodes: Sequence[Node]) -> Mapping[str, Node]:

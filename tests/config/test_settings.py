@@ -1,6 +1,7 @@
 """Where settings come from, and how invalid ones are reported."""
 
 import os
+from collections.abc import Mapping
 from contextlib import chdir
 from errno import EACCES
 from pathlib import Path
@@ -352,7 +353,47 @@ def test_a_server_for_one_program_serves_it_every_tool_whatever_the_settings_say
 def test_the_demo_ignores_settings_of_plugins_and_of_hands() -> None:
     write_user_file('hands = true\nsecrets = ["PASSWORD"]\n[plugin_settings.chat]\na = 1')
     settings = demo_settings(headed=None)
-    assert (settings.plugin_settings, settings.hands, settings.secrets) == ({}, False, ())
+    assert (settings.plugin_settings, settings.hands, settings.secrets) == ({}, False, {})
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ('secrets = ["A", "B"]', {"A": (), "B": ()}),
+        ('secrets = { A = "all" }', {"A": ()}),
+        ('secrets = { A = "https://a.example/*" }', {"A": ("https://a.example/*",)}),
+        ('secrets = { A = ["https://a.example/*", "all"] }', {"A": ()}),
+    ],
+)
+def test_a_secret_is_for_every_page_or_for_those_that_are_named(
+    line: str, wanted: Mapping[str, object]
+) -> None:
+    write_user_file(line)
+    assert load_settings().secrets == wanted
+
+
+def test_secrets_of_all_sources_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_user_file('secrets = { A = "https://a.example/*" }')
+    monkeypatch.setenv("OPENTABS_SECRETS", '["B"]')
+    assert load_settings().secrets == {"A": ("https://a.example/*",), "B": ()}
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("secrets = { A = [] }", "name the pages in which A may be typed, or write `all`"),
+        ('secrets = { A = "" }', "name the pages in which A may be typed, or write `all`"),
+        ('secrets = { A = "shop.example" }', "shop.example"),
+        ("secrets = { A = true }", "A"),
+        ("secrets = [1]", "secrets"),
+        ("secrets = true", "secrets"),
+    ],
+)
+def test_pages_of_secrets_that_cannot_be_read_are_refused(line: str, why: str) -> None:
+    write_user_file(line)
+    with pytest.raises(ConfigError) as caught:
+        load_settings()
+    assert why in str(caught.value)
 
 
 @pytest.mark.parametrize("token", ["short", "a token with spaces in it", "é" * 16])

@@ -6,6 +6,7 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
+from opentabs_py.errors import ToolError
 from opentabs_py.hands.secrets import Secrets
 
 VALUE = 'p@ss w!"rd\\é/'
@@ -65,3 +66,35 @@ def test_without_secrets_nothing_is_hidden() -> None:
 
 def test_a_value_that_is_not_unicode_is_hidden_where_it_can_appear() -> None:
     assert Secrets({"A": "\udcff1"}).mask("\udcff1") == "<secret A>"
+
+
+BOUND = Secrets({"PW": VALUE}, {"PW": ["https://*.shop.example/*", "https://pay.example/*"]})
+
+
+@pytest.mark.parametrize("url", ["https://shop.example/", "https://www.shop.example/login?a=b"])
+def test_a_secret_may_be_typed_in_the_pages_that_are_named(url: str) -> None:
+    assert BOUND.value("PW", url) == VALUE
+
+
+@pytest.mark.parametrize(
+    ("url", "where"),
+    [
+        ("https://shop.example.evil.example/", "shop.example.evil.example"),
+        ("http://shop.example/", "shop.example"),
+        ("https://shop.example@evil.example/", "evil.example"),
+        ("about:blank", "about:blank"),
+        ("", "an empty page"),
+    ],
+)
+def test_a_secret_may_not_be_typed_elsewhere(url: str, where: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        BOUND.value("PW", url)
+    assert caught.value.detail.code == "SECRET_NOT_ALLOWED"
+    message = str(caught.value)
+    assert "only on https://*.shop.example/*, https://pay.example/*, and this field" in message
+    assert where in message
+    assert VALUE not in message
+
+
+def test_a_secret_for_every_page_may_be_typed_where_there_is_no_site() -> None:
+    assert Secrets({"PW": VALUE}, {"PW": ()}).value("PW", "about:blank") == VALUE
