@@ -31,4 +31,5 @@ def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> li
     typescript: list[str] = []
     if any(file.endswith(".ts") for file in files):
         typescript = show_toolchain(quiet=quiet).typescript_options
-    return [str(node), *typescript, *options, "--test", *files]
+    # The default of Node before 23 is another where there is no terminal, as in CI.
+    return [str(node), *typescript, *options, "--test", "--test-reporter", "spec", *files]
