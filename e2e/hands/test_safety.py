@@ -16,6 +16,8 @@ from e2e.waiting import PATIENT
 from opentabs_py.errors import CallRefusedError, ToolFailedError
 from opentabs_py.session.session import OpenTabs
 
+SHOWN_AS = "(field) => getComputedStyle(field).webkitTextSecurity"
+
 
 async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     snapshot = await rig.open()
@@ -29,6 +31,7 @@ async def test_a_secret_is_typed_and_never_shown(rig: Rig) -> None:
     bodies = await rig.call("network", request=stock)
 
     assert await rig.page.input_value("#by") == PASSWORD
+    assert await rig.page.locator("#by").evaluate(SHOWN_AS) == "disc"  # also in screenshots
     assert "Sent <secret SITE_PASSWORD>" in done["changed"]
     assert bodies["received"] == '{"left":7,"for":"<secret SITE_PASSWORD>"}'
     message = await rig.fails("UNKNOWN_SECRET", "type", ref=name, text={"secret": "OTHER"})

@@ -33,6 +33,7 @@ SETTLE_WITHIN: Final = 0.3  # s; for what an action changes, before the page is 
 CHANGED_TOKENS: Final = 1_500
 NOTHING: Final = "(nothing to read: the page is empty, or drawn, as a PDF is; take a screenshot)"
 MOST_OPTIONS: Final = 20  # named in an error
+_SHOW_DOTS: Final = "(field) => field.style.setProperty('-webkit-text-security', 'disc')"
 
 
 class UsedPage:
@@ -202,12 +203,15 @@ class UsedPage:
                 await handle.dispose()
 
     async def secret(self, name: str, element: Locator) -> str:
-        """Return the value of a secret that is to be typed into an element.
+        """Return the value of a secret that is to be typed into an element, which now shows dots.
 
         Raises:
             ToolError: There is none of that name, or it may not be typed there.
         """
-        return self._secrets.value(name, await _url_around(element))
+        value = self._secrets.value(name, await _url_around(element))
+        # A screenshot would show it, if this is no password field.
+        await element.evaluate(_SHOW_DOTS, timeout=ACT_WITHIN * 1000)
+        return value
 
     async def select(self, ref: str, element: Locator, values: Sequence[str]) -> None:
         """Choose options of a list, by their labels or values.
