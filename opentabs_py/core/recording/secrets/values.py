@@ -44,7 +44,7 @@ _LITERAL: Final = re.compile(r"(?:[=(]\s*|^[^\[{\n\"']{0,60})[{\[](?=\s*[\"\[{\d
 # It begins with `{"`, `{ ` or a new line after the brace.
 _BASE64_OBJECT: Final = re.compile(r"(?:eyJ|eyA|ewo|ew0K)[\w+/-]{8,4000}={0,2}")
 _SCHEME: Final = re.compile(r"(?:basic|bearer|token)\s+(?=\S+$)", re.IGNORECASE)
-_DECODER: Final = json.JSONDecoder()
+_LONGEST_INTEGER: Final = 1000  # digits; Python refuses those with over 4300
 
 
 class ValueSearch:
@@ -224,6 +224,13 @@ class ValueSearch:
             plain = unquote(text) if begin["encoded"] else text
             with suppress(ValueError, RecursionError):
                 self.search_value(json.loads(plain), is_own=is_own, depth=depth + 1)
+
+
+def _integer(digits: str) -> int | str:
+    return int(digits) if len(digits) <= _LONGEST_INTEGER else digits
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_integer)
 
 
 class _Unnumbered(str):

@@ -35,6 +35,12 @@ def test_a_string_that_only_begins_like_json_is_searched_for_forms() -> None:
     assert found(answered(["[" * 100_000, "{ada@lovelace.org}"])) == expected
 
 
+def test_secrets_are_found_beside_an_integer_that_python_does_not_read() -> None:
+    text = f'{{"n": {"9" * 5000}, "a": {{"token": "{SECRET}"}}}}'
+    assert found(answered(text.encode())).keys() == {SECRET}
+    assert found(answered({"text": text})).keys() == {SECRET}
+
+
 def test_json_that_is_too_deep_is_secret_too() -> None:
     deep = '{"a":' * 99_999
     token = f"eyJhbGciOiJub25lIn0.{base64.urlsafe_b64encode(deep.encode()).decode()}.x"
