@@ -91,7 +91,7 @@ class _Attempt:
 
 
 def _attempts(environ: Mapping[str, str], *, as_root: bool) -> list[_Attempt]:
-    download = (sys.executable, "-m", "playwright", "install", "--no-shell", "chromium")
+    download = (sys.executable, "-P", "-m", "playwright", "install", "--no-shell", "chromium")
     attempts = [_Attempt("playwright install chromium", [download], DOWNLOAD_LIMIT)]
     apt_get = shutil.which("apt-get", path=environ.get("PATH", ""))
     if apt_get is None:

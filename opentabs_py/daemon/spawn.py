@@ -125,7 +125,8 @@ def check_start(
 
 
 def _serve(arguments: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "opentabs_py", "serve", *arguments]
+    # Python would otherwise import what is in the directory, such as a file typer.py.
+    return [sys.executable, "-P", "-m", "opentabs_py", "serve", *arguments]
 
 
 def _with_variables(variables: Mapping[str, str] | None) -> dict[str, str] | None:

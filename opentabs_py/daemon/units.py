@@ -30,7 +30,7 @@ def unit(name: str, arguments: Sequence[str], directory: Path, variables: Mappin
         variables: Its `OPENTABS_*` variables. Systemd's unit names a file of them instead, because
             units are not a place for secrets: systemd.exec(5), "Environment=".
     """
-    command = [sys.executable, "-m", "opentabs_py", "serve", *arguments, "--name", name]
+    command = [sys.executable, "-P", "-m", "opentabs_py", "serve", *arguments, "--name", name]
     command += ["--log-file", str(log_file(name))]
     return (
         _launchd(name, command, directory, variables)

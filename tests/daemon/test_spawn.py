@@ -69,7 +69,7 @@ def test_a_server_is_up_when_it_has_recorded_itself_and_is_ended_though_it_does_
         assert read_state("work") == state
         [said] = log_file("work").read_text().splitlines()
         given = ["--plugin", "a b", "--log-file", str(log_file("work")), "--name", "work"]
-        assert json.loads(said) == ["-m", "opentabs_py", "serve", *given]
+        assert json.loads(said) == ["-P", "-m", "opentabs_py", "serve", *given]
         if is_recorded:
             spawn.stop_server(state)
         else:
@@ -130,7 +130,12 @@ def test_what_a_server_would_refuse_to_start_with_is_known_before_it_is_started(
         spawn.check_start("work", ["--idle", "1"], tmp_path)
     assert failed.value.code == 2
     [said] = failed.value.log
-    assert json.loads(said) == ["-m", "opentabs_py", "serve", "--idle", "1", "--check"]
+    assert json.loads(said) == ["-P", "-m", "opentabs_py", "serve", "--idle", "1", "--check"]
+
+
+def test_a_server_imports_nothing_of_the_directory_in_which_it_is_started(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise SystemExit(9)")
+    spawn.check_start("work", [], tmp_path)
 
 
 def test_a_server_is_started_with_the_variables_that_are_its_own_and_not_those_of_the_shell(

@@ -22,7 +22,7 @@ VARIABLES = {
 
 
 def expected(name: str) -> list[str]:
-    return [sys.executable, "-m", "opentabs_py", "serve", *ARGUMENTS, "--name", name]
+    return [sys.executable, "-P", "-m", "opentabs_py", "serve", *ARGUMENTS, "--name", name]
 
 
 @pytest.fixture
