@@ -1,5 +1,6 @@
 """Write the module that sends a plugin's requests, and the one that joins its tools."""
 
+import re
 from collections.abc import Collection, Sequence
 from typing import Final
 
@@ -139,11 +140,11 @@ def _request(auth: Auth, *, with_links: bool, has_unread: bool) -> str:
         "UNREAD_CASE": _UNREAD_CASE if has_unread else "",
         "UNREAD_OPTION": _UNREAD_OPTION if has_unread else "",
         "UNREAD_NAME": ", ignoreAnswer" if has_unread else "",
-        "HEADERS": headers,  # the last, because values of the site are in it
+        "HEADERS": headers,
     }  # fmt: skip
     text = _REQUEST + (_HAS_SESSION if auth.secrets else "")
-    for hole, filling in holes.items():
-        text = text.replace(hole, filling)
+    # All at once: what fills a hole may have a value of the site, with the name of another hole.
+    text = re.sub("|".join(holes), lambda hole: holes[hole[0]], text)
     if auth.tokens:
         lines = [f"  {name}: async () => {_value(each)},\n" for name, each in auth.tokens.items()]
         text += _TOKENS.format("".join(lines))

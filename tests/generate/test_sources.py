@@ -120,6 +120,14 @@ def test_an_origin_is_text_in_the_code_whatever_it_contains() -> None:
     assert path_source(odd) == f"`https://\\${{a}}\\`\\\\{path}`"
 
 
+def test_an_origin_with_the_name_of_a_place_of_the_template_is_text_in_the_code() -> None:
+    orders = "POST https://JSON_TYPE.shop.example/api/orders"
+    asked = ask(orders, {"id": 1}, body={"count": 1}, sent={"content-type": "](run)["})
+    code = write_plugin(site_of(asked), "shop", "ts").files["src/api.ts"]
+    assert 'if (["https://JSON_TYPE.shop.example"].includes(' in code
+    assert '"content-type": "](run)["' in code
+
+
 @pytest.mark.parametrize("language", ["ts", "js"])
 def test_half_a_character_is_written_as_an_escape(language: Any) -> None:
     half = "x\ud83d"
