@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from opentabs_py.core.recording.exchange import Exchange, Recording, Request, Response
+from opentabs_py.recording.files import write_recording
 from tests.fakes import a_tool, package_json, tools_json
 from tests.waiting import PATIENT
 
@@ -57,11 +59,12 @@ def in_terminal(*args: str) -> tuple[int, str]:
     return in_terminal_python("-m", "opentabs_py", *args)
 
 
-def in_terminal_python(*args: str) -> tuple[int, str]:
+def in_terminal_python(*args: str, typed: bytes = b"") -> tuple[int, str]:
     ours, theirs = pty.openpty()
+    os.write(ours, typed)
     with subprocess.Popen(
         [sys.executable, *args],
-        stdin=subprocess.DEVNULL,
+        stdin=theirs if typed else subprocess.DEVNULL,
         stdout=theirs,
         stderr=theirs,
         env={**os.environ, "TERM": "xterm-256color", "COLUMNS": "200"},
@@ -97,6 +100,31 @@ def test_a_plugins_texts_are_shown_and_not_obeyed(
     assert_harmless(text)
     if json_:
         assert EVIL in texts_in(json.loads(text))
+
+
+def test_the_question_about_a_plugin_has_no_line_of_the_plugin(evil: Path) -> None:
+    package = json.loads((evil / "package.json").read_text())
+    package["opentabs"]["description"] = f"{EVIL}\nruns on  https://safe.example/*"
+    (evil / "package.json").write_text(json.dumps(package))
+    code, text = in_terminal_python("-m", "opentabs_py", "review", str(evil), typed=b"n\n")
+    assert code == 1, text
+    assert_harmless(text)
+    assert "Approve " in text
+    assert "\r\nruns on  https://safe" not in text
+
+
+def test_what_is_written_for_a_model_is_shown_and_not_obeyed(tmp_path: Path) -> None:
+    answer = Response(200, "", [("content-type", "application/json")], json.dumps([EVIL]).encode())
+    asked = Exchange(Request("GET", f"https://shop.example/api/items?q={EVIL}"), answer)
+    page = Exchange(
+        Request("GET", "https://shop.example/", kind="document"),
+        Response(200, "", [("content-type", "text/html")], b"<h1>Shop</h1>"),
+    )
+    file = tmp_path / "shop.har"
+    write_recording(Recording("https://shop.example/", [page, asked]), file, version="1")
+    code, text = in_terminal("new", "shop", "--from", str(file), "--prompt")
+    assert code == 0, text
+    assert_harmless(text)
 
 
 def texts_in(value: Any) -> list[str]:

@@ -73,9 +73,10 @@ def new(
         return
     site = _read(from_, tool or [])
     if prompt:
+        from opentabs_py.cli.terminal import write_result
         from opentabs_py.generate.prompt import prompt_for
 
-        typer.echo(prompt_for(site, name))
+        write_result(prompt_for(site, name))
         return
     _generate(name, directory, language, site)
     _say_next(directory, "opentabs build")

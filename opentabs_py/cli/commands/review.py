@@ -93,6 +93,7 @@ def _review(
     from opentabs_py.cli.prompts import is_someone_there
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.consent.reviews import find_standing
+    from opentabs_py.core.text import one_line
     from opentabs_py.plugins.build_content import content_digest, content_files
 
     name, version = plugin.manifest.name, plugin.manifest.version
@@ -110,7 +111,8 @@ def _review(
     if standing == "reviewed" and not approve:
         return
     if not approve and not as_json and is_someone_there():
-        approve = typer.confirm(f"\nApprove {name} {version}?", default=False, err=True)
+        question = f"\nApprove {name} {one_line(version)}?"
+        approve = typer.confirm(question, default=False, err=True)
     if not approve:
         if not as_json:
             err.print(f"Not approved. To approve: opentabs review {escape(name)} --approve")
@@ -214,12 +216,13 @@ def _show(
     from opentabs_py.calling.plugin_listing import plugin_tool_listing
     from opentabs_py.cli.terminal import out
     from opentabs_py.core.consent import decide
+    from opentabs_py.core.text import one_line
 
     manifest = plugin.manifest
     out.print(
-        f"[bold]{escape(manifest.display_name)}[/] "
-        f"[dim]{escape(manifest.name)} {escape(manifest.version)}[/]\n"
-        f"{escape(manifest.description)}\n",
+        f"[bold]{escape(one_line(manifest.display_name))}[/] "
+        f"[dim]{escape(manifest.name)} {escape(one_line(manifest.version))}[/]\n"
+        f"{escape(one_line(manifest.description))}\n",
         soft_wrap=True,
     )
     about = Table.grid(padding=(0, 2))
