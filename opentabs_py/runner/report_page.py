@@ -98,7 +98,7 @@ def read_report(file: Path) -> Report:
             for number, row in enumerate(head["tests"])
         ]
         _TESTS.validate_python(tests)
-    except (ValueError, KeyError, TypeError, AttributeError, ValidationError):
+    except (ValueError, KeyError, TypeError, AttributeError, ValidationError, RecursionError):
         raise ReportError(f"The report {file} is damaged: it was not written whole.") from None
     return Report(runs, tests)
 

@@ -241,6 +241,8 @@ def test_what_is_not_a_report_says_so(tmp_path: Path) -> None:
         assert "is damaged" in error("odd.html", text.replace(old, new).encode())
     list_ = re.sub(r'(id="report">).*?(</script>)', r"\1[]\2", text)
     assert "is damaged" in error("list.html", list_.encode())
+    deep = f'<script type="application/json" id="report">{"[" * 100_000}</script>'
+    assert "is damaged" in error("deep.html", deep.encode())
 
 
 def test_merged_reports_are_reports(tmp_path: Path) -> None:
