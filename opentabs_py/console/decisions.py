@@ -12,8 +12,14 @@ from starlette.routing import BaseRoute, Route
 
 from opentabs_py.console.plugins import NoSuchPluginError, ServedPlugins
 from opentabs_py.core.consent import Permission, parse_rules
+from opentabs_py.core.text import visible
 from opentabs_py.errors import ConfigError, PluginError
-from opentabs_py.plugins.build_content import content_digest, content_files, find_changes
+from opentabs_py.plugins.build_content import (
+    content_digest,
+    content_files,
+    find_changes,
+    source_lines,
+)
 from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.http.json_requests import (
     AnswerBody,
@@ -105,7 +111,8 @@ class Decisions:
         name, files = plugin.manifest.name, content_files(plugin)
         approval = self.plugins.reviews.approvals().get(name)
         before = self.plugins.reviews.approved_files(name)
-        texts = {each: content.decode("utf-8", "replace") for each, content in files.items()}
+        # As the browser runs them, not as it would show them: with what reorders or hides code.
+        texts = {each: visible("\n".join(source_lines(files[each]))) for each in files}
         changes = find_changes(before, files) if before else ()
         return {
             "digest": content_digest(plugin),
@@ -119,7 +126,7 @@ class Decisions:
                 }
                 for each, content in files.items()
             ],
-            "changes": changes[:MOST_LINES],
+            "changes": [visible(each) for each in changes[:MOST_LINES]],
             "changesLeft": max(0, len(changes) - MOST_LINES),  # lines not sent
         }
 

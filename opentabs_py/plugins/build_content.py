@@ -3,6 +3,7 @@
 import difflib
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Final
@@ -12,6 +13,7 @@ from opentabs_py.plugins.plugin import Plugin
 
 PRE_SCRIPT: Final = "pre-script.js"
 DECLARED: Final = "declared.json"
+_ENDS: Final = re.compile(r"\r\n|[\n\r\u2028\u2029]")  # ECMA-262, "Line Terminators"
 LONGEST_LINE: Final = 400  # characters; minified code has lines of megabytes
 
 
@@ -44,7 +46,7 @@ def find_changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Seq
     """
     lines: list[str] = []
     for name in sorted({*before, *after}):
-        old, new = (_lines(each.get(name, b"")) for each in (before, after))
+        old, new = (source_lines(each.get(name, b"")) for each in (before, after))
         names = f"approved {name}", f"now {name}"
         lines += difflib.unified_diff(old, new, *names, lineterm="", n=2)
     return [_cut(each) for each in lines]
@@ -55,8 +57,13 @@ def _cut(line: str) -> str:
     return line if left <= 0 else f"{line[:LONGEST_LINE]}… ({left:,} more characters)"
 
 
-def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").splitlines()
+def source_lines(content: bytes) -> list[str]:
+    """Return the lines of a script, as JavaScript has them.
+
+    Python knows more ends of lines: code after one could look as if it were not in a comment.
+    """
+    *lines, last = _ENDS.split(content.decode("utf-8", "replace"))
+    return [*lines, last] if last else lines
 
 
 def _declared(plugin: Plugin) -> bytes:

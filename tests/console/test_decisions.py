@@ -129,6 +129,27 @@ async def test_a_build_is_approved_only_as_it_was_looked_at(tmp_path: Path) -> N
     assert build["approved"]["version"] == served.plugins.plugins[0].manifest.version
 
 
+async def test_a_review_shows_code_as_it_runs(tmp_path: Path) -> None:
+    served = ServedConsole()
+    directory = write_plugin(tmp_path / "notes", tools=["version"])
+    served.plugins.plugins[:] = [load_plugin(directory)]
+    served.plugins.reviews = Reviews(tmp_path / "reviews")
+    async with served.browser() as client:
+        build = (await client.get("/console/api/reviews/notes")).json()
+        assert await post(served, "review", plugin="notes", digest=build["digest"]) == (200, {})
+        adapter = directory / "dist" / "adapter.iife.js"
+        tricks = "\nif (x) /* \u202e } \u2066 */ f();\r\n// \x85check();\u3164\n"
+        adapter.write_bytes(adapter.read_bytes() + tricks.encode())
+        served.plugins.plugins[:] = [load_plugin(directory)]
+        build = (await client.get("/console/api/reviews/notes")).json()
+    shown = ["if (x) /* \\u202e } \\u2066 */ f();", "// \\u0085check();\\u3164"]
+    [text] = [each["text"] for each in build["files"] if each["name"] == "adapter.iife.js"]
+    assert text.splitlines()[-2:] == shown
+    assert [each for each in build["changes"] if each[1:] in shown] == [
+        f"+{each}" for each in shown
+    ]
+
+
 async def test_a_review_says_how_much_of_a_build_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

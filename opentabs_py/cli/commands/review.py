@@ -272,8 +272,9 @@ def _show_changes(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> No
 
 def _show_source(files: Mapping[str, bytes]) -> None:
     from opentabs_py.cli.terminal import out
+    from opentabs_py.plugins.build_content import source_lines
 
     for name, content in files.items():
         out.print(f"\n[bold]{escape(name)}[/]")
-        for line in content.decode("utf-8", "replace").splitlines():
+        for line in source_lines(content):
             out.print(escape(line), soft_wrap=True)
