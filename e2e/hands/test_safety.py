@@ -297,6 +297,32 @@ async def test_a_question_names_the_site_of_a_frame(rig: Rig) -> None:
     assert f'on the button "Framed" in a frame of {host} on 127.0.0.1:' in asked[1]
 
 
+async def test_what_the_question_did_not_name_is_not_used(rig: Rig) -> None:
+    """The agent guesses a reference, and looks at the page only while its user is asked."""
+
+    async def look(_context: Any, _params: Any) -> types.ElicitResult:
+        await client.call_tool("page_snapshot", {})
+        return types.ElicitResult(action="accept", content={"answer": "once"})
+
+    dialogs: list[Dialog] = []
+
+    def note(dialog: Dialog) -> None:
+        dialogs.append(dialog)
+
+    async with OpenTabs(settings=hand_settings(permissions={})) as tabs:
+        page = await tabs.open(rig.url)
+        page.on("dialog", note)
+        guess = re.search(r'button "Ask" \[ref=(\w+)\]', await page.aria_snapshot(mode="ai"))
+        assert guess is not None
+        callback: Any = look
+        async with Client(tabs.mcp_url, mode="legacy", elicitation_callback=callback) as client:
+            result = await client.call_tool("page_click", {"ref": guess[1]})
+
+    assert isinstance(result.content[0], types.TextContent)
+    assert "code=NOT_DELIVERED" in result.content[0].text
+    assert not dialogs
+
+
 async def test_hands_do_not_answer_in_the_place_of_the_user(rig: Rig) -> None:
     async with OpenTabs(settings=hand_settings()) as tabs:
         console = await tabs.open(rig.url)

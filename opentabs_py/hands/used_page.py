@@ -133,7 +133,7 @@ class UsedPage:
         if is_known or not self._pages.has_shown(ref, self._client):  # else in another tab
             element = await self._locate(ref)
             if element is not None:
-                if self._allowed is not None and self._allowed.place.element:
+                if self._allowed is not None:
                     await self._check_asked_element(ref, self._allowed)
                 return element
         raise self._stale(ref, _by_ref(parse(await self._raw())) if is_known else {})
