@@ -172,6 +172,7 @@ async def test_the_keyboard_goes_on_where_something_was_opened_closed_or_run(
         logging.getLogger("opentabs_py").warning("to be read\nwhole")
         await go(page, "logs")
         logs = page.get_by_role("listbox", name="Logs")
+        await page.get_by_label("Filter logs").fill("to be read")
         await expect(logs.get_by_text("to be read")).to_have_text("to be read …")
         await logs.focus()
         await press("ArrowDown")
