@@ -126,6 +126,8 @@ async def test_it_says_so_when_the_server_has_stopped(
     for width in range(320, 480, 8):
         await reader.set_viewport_size({"width": width, "height": 700})
         assert await status.evaluate(LINES, "--browser none") == 1, width
+        address = reader.locator("#address")
+        assert await address.evaluate(LINES, "chrome://extensions") == 1, width
 
 
 async def test_no_script_but_its_own_may_run_on_it_and_no_page_may_frame_it(tabs: OpenTabs) -> None:
