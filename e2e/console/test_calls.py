@@ -313,6 +313,9 @@ async def test_the_questions_of_a_server_that_is_gone_are_not_shown(browser: Bro
         await go(page, "approvals")
         await expect(page.get_by_text("Questions cannot be shown now")).to_be_visible()
         await expect(page.get_by_text("the calls that waited for you have ended")).to_be_visible()
+        await page.set_viewport_size({"width": 320, "height": 640})
+        views = page.locator("#nav")
+        assert await views.evaluate("(nav) => nav.scrollWidth - nav.clientWidth") <= 0
     await stack.__aexit__(None, None, None)
 
 

@@ -32,7 +32,7 @@ export class Refusal extends Error {
 export function whyFailed(error) {
   return error instanceof Refusal
     ? error.message
-    : "The server does not answer. Check `opentabs status`.";
+    : "The server does not answer. Run opentabs status.";
 }
 
 export class Link {
