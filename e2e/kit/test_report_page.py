@@ -203,6 +203,26 @@ async def test_nothing_is_wider_than_the_window(
             assert await find_too_wide(shown.page) == [], name
 
 
+async def test_it_is_printed_whole(ran: KitRun, browser: Browser) -> None:
+    async with open_report(browser, ran.directory / NAME, height=150) as shown:
+        await shown.choose("test_fails")
+        await shown.page.evaluate("""() => {
+            document.documentElement.style.setProperty("--least", "0px");
+            addEventListener("beforeprint", () => {
+                window.printed = document.querySelectorAll(".row").length;
+            });
+        }""")
+        rows = shown.page.locator(".row")
+        everything = int(await rows.first.get_attribute("aria-setsize") or "")
+        await expect(rows).not_to_have_count(everything)
+        await shown.page.pdf()
+        assert await shown.page.evaluate("printed") == everything
+        await expect(rows).not_to_have_count(everything)
+        await shown.page.emulate_media(media="print")
+        for part in (shown.details, shown.details.locator(".failure").first):
+            assert await part.evaluate("(part) => part.scrollHeight - part.clientHeight") <= 0
+
+
 async def test_it_is_used_with_keys_alone(shown: OpenReport) -> None:
     await shown.page.get_by_role("listbox", name="Tests").focus()
     await shown.page.keyboard.press("End")

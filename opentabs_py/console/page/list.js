@@ -49,6 +49,9 @@ export class List {
       this.element.addEventListener("pointerleave", () => this.#aim(0));
     }
     new ResizeObserver(() => this.#draw()).observe(this.element);
+    for (const type of ["beforeprint", "afterprint"]) {
+      addEventListener(type, () => this.#draw(type === "beforeprint"));
+    }
   }
 
   get chosen() {
@@ -139,12 +142,16 @@ export class List {
     });
   }
 
-  #draw() {
+  /** @param {boolean} all rows, those out of sight too */
+  #draw(all = false) {
     const { key, height, render, name } = this.#options;
     const row = height();
     const { scrollTop, clientHeight } = this.element;
-    const first = Math.max(0, Math.floor(scrollTop / row) - AROUND);
-    const last = Math.min(this.#items.length, Math.ceil((scrollTop + clientHeight) / row) + AROUND);
+    const count = this.#items.length;
+    const first = all ? 0 : Math.max(0, Math.floor(scrollTop / row) - AROUND);
+    const last = all
+      ? count
+      : Math.min(count, Math.ceil((scrollTop + clientHeight) / row) + AROUND);
     /** @type {Map<string, {element: HTMLElement, item: T}>} */
     const now = new Map();
     for (let index = first; index < last; index++) {
