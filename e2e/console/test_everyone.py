@@ -24,7 +24,7 @@ async def test_hostile_texts_are_text_and_a_hostile_icon_does_nothing(page: Page
     await go(page, "try/evil_version")
     await expect(page.get_by_role("heading", name="<img").first).to_be_visible()
     assert await page.evaluate("document.querySelectorAll('img[src=x]').length") == 0
-    await expect(page).to_have_title("Try it · OpenTabs")
+    await expect(page).to_have_title("evil_version · Try it · OpenTabs")
     alone = await page.context.new_page()
     await alone.goto(page.url.split("/#", 1)[0] + "/console/api/icons/evil.svg")
     assert await alone.evaluate("document.querySelector('script').textContent.length") > 0

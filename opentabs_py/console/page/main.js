@@ -80,7 +80,11 @@ function count() {
   const running = [...store.rows("calls").values()].filter(({ state }) => state === "running");
   const problems = store.rows("problems").size;
   const questions = store.rows("questions").size;
-  const title = `${views[/** @type {Name} */ (router.current)].title} · OpenTabs`;
+  const { current, opened } = router;
+  const opens = current === "calls" ? store.rows("calls").get(opened)?.name : opened;
+  const title = [opens, views[/** @type {Name} */ (current)].title, "OpenTabs"]
+    .filter(Boolean)
+    .join(" · ");
   document.title = questions > 0 ? `(${questions}) ${title}` : title;
   for (const [name, number, what] of /** @type {const} */ ([
     ["calls", running.length, "running"],

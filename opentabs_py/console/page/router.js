@@ -30,6 +30,7 @@ export class Router {
     this.#onShow = onShow;
     this.#beside = beside;
     this.current = home;
+    this.opened = ""; // what the view shows of its own, by the rest of the URL
   }
 
   /**
@@ -100,6 +101,7 @@ export class Router {
       if (isCurrent) anchor.setAttribute("aria-current", "page");
       else anchor.removeAttribute("aria-current");
     }
+    this.opened = path[0] ?? "";
     view.show(path);
     this.#onShow();
   }
