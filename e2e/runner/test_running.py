@@ -170,7 +170,7 @@ async def test_a_run_is_stopped_with_its_browser(
         assert chromiums(shown) == set()
 
 
-async def test_how_long_a_run_takes_is_not_read_aloud(
+async def test_a_run_is_read_aloud_when_it_ends_and_not_as_it_goes_on(
     template: Path, short_path: Path, browser: Browser
 ) -> None:
     plugin = plugin_with(template, short_path, sleeps=SLEEPS)
@@ -183,6 +183,10 @@ async def test_how_long_a_run_takes_is_not_read_aloud(
         await shown.page.get_by_role("button", name="Stop").click()
         await ended(shown)
         assert "in " in (await shown.page.evaluate("readAloud"))[-1]
+        await shown.page.evaluate("readAloud.length = 0")
+        await shown.page.get_by_role("button", name="Run all").click()
+        await expect(shown.row("test_sleeps, running")).to_be_visible()
+        assert await shown.page.evaluate("readAloud") == []
 
 
 async def test_a_run_that_cannot_begin_says_so(

@@ -119,6 +119,7 @@ function showRun() {
   if (isIdle) parts.push(`in ${duration(1000 * status.seconds)}`);
   if (status.why !== "") parts.push(status.why);
   if (!status.headed) parts.push("headless");
+  byId("counts").ariaLive = isIdle ? "polite" : "off"; // read when the run ends, not at each test
   write(byId("counts"), parts.join(" · "));
   // Beside what is a status: screen readers read that whenever it changes.
   const seconds = Math.max(0, store.now() - status.started);
