@@ -92,6 +92,19 @@ async def test_the_list_of_calls_fills_its_room_with_and_without_a_call_open(
 
 
 @pytest.mark.usefixtures("tab")
+async def test_a_list_has_rows_in_a_low_window(page: Page, served: OpenTabs) -> None:
+    await served.call("probe_echo", {"value": 1})
+    await page.set_viewport_size({"width": 320, "height": 256})  # 1280 × 1024, enlarged to 400 %
+    await go(page, "calls")
+    calls = page.get_by_role("listbox", name="Calls")
+    await expect(calls.get_by_role("option").first).to_be_visible()
+    rows_high = "(list) => list.clientHeight / list.querySelector('.row').clientHeight"
+    assert await calls.evaluate(rows_high) > 2
+    cut_off = "(views) => views.scrollHeight - views.clientHeight"
+    assert await page.locator(".side").evaluate(cut_off) == 0
+
+
+@pytest.mark.usefixtures("tab")
 async def test_everything_that_can_be_used_has_a_name(served: OpenTabs, browser: Browser) -> None:
     async with console_page(browser, served) as page:
         for path in (*VIEWS, "plugins/forms", "plugins/broken", "try/forms_where"):
