@@ -218,6 +218,7 @@ async def test_a_client_that_cannot_ask_is_answered_in_the_panel(
                     await expect(approvals).to_contain_text("from afar")
                     waiting = the_running(panel).filter(has_text="Waiting for your answer")
                     await expect(waiting).to_be_visible()
+                    await expect(waiting.get_by_role("progressbar")).to_have_count(0)
                     await wait_for_badge(tabs, "1", "OpenTabs: 1 call waits for you", True)
                     await approvals.get_by_role("button", name=answer).click()
                 await expect(approvals).to_be_hidden()

@@ -124,7 +124,8 @@ export function runningCalls({ store, link }, profile) {
       show(call) {
         const runs = call.state === "running";
         item.className = call.state;
-        cancel.hidden = bar.hidden = !runs;
+        cancel.hidden = !runs;
+        bar.hidden = !runs || waits(call);
         if (call.total !== null && call.total > 0 && call.progress !== null) {
           bar.max = call.total;
           bar.value = Math.min(call.progress, call.total);
@@ -137,11 +138,15 @@ export function runningCalls({ store, link }, profile) {
   }
 
   /** @param {CallRow} call */
+  function waits(call) {
+    return [...store.rows("questions").values()].some((question) => question.call === call.id);
+  }
+
+  /** @param {CallRow} call */
   function aboutRunning(call) {
-    const waits = call.allowed === null && store.rows("questions").size > 0;
     const browser = isElsewhere(call) ? `in ${browserOf(call)?.name}` : "";
     const about = [call.client ? `for ${call.client}` : "", site(call.url), browser];
-    return [waits ? "Waiting for your answer" : (call.message ?? ""), ...about]
+    return [waits(call) ? "Waiting for your answer" : (call.message ?? ""), ...about]
       .filter(Boolean)
       .join(" · ");
   }
