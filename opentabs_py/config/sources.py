@@ -1,6 +1,8 @@
 """Where settings come from, besides the command line: the environment and two files."""
 
 import os
+import stat
+import sys
 import tomllib
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import flat_rules
 from opentabs_py.errors import ConfigError
 
+_SHARED: Final = stat.S_IWOTH | stat.S_ISVTX
 TOML_ENCODING: Final = "utf-8-sig"  # some editors on Windows begin a file with a byte order mark
 # What is merged key by key over all sources, with an example in JSON.
 TABLES: Final[Mapping[str, str]] = {
@@ -51,6 +54,12 @@ class Project(_TomlFile, PyprojectTomlConfigSettingsSource):
                 super().__init__(settings)
         except AttributeError:  # the library walks down the tables without looking
             raise ConfigError("In pyproject.toml, [tool.opentabs] is not a table.") from None
+        if self.toml_data and _may_be_planted(self._file):
+            raise ConfigError(
+                f"{self._file} is another user's, in a directory that all users share. It has "
+                "settings for OpenTabs, which can run programs in your name. Run this in a "
+                "directory of yours."
+            )
 
     def __call__(self) -> dict[str, Any]:
         """Return its values."""
@@ -85,6 +94,14 @@ class UserFile(_TomlFile):
 
 def _has_path(hint: Any) -> bool:
     return hint is Path or any(_has_path(each) for each in get_args(hint))
+
+
+def _may_be_planted(file: Path) -> bool:
+    """Return whether a file is another user's, in a directory that all share, such as /tmp."""
+    if sys.platform == "win32":
+        return False
+    is_shared = file.parent.stat().st_mode & _SHARED == _SHARED
+    return is_shared and file.stat().st_uid not in (os.geteuid(), 0)
 
 
 @contextmanager

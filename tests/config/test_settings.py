@@ -396,6 +396,45 @@ def test_pages_of_secrets_that_cannot_be_read_are_refused(line: str, why: str) -
     assert why in str(caught.value)
 
 
+@pytest.fixture
+def of_another_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings for the working directory, in a file of somebody else."""
+    project = Path("pyproject.toml")
+    project.write_text("[tool.opentabs]\nidle = 7\n")
+    owner = project.stat().st_uid
+    if owner == 0:
+        os.chown(project, 4711, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+
+
+@pytest.mark.usefixtures("of_another_user")
+def test_settings_that_another_user_may_have_planted_are_refused() -> None:
+    Path().chmod(0o1777)  # as /tmp
+    with pytest.raises(
+        ConfigError, match=r"pyproject\.toml is another user's, in a directory that all"
+    ):
+        load_settings()
+
+
+@pytest.mark.usefixtures("of_another_user")
+def test_settings_of_a_directory_that_is_not_shared_are_read() -> None:
+    assert load_settings().idle == 7
+
+
+@pytest.mark.usefixtures("of_another_user")
+def test_a_project_of_another_user_without_settings_is_no_reason_to_refuse_anything() -> None:
+    Path("pyproject.toml").write_text("[project]\n")
+    Path().chmod(0o1777)
+    assert load_settings().idle == 30
+
+
+def test_own_settings_are_read_in_a_shared_directory() -> None:
+    Path("pyproject.toml").write_text("[tool.opentabs]\nidle = 7\n")
+    Path().chmod(0o1777)
+    assert load_settings().idle == 7
+
+
 @pytest.mark.parametrize("token", ["short", "a token with spaces in it", "é" * 16])
 def test_a_token_that_is_easily_guessed_or_cannot_be_sent_is_refused_and_not_shown(
     token: str,
