@@ -2,7 +2,9 @@
 
 import inspect
 import re
+import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -19,17 +21,37 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Keep the arguments as they were typed, in `ctx.meta`, and parse them."""
         ctx.meta["arguments"] = [*args]
+        takes_more, ctx.allow_extra_args = ctx.allow_extra_args, True
         try:
-            return super().parse_args(ctx, args)
+            more = super().parse_args(ctx, args)
         except typer.BadParameter as error:
             from opentabs_py.core.text import rule_text
 
             error.message = rule_text(error.message)  # Typer validates with pydantic
             raise
+        if more and not takes_more:
+            ctx.fail(_unexpected(more[0], {name for each in self.params for name in each.opts}))
+        return more
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return its arguments and options."""
         return _without_useless_types(super().get_params(ctx))
+
+
+def _unexpected(argument: str, options: set[str]) -> str:
+    """Return what is wrong with an argument too many, and which option it may be the value of."""
+    path, message = Path(argument), f"Got unexpected extra argument ({argument})."
+    if "--plugin" in options and path.is_dir():
+        option = "--plugin"
+    elif "--tools" in options and path.suffix == ".py":
+        option = "--tools"
+    elif "--search" in options:
+        option = "--search"
+    elif "--name" in options and "--plugin" not in options:
+        option = "--name"
+    else:
+        return message
+    return f"{message} Did you mean {option} {shlex.quote(argument)}?"
 
 
 class _Group(TyperGroup):

@@ -1,6 +1,7 @@
-"""The `--help` of each command."""
+"""The `--help` of each command, and what all commands say of an argument too many."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from opentabs_py.cli.app import create_app
+from tests.cli.in_process import opentabs_here
 
 
 def commands() -> Iterator[tuple[str, Any]]:
@@ -65,3 +67,27 @@ def test_every_command_is_in_a_group_of_the_help(capsys: pytest.CaptureFixture[s
     assert "─ First steps ─" in shown
     assert "─ Commands ─" not in shown  # where Typer lists those without a group
     assert all(f"\n│ {name} " in shown for name in ALL[""].command.commands)
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        ("serve chat", "Did you mean --plugin chat?"),
+        ("call chat_send {} chat", "Did you mean --plugin chat?"),
+        ("start tools.py", "Did you mean --tools tools.py?"),
+        ("stop work", "Did you mean --name work?"),
+        ("tools send", "Did you mean --search send?"),
+        ("serve nowhere", None),
+        ("dev chat chat", None),
+    ],
+)
+def test_an_argument_too_many_is_refused_with_the_option_that_it_may_be_for(
+    command: str, instead: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "chat").mkdir()
+    done = opentabs_here(*command.split(), cwd=tmp_path)
+    assert done.returncode == 2
+    shown = " ".join(done.stderr.split())
+    assert f"Got unexpected extra argument ({command.rsplit(maxsplit=1)[-1]})." in shown
+    assert (instead or "") in shown
+    assert ("Did you mean" in shown) is (instead is not None)
