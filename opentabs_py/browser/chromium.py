@@ -12,6 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Literal
 
+from opentabs_py.config.paths import expand_user, home_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.errors import BrowserError
 
@@ -148,7 +149,7 @@ def _playwright_registry(driver: Path, environ: Mapping[str, str]) -> Path:
         if chosen == "0":
             return driver / ".local-browsers"
         return Path(environ.get("INIT_CWD") or Path.cwd()) / chosen
-    home = Path(environ.get("HOME") or Path.home())
+    home = Path(environ.get("HOME") or home_dir())
     if sys.platform == "darwin":
         cache = home / "Library" / "Caches"
     elif sys.platform == "win32":
@@ -179,7 +180,7 @@ def _brand(path: Path) -> str | None:
 
 
 def _named_by_user(named: str, environ: Mapping[str, str]) -> Path:
-    path = Path(named).expanduser()
+    path = expand_user(Path(named))
     found = _which(str(path), environ)
     if found is None:
         raise BrowserError(

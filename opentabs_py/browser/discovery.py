@@ -13,6 +13,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from opentabs_py.config.paths import home_dir
 from opentabs_py.core.hosts import LOCAL
 from opentabs_py.errors import BrowserError, ConfigError
 
@@ -70,7 +71,7 @@ def user_data_dirs(
     platform: str = sys.platform, environment: Mapping[str, str] = os.environ
 ) -> dict[Path, str]:
     """Return where browsers keep their profiles on this system, and each browser's name."""
-    home = Path.home()
+    home = home_dir()
     if platform == "darwin":
         base = home / "Library" / "Application Support"
         names = {

@@ -262,9 +262,10 @@ def find_profile(text: str) -> Path:
         ConfigError: It is neither.
     """
     from opentabs_py.browser.signed_in import profile_dir
+    from opentabs_py.config.paths import expand_user
 
     if "/" in text or os.sep in text or text.startswith(("~", ".")):
-        return Path(text).expanduser()
+        return expand_user(Path(text))
     try:
         return profile_dir(text)
     except ConfigError as error:

@@ -270,6 +270,7 @@ def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict
         ConfigError: A value is not valid, or two do not go together.
     """
     from opentabs_py.config.names import is_name
+    from opentabs_py.config.paths import expand_user
 
     if given in ([], ["launch"]):
         return "launch", {}
@@ -286,7 +287,7 @@ def read_browsers(given: Sequence[str]) -> tuple[Literal["launch", "none"], dict
             )
         if name in profiles:
             raise ConfigError(f"Two browsers are named {name!r}; give one another name.")
-        profile = Path(directory).expanduser()
+        profile = expand_user(Path(directory))
         if profile.absolute() in {each.absolute() for each in profiles.values()}:
             raise ConfigError(f"Two browsers cannot share the profile {profile}.")
         profiles[name] = profile
