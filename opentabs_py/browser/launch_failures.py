@@ -9,6 +9,14 @@ _NO_SANDBOX: Final = (
     "Failed to move to new namespace",
     "The SUID sandbox helper binary was found, but is not configured correctly",
 )
+_LIMITS: Final = {
+    "too many open files. Raise the limit: ulimit -n 4096.": ("Too many open files", "EMFILE"),
+    "too many processes or threads. Raise the limit: ulimit -u, that of the container (docker run "
+    "--pids-limit), or TasksMax of the systemd unit.": (
+        "Resource temporarily unavailable",
+        "EAGAIN",
+    ),
+}
 
 
 def why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
@@ -53,8 +61,9 @@ def _limit_hit(text: str) -> str | None:
         return None
     import resource  # noqa: PLC0415 (not everywhere)
 
-    if "Too many open files" in text:
-        return "too many open files. Raise the limit: ulimit -n 4096."
+    for hit, signs in _LIMITS.items():
+        if any(each in text for each in signs):
+            return hit
     for limit, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
         allowed = resource.getrlimit(limit)[0]
         if "signal=SIG" in text and allowed != resource.RLIM_INFINITY:

@@ -3,6 +3,8 @@
 import stat
 from pathlib import Path
 
+import pytest
+
 from opentabs_py.browser.launch_plan import LaunchPlan
 
 
@@ -24,8 +26,30 @@ def test_an_existing_profile_keeps_its_mode(tmp_path: Path) -> None:
     assert stat.S_IMODE(profile.stat().st_mode) == 0o750
 
 
-def test_a_browser_that_runs_out_of_open_files_is_reported_as_such(tmp_path: Path) -> None:
-    said = "Target closed\n[err] FATAL: Check failed: . : Too many open files (24)"
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (
+            "Target closed\n[err] FATAL: Check failed: . : Too many open files (24)",
+            "too many open files. Raise the limit: ulimit -n",
+        ),
+        (
+            "Failed to launch: Error: spawn /usr/bin/chromium EMFILE",
+            "too many open files. Raise the limit: ulimit -n",
+        ),
+        (
+            "Target closed\n[err] pthread_create: Resource temporarily unavailable (11)",
+            "too many processes or threads. Raise the limit: ulimit -u",
+        ),
+        (
+            "Failed to launch: Error: spawn /usr/bin/chromium EAGAIN",
+            "too many processes or threads. Raise the limit: ulimit -u",
+        ),
+    ],
+)
+def test_a_browser_that_reaches_a_limit_is_reported_as_such(
+    tmp_path: Path, said: str, why: str
+) -> None:
     error = str(a_plan(tmp_path, tmp_path).not_started(said))
-    assert "too many open files. Raise the limit: ulimit -n" in error
+    assert why in error
     assert "Is it a Chromium?" not in error
