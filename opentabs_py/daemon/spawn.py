@@ -23,7 +23,7 @@ from opentabs_py.daemon.state import (
     why_unknown,
 )
 from opentabs_py.directories import create_private
-from opentabs_py.errors import BrowserError, ChainError
+from opentabs_py.errors import BrowserError, ChainError, ConfigError
 from opentabs_py.processes import is_running
 
 LOOK_AGAIN: Final = 0.05  # s
@@ -65,25 +65,38 @@ def start_server(
         environment: Its `OPENTABS_*` variables; those of this process by default.
 
     Raises:
+        ConfigError: Its log cannot be written.
         StartFailedError: It exited.
         AlreadyRunningError: Another one was faster.
-        BrowserError: It is not up after a minute; it was ended.
+        BrowserError: It has no process, or is not up after a minute; it was ended.
     """
     log = log_file(name)
-    create_private(log.parent)
-    begun = log.stat().st_size if log.exists() else 0
-    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        create_private(log.parent)
+        begun = log.stat().st_size if log.exists() else 0
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError as error:
+        raise ConfigError(
+            f"Cannot write {error.filename}: {error.strerror}. A server in the background needs a "
+            "home directory for its log; `opentabs serve` needs none."
+        ) from error
     with os.fdopen(descriptor, "ab") as out:
         # What is written before the log is set up, or by a library that knows no logging.
-        process = subprocess.Popen(
-            [*_serve(arguments), "--log-file", str(log), "--name", name],
-            cwd=directory,
-            env=_with_variables(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=out,
-            stderr=out,
-            **_detached(),
-        )
+        try:
+            process = subprocess.Popen(
+                [*_serve(arguments), "--log-file", str(log), "--name", name],
+                cwd=directory,
+                env=_with_variables(environment),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                **_detached(),
+            )
+        except OSError as error:
+            raise BrowserError(
+                f"Cannot start the server's process: {error.strerror}. Check the free memory, and "
+                "how many processes you may run (ulimit -u)."
+            ) from error
     try:
         return _wait_up(name, process, log, begun)
     except BaseException:

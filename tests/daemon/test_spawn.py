@@ -181,3 +181,11 @@ def test_a_server_that_is_not_up_in_time_and_does_not_exit_is_killed(
     finally:
         if psutil.pid_exists(int(pid.read_text())):
             psutil.Process(int(pid.read_text())).kill()
+
+
+def test_a_server_whose_process_cannot_be_started_is_not_said_to_lack_a_log(
+    program: Path, tmp_path: Path
+) -> None:
+    program.chmod(0o600)  # the system has other reasons, such as a limit of processes
+    with pytest.raises(BrowserError, match=r"process: Permission denied.*ulimit -u"):
+        spawn.start_server("work", [], tmp_path)

@@ -178,11 +178,6 @@ def _start(
     try:
         with spinner("Starting"):
             return start_server(name, arguments, directory, environment)
-    except OSError as error:
-        raise ConfigError(
-            f"Cannot write {error.filename}: {error.strerror}. A server in the background needs a "
-            "home directory for its log; `opentabs serve` needs none."
-        ) from error
     except StartFailedError as error:
         _show(error)
         raise typer.Exit(_exit_code(error)) from None
