@@ -87,8 +87,13 @@ class LaunchPlan:
         """Create the profile, with what it must contain before the first start.
 
         Raises:
-            BrowserError: It is not writable, or another browser uses it.
+            BrowserError: It is not writable, another browser uses it, or the extension is gone.
         """
+        if self.extension is not None and not (self.extension / "manifest.json").exists():
+            raise BrowserError(
+                f"The extension's copy in {self.extension} was removed while the server ran, "
+                "perhaps with other temporary files. Restart the server."
+            )
         if is_in_use(self.profile):
             raise BrowserError(
                 f"The profile {self.profile} is in use by another browser, perhaps that of another "

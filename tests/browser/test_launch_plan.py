@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.browser.launch_plan import LaunchPlan
+from opentabs_py.errors import BrowserError
 
 
 def a_plan(tmp_path: Path, profile: Path) -> LaunchPlan:
+    (tmp_path / "manifest.json").touch()
     return LaunchPlan(Path("/usr/bin/chromium"), tmp_path, profile, tmp_path)
 
 
@@ -24,6 +26,14 @@ def test_an_existing_profile_keeps_its_mode(tmp_path: Path) -> None:
     profile.mkdir(mode=0o750)
     a_plan(tmp_path, profile).prepare()
     assert stat.S_IMODE(profile.stat().st_mode) == 0o750
+
+
+def test_a_browser_whose_extension_was_removed_is_not_started(tmp_path: Path) -> None:
+    plan = a_plan(tmp_path, tmp_path / "profile")
+    (tmp_path / "manifest.json").unlink()
+    with pytest.raises(BrowserError, match=r"was removed while the server ran.*Restart the server"):
+        plan.prepare()
+    assert not plan.profile.exists()
 
 
 @pytest.mark.parametrize(
