@@ -2,8 +2,12 @@
 
 import threading
 from importlib import import_module
+from typing import Final
 
 import anyio
+
+# All that a server needs for its first client: by then, the package may have been updated.
+_MODULES: Final = ("opentabs_py.server.mcp.server", "opentabs_py.server.mcp.streamable_http")
 
 
 def load_sdk_soon(*modules: str) -> None:
@@ -30,5 +34,5 @@ async def load_sdk(*modules: str) -> None:
 
 def _load(*modules: str) -> None:
     # Every thread in this order, so that the second waits for the first.
-    for module in ("opentabs_py.server.mcp.server", *modules):
+    for module in (*_MODULES, *modules):
         import_module(module)
