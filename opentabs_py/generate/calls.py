@@ -141,14 +141,16 @@ def _pages_from(tool: PlannedTool, first: Sample, responses: _Responses) -> Answ
         return None
     arguments = tool.inputs.of(first)
     items: list[Any] = []
-    sample, pages, stable = first, 0, True
+    sample, stable = first, True
+    read: set[int] = set()
     while True:
-        pages += 1
+        read.add(id(sample))
+        pages = len(read)
         stable = stable and responses.are_alike(sample.request)
         items += pagination.items_of(sample)
         following = pagination.following(pages, len(items), sample)
         after = _sample_at(tool, arguments, following) if following else None
-        if after is None:
+        if after is None or id(after) in read:  # the second leads in a circle
             break
         sample = after
     if following:

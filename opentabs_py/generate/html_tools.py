@@ -71,10 +71,13 @@ class HtmlTool(PlannedTool):
         """Return the result of reading on from a page as far as pages are known, and how many."""
         value = dict(self.value_of(sample))
         known = {url: page for (url, body), page in self.pages.items() if not body}
+        known.pop(sample.request.url, None)
         page, url, read = self.page_of(sample), sample.request.url, 1
-        while (link := next_page(page)) is not None and resolve_link(url, link) in known:
+        while (link := next_page(page)) is not None:
             url = resolve_link(url, link)
-            page = known[url]
+            if url not in known:
+                break  # it was not recorded, or leads in a circle
+            page = known.pop(url)
             read += 1
             if self.listing is not None:
                 value[self.wrap] = [*value[self.wrap], *self.listing.rows(page)]

@@ -273,6 +273,17 @@ def test_a_list_is_read_on_by_the_link_to_its_next_page() -> None:
     assert call.value["hasMore"] is True
 
 
+def test_each_page_of_a_list_whose_links_lead_in_a_circle_is_read_once() -> None:
+    tool = the_tool(
+        ask("GET /books", f'{CARDS}<a rel="next" href="?page=2">More</a>'),
+        ask("GET /books?page=2", f'{CARDS}<a rel="next" href="?page=3">More</a>'),
+        ask("GET /books?page=3", f'{CARDS}<a rel="next" href="?page=2">More</a>'),
+    )
+
+    [call] = calls_of(tool)
+    assert (call.arguments, call.pages) == ({"maxPages": 3}, 3)
+
+
 def test_a_link_that_is_not_valid_leads_nowhere() -> None:
     rows = "".join(f"<tr><td>a{each}<td>b" for each in range(3))
     page = (

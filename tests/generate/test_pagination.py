@@ -117,6 +117,23 @@ def the_tool(*exchanges: Exchange) -> PlannedTool:
             *("link", {}, [1, 2]),
             id="links in a header",
         ),
+        pytest.param(
+            [
+                ask("GET /api/items", {"items": rows(1), "next": "/api/items?from=2"}),
+                ask("GET /api/items?from=2", {"items": rows(2), "next": "/api/items?from=2"}),
+            ],
+            *("link", {"maxPages": 2}, [1, 2]),
+            id="links of which the last leads to its own page",
+        ),
+        pytest.param(
+            [
+                ask("GET /api/items", {"items": rows(1), "next": "a"}),
+                ask("GET /api/items?cursor=a", {"items": rows(2), "next": "b"}),
+                ask("GET /api/items?cursor=b", {"items": rows(3), "next": "a"}),
+            ],
+            *("cursor", {"maxPages": 3}, [1, 2, 3]),
+            id="cursors that lead in a circle",
+        ),
     ],
 )
 def test_a_list_is_read_on_as_the_site_divides_it(
