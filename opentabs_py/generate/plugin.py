@@ -1,12 +1,14 @@
 """Write a whole plugin for a site: its tools, and their tests on the recording."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from opentabs_py.core.plugin_names import mcp_name
 from opentabs_py.core.recording.exchange import RecordedCall, Recording
+from opentabs_py.core.text import one_line
 from opentabs_py.generate.api_source import api_source, index_source, ready_source
 from opentabs_py.generate.calls import AnsweredCall, calls_of
 from opentabs_py.generate.html_source import html_tool_source, pages_source
@@ -81,7 +83,7 @@ def write_plugin(site: KnownSite, name: str, language: Language) -> Generated:
     if api or 'from "./api' in index:
         files[f"src/api.{language}"] = api_source(api, site.auth, language)
     if volatile := _volatile(site):
-        files["pyproject.toml"] = _PYPROJECT.format(volatile=json.dumps(volatile))
+        files["pyproject.toml"] = _PYPROJECT.format(volatile=_toml(volatile))
     # JavaScript reads the escapes of lone surrogates, which no file can have, as what they were.
     files = {
         file: text.encode("utf-8", "backslashreplace").decode() for file, text in files.items()
@@ -112,6 +114,22 @@ def _volatile(site: KnownSite) -> Sequence[str]:
             if each.is_token
         }
     )
+
+
+def _toml(texts: Sequence[str]) -> str:
+    """Return texts as TOML, whose escapes are those of JSON, without surrogates."""
+    return json.dumps(texts, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _code(text: str) -> str:
+    """Return what a site calls something as Markdown that shows it, also in a table."""
+    plain = one_line(text).replace("`", "'").replace("|", "\\|")
+    return f"`{plain}`"
+
+
+def _escaped(text: str) -> str:
+    """Return a text as Markdown that shows it, and nothing else."""
+    return re.sub(r"[^\w .-]", lambda found: f"&#{ord(found[0])};", one_line(text))
 
 
 def _package(site: KnownSite, name: str, title: str, description: str) -> str:
@@ -160,18 +178,18 @@ def _tests(name: str, site: KnownSite, calls: Sequence[AnsweredCall]) -> str:
 def _readme(name: str, title: str, site: KnownSite, language: Language) -> str:
     rows = "\n".join(
         f"| `{mcp_name(name, tool.name)}` | {'reads' if tool.is_read else 'changes something'} "
-        f"| `{tool.operation}` |"
+        f"| {_code(str(tool.operation))} |"
         for tool in site.tools
     )
     missing = "".join(
-        f"- Nothing in the recording says where the value of {each} comes from: set it in "
-        f"`src/api.{language}`.\n"
+        f"- Nothing in the recording says where the value of {_escaped(each)} comes from: set it "
+        f"in `src/api.{language}`.\n"
         for each in site.auth.missing
     )
     return _README.format(
         title=title,
         rows=rows,
-        url=site.recording.url,
+        url=_code(site.recording.url),
         language=language,
         todo=f"\n## To do\n\n{missing}" if missing else "",
     )

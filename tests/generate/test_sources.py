@@ -3,10 +3,12 @@
 import json
 import re
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 from subprocess import run
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -179,6 +181,25 @@ def test_the_readme_says_what_is_left_to_do() -> None:
         "the value of the header x-key comes from"
         in write_plugin(site, "x", "ts").files["README.md"]
     )
+
+
+def test_the_readme_has_no_markdown_of_the_site() -> None:
+    odd = "/api/a`b|c<i>\n# d"
+    site = site_of(
+        ask(f"GET {quote(odd)}", [{"n": 1}], sent={"[x](y)\n# z": "token-3"}),
+        scrubbed=[secret("token-3")],
+    )
+    text = write_plugin(site, "x", "ts").files["README.md"]
+    assert "| `GET /api/a'b\\|c<i> # d` |\n" in text
+    assert "the header &#91;x&#93;&#40;y&#41; &#35; z comes from" in text
+
+
+@pytest.mark.parametrize("name", ["token 😀", "token \x7f", 'token "\\'])
+def test_the_configuration_is_valid_toml_whatever_a_field_is_called(name: str) -> None:
+    form = f"<form method=post action=/x><input type=hidden name='{name}' value=a1></form>"
+    pages = ask("GET /x", form), ask("POST /x", form, form={name: "a1"})
+    text = write_plugin(site_of(*pages), "x", "ts").files["pyproject.toml"]
+    assert tomllib.loads(text)["tool"]["opentabs"]["volatile"] == [name]
 
 
 def test_a_prompt_shows_what_a_model_needs() -> None:
