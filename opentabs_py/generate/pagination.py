@@ -141,7 +141,7 @@ def find_pagination(operation: Operation) -> Pagination | None:
         or _by_number(operation, items, ends)
     )
     are_edges = items[-1:] == ("edges",) and all(
-        "node" in each for some in lists for each in some or ()
+        isinstance(each, dict) and "node" in each for some in lists for each in some or ()
     )
     return replace(found, node="node") if found is not None and are_edges else found
 

@@ -175,6 +175,16 @@ def test_a_request_that_writes_is_not_repeated_for_more() -> None:
     assert tool.pagination is None
 
 
+@pytest.mark.parametrize("edges", [[None], [1.5], ["node"]])
+def test_edges_without_a_node_are_the_items_themselves(edges: list[Any]) -> None:
+    tool = the_tool(
+        ask("GET /api/items?page=1", {"edges": [{"node": {"n": 1}}, {"node": {"n": 2}}]}),
+        ask("GET /api/items?page=2", {"edges": edges}),
+    )
+    assert tool.pagination is not None
+    assert tool.pagination.node == ""
+
+
 def test_the_nodes_of_edges_are_the_items() -> None:
     def books(after: str | None, number: int, end: str | None) -> Exchange:
         body = {
