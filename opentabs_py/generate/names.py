@@ -18,7 +18,8 @@ _RESERVED: Final = frozenset(
 )
 _IMPORTED: Final = frozenset(
     """
-    call defineTool details graphql heading link nextPage notice openPage request rows sendForm z
+    call defineTool details graphql hasSession heading link nextPage notice openPage request rows
+    sendForm z
     """.split()  # noqa: SIM905
 )
 _LONGEST: Final = 48  # characters of a tool's name
@@ -44,8 +45,7 @@ def snake(*texts: str) -> str:
 
 def camel(*texts: str) -> str:
     """Return the name of a variable, such as `channelId`."""
-    first, *rest = snake(*texts).split("_")
-    name = first + "".join(each.capitalize() for each in rest)
+    name = re.sub(r"_([a-z])|(?<=[a-z])_", lambda at: (at[1] or "").upper(), snake(*texts))
     return f"{name}_" if name in _RESERVED else name
 
 

@@ -10,6 +10,7 @@ from opentabs_py.core.shapes.shape import shape_of
 from opentabs_py.errors import RecordingError
 from opentabs_py.generate import calls
 from opentabs_py.generate.calls import calls_of
+from opentabs_py.generate.names import export_name
 from opentabs_py.generate.plugin import write_plugin
 from opentabs_py.generate.site import read_site
 from opentabs_py.generate.source import tool_source, variable
@@ -344,3 +345,11 @@ def test_a_request_that_works_only_when_it_is_repeated_is_called_by_no_test() ->
     assert not [call for call in calls_of(tool) if not call.code]
     [tool] = tools_of(asked[1]).values()
     assert [call.value for call in calls_of(tool)] == [{"inbox": [ITEM]}]
+
+
+def test_tools_have_variables_of_their_own_whatever_their_names_are() -> None:
+    sent = {"jsonrpc": "2.0", "id": 1, "params": {}}
+    names = ("foo1_2", "foo12", "hasSession")
+    tools = tools_of(*(ask("POST /rpc", {"result": 1}, body={**sent, "method": each})
+                       for each in names))  # fmt: skip
+    assert [export_name(each) for each in tools] == ["foo1_2", "foo12", "hasSession_"]
