@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -37,6 +37,7 @@ _WRITES: Final = re.compile(
     r"|reset|revoke|send|sign_?out|submit|subscribe|toggle|unfollow|unlike|unsubscribe)"
     r"(?:$|[A-Z_.-].*)"
 )
+_DEEPEST: Final = 100  # objects and arrays in each other, in what a tool sends
 _HOST: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?")
 
 
@@ -135,7 +136,7 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
         exchange,
         "rest",
         origin,
-        [unquote(each) for each in parts.path.split("/")[1:]],
+        [unquote(each) for each in parts.path.split("/")[1:]] or [""],
         query,
         value=_response(exchange),
     )
@@ -202,12 +203,23 @@ def _sent(text: str) -> Any:
     """Return the value of JSON in a request.
 
     Raises:
-        ValueError: It is not JSON, or not with numbers that a page could send.
+        ValueError: It is not JSON, or not with numbers that a page could send, or too deep.
     """
     value = json.loads(text, parse_constant=refuse_constant)
     if path := inexact_integer(value):
         raise ValueError(f"JavaScript would round {path_text(path)}")
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for each in level for inner in _inner(each)]
+    if level:
+        raise ValueError("it is nested too deeply")
     return value
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("Mapping[str, Any]", value).values()
+    return cast("Sequence[Any]", value) if isinstance(value, list) else ()
 
 
 def _response(exchange: Exchange) -> tuple[Any, ...]:

@@ -1,5 +1,6 @@
 """A tool's name and arguments follow from what its requests have in common and what differs."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -353,3 +354,14 @@ def test_tools_have_variables_of_their_own_whatever_their_names_are() -> None:
     tools = tools_of(*(ask("POST /rpc", {"result": 1}, body={**sent, "method": each})
                        for each in names))  # fmt: skip
     assert [export_name(each) for each in tools] == ["foo1_2", "foo12", "hasSession_"]
+
+
+def test_a_url_may_have_no_path() -> None:
+    tools = tools_of(ask("GET https://api.shop.example?id=1", ITEM))
+    assert [*tools] == ["get_home"]
+
+
+def test_a_request_that_sends_json_that_is_nested_too_deeply_is_left_out() -> None:
+    deep = json.loads('{"in":' * 400 + "1" + "}" * 400)
+    asked = {"query": "query Items { items }", "extensions": deep}
+    assert not tools_of(ask("POST /graphql", {"data": ITEM}, body=asked))

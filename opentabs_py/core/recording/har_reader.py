@@ -50,7 +50,7 @@ class HarError(ValueError):
 
 def _check_url(url: str) -> str:
     try:
-        _ = urlsplit(url).port
+        _ = urlsplit(url.encode().decode()).port  # half a character cannot be encoded
     except ValueError:
         raise PydanticCustomError("url", "Input should be a valid URL") from None
     return url

@@ -103,6 +103,10 @@ def with_cookie(**cookie: str) -> Any:
             "log.entries.0.request.url: input should be a valid url",
         ),
         (
+            har({**entry(), "request": {"method": "GET", "url": "http://a/\ud83d"}}),
+            "log.entries.0.request.url: input should be a valid url",
+        ),
+        (
             har(_opentabs={"format": 1, "url": "http://[", "calls": []}),
             "log._opentabs.url: input should be a valid url",
         ),
