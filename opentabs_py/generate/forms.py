@@ -3,12 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from opentabs_py.core.sites.origins import resolve_link
 from opentabs_py.generate.markup import Element
 
+_MOST_FIELDS: Final = 200  # of a form; each may cost a search of it
 _BUTTONS: Final = frozenset({"submit", "button", "image", "reset"})
 _TOKEN: Final = re.compile(r".*(csrf|xsrf|token|nonce|authenticity|verification|__viewstate).*")
 
@@ -75,25 +77,26 @@ class Form:
 
 def forms_of(page: Element, url: str) -> Sequence[Form]:
     """Return the forms of a page."""
-    return [
-        Form(
-            url,
-            urlsplit(resolve_link(url, element.attributes.get("action", ""))).path,
-            element.attributes.get("method", "get").upper(),
-            [*_fields(element, page)],
-            "multipart" in element.attributes.get("enctype", ""),
-        )
-        for element in page.walk()
-        if element.tag == "form"
-    ]
-
-
-def _fields(form: Element, page: Element) -> Iterator[FormField]:
     labels = {
         each.attributes["for"]: each.text
         for each in page.walk()
         if each.tag == "label" and each.attributes.get("for")
     }
+    return [
+        Form(
+            url,
+            urlsplit(resolve_link(url, element.attributes.get("action", ""))).path,
+            element.attributes.get("method", "get").upper(),
+            [*islice(_fields(element, labels), _MOST_FIELDS)],
+            "multipart" in element.attributes.get("enctype", ""),
+        )
+        for element in page.walk()
+        # Browsers have no forms in others.
+        if element.tag == "form" and all(each.tag != "form" for each in element.ancestors)
+    ]
+
+
+def _fields(form: Element, labels: Mapping[str, str]) -> Iterator[FormField]:
     seen: set[str] = set()
     for element in form.walk():
         name = element.attributes.get("name", "")

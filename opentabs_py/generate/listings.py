@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from opentabs_py.core.shapes.texts import is_generated
@@ -14,7 +14,10 @@ from opentabs_py.generate.names import camel, unique
 _ROWS: Final = frozenset({"tr", "li", "article", "div", "section", "a"})
 _AROUND: Final = frozenset({"nav", "header", "footer", "aside", "form", "select", "head"})
 _MOST_FIELDS: Final = 20
+_MOST_TRIED: Final = 100  # fields; each costs a search of the entries
+_MOST_ENTRIES: Final = 200  # in which fields are looked for
 _MOST_GROUPS: Final = 40  # that are looked at; each costs a search of the page
+_MOST_NESTED: Final = 8  # entries of one list that an element may be in, on average
 # Of CSS, without escapes
 _IDENTIFIER: Final = re.compile(r"(?:--|-?[^\W\d])[\w-]*")
 
@@ -60,7 +63,11 @@ def find_listing(pages: Sequence[Element]) -> PageListing | None:
     """Return the most substantial list of some pages of a kind; None if they have none."""
     best: tuple[int, PageListing] | None = None
     for page in pages:
+        most = _MOST_NESTED * sum(1 for _ in page.walk())
         for selector, entries in _groups(page):
+            inner = (each for entry in entries for each in entry.walk())
+            if next(islice(inner, most, None), None) is not None:
+                continue  # reading entries that are in each other could take hours
             fields = [*_fields(entries)]
             score = len(entries) * min(len(fields), 6)
             if len(fields) > 1 and (best is None or score > best[0]):
@@ -97,13 +104,16 @@ def heading(page: Element) -> str:
 def select(page: Element, selector: str) -> Sequence[Element]:
     """Return the elements that a selector of this module finds."""
     *above, last = selector.split(" ")
-    return [
-        element
-        for element in page.walk()
-        if _matches(element, last)
-        and all(any(_matches(each, part) for each in element.ancestors) for part in above)
-        and not (element.tag == "tr" and not _cells(element))
-    ]
+    found: list[Element] = []
+    pending = [(each, above) for each in page.elements[::-1]]
+    while pending:
+        element, missing = pending.pop()
+        is_one = not missing and _matches(element, last)
+        if is_one and not (element.tag == "tr" and not _cells(element)):
+            found.append(element)
+        missing = [part for part in missing if not _matches(element, part)]
+        pending += [(each, missing) for each in element.elements[::-1]]
+    return found
 
 
 def _label(element: Element) -> str:
@@ -113,17 +123,17 @@ def _label(element: Element) -> str:
 def _groups(page: Element) -> Iterator[tuple[str, Sequence[Element]]]:
     """Yield the selectors that find the most entries of a list, and the entries."""
     counts: Counter[str] = Counter()
-    for parent in page.walk():
-        if parent.tag in _AROUND or any(each.tag in _AROUND for each in parent.ancestors):
+    pending = [(each, "") for each in page.elements[::-1]]
+    while pending:
+        parent, around = pending.pop()
+        if parent.tag in _AROUND:
             continue
+        around = _named(parent) or around
+        pending += [(each, around) for each in parent.elements[::-1]]
         kinds = Counter(_mark(each) for each in parent.elements if each.tag in _ROWS)
         for mark, count in kinds.items():
-            if count < 2:
-                continue
-            around = next(
-                (name for each in (parent, *parent.ancestors) if (name := _named(each))), ""
-            )
-            counts[f"{around} {mark}".strip()] += count
+            if count > 1:
+                counts[f"{around} {mark}".strip()] += count
     longest = {selector for selector, _ in counts.most_common(_MOST_GROUPS)}
     for selector in counts:
         if selector in longest:
@@ -132,10 +142,14 @@ def _groups(page: Element) -> Iterator[tuple[str, Sequence[Element]]]:
 
 def _fields(entries: Sequence[Element]) -> Iterator[Field]:
     """Yield what is shown of the entries, where at least half of them show it."""
+    entries = entries[:_MOST_ENTRIES]
     named: dict[str, Field] = {}
+    tried = 0
 
     def note(name: str, selector: str, attribute: str = "") -> None:
-        if len(named) >= _MOST_FIELDS or not name:
+        nonlocal tried
+        tried += 1
+        if len(named) >= _MOST_FIELDS or tried > _MOST_TRIED or not name:
             return
         given = Field(unique(camel(name), named), selector, attribute)
         shown = sum(bool(_read(entry, given)) for entry in entries)

@@ -96,7 +96,8 @@ class _Parser(MarkupReader):
             self._open.append(element)
 
     def handle_endtag(self, tag: str) -> None:
-        for index in range(len(self._open) - 1, 0, -1):
+        last = len(self._open) - 1
+        for index in range(last, max(last - _DEEPEST, 0), -1):
             if self._open[index].tag == tag:
                 del self._open[index:]
                 return
@@ -107,7 +108,8 @@ class _Parser(MarkupReader):
     def _end_implied(self, tag: str) -> None:
         ends = _ENDS.get(tag, ())
         index = len(self._open) - 1
-        while ends and index > 0 and self._open[index].tag not in _BARRIERS:
+        lowest = max(index - _DEEPEST, 0)
+        while ends and index > lowest and self._open[index].tag not in _BARRIERS:
             if self._open[index].tag in ends:
                 del self._open[index:]
             index -= 1

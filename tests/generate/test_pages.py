@@ -128,6 +128,47 @@ def test_a_page_may_be_nested_to_any_depth(mark: str) -> None:
     assert max(len([*each.ancestors]) for each in page.walk()) < 515
 
 
+def test_an_end_tag_ends_nothing_that_is_far_above_it() -> None:
+    page = parse("<i>" + "<b>" * 5000 + "</i><u>")  # each such tag would cost a search of all
+    [last] = [each for each in page.walk() if each.tag == "u"]
+    assert last.parent is not None
+    assert last.parent.tag == "b"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            "<div class=row><b class=a>1</b><i class=b>2</i></div><div class=row>" * 400,
+            id="nested",
+        ),
+        pytest.param("<form method=post action=/x><input name=a></form>" * 500, id="forms"),
+        pytest.param("<form method=post action=/x><input name=a>" * 500, id="nested forms"),
+        pytest.param(
+            "<form method=post action=/x>"
+            + "".join(f"<input type=radio name=kind{n}>" for n in range(500)),
+            id="fields",
+        ),
+        pytest.param(
+            f"<table><tr>{'<td class=a><a>' * 500}<tr>{'<td>' * 500}</table>", id="columns"
+        ),
+    ],
+)
+def test_a_page_is_not_read_again_for_each_of_its_elements(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    visits = 0
+
+    def count(element: Element) -> list[Element]:
+        nonlocal visits
+        visits += 1
+        return [each for each in element.children if isinstance(each, Element)]
+
+    monkeypatch.setattr(Element, "elements", property(count))
+    site_of(ask("GET /list", page), ask("POST /x", "<h1>Done", form={"a": "1"}))
+    assert visits < 250_000
+
+
 def test_what_has_a_label_is_read_by_it() -> None:
     [call] = calls_of(the_tool(ask("GET /books/7", ITEM)))
     assert call.arguments == {"bookId": 7}
