@@ -250,7 +250,7 @@ _LINK_OPTION: Final = "\n  withLink?: boolean;"
 _WITH_LINK: Final = """\
   if (withLink) {
     const response = await fetchFromPage(url, init);
-    const link = /<([^>]+)>\\s*;[^,]*\\brel="?next"?/.exec(response.headers.get("link") ?? "");
+    const link = /<([^<>]+)>\\s*;[^,<]*\\brel="?next"?/.exec(response.headers.get("link") ?? "");
     return Object.assign(await response.json(), { link: link?.[1] });
   }
 """

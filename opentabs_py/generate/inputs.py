@@ -123,13 +123,14 @@ def inputs_of(
     samples = operation.works or operation.samples
     if pagination is not None:
         samples = pagination.first_pages(samples) or samples
+    is_read = operation.is_read  # it reads the bodies of the requests
     for place, key in _places(samples, operation):
         if pagination is not None and (place == "payload", key) == (
             pagination.in_payload,
             pagination.member,
         ):
             continue
-        _add(inputs, place, key, samples, operation, flows, replaced)
+        _add(inputs, place, key, samples, operation, flows, replaced, is_read=is_read)
     return inputs
 
 
@@ -168,6 +169,8 @@ def _add(
     operation: Operation,
     flows: Flows,
     replaced: Collection[str],
+    *,
+    is_read: bool,
 ) -> None:
     found = [raw_value(sample, place, key) for sample in samples]
     raw = [each[0] for each in found if each]
@@ -196,7 +199,7 @@ def _add(
         and not is_secret
         and not (_SEARCH.fullmatch(str(key)) or NAMES_THINGS.fullmatch(str(key)))
         and (
-            operation.is_read
+            is_read
             or place == "query"
             or isinstance(values[0], bool)
             or values[0] in (None, [], {}, "")

@@ -96,8 +96,9 @@ def _joined(operations: Sequence[Operation]) -> Sequence[Operation]:
     """Add requests that failed, such as one for an unknown id, to their operation."""
     kept: list[Operation] = []
     for operation in operations:
-        home = next((each for each in operations if _is_alike(each, operation)), None)
-        if operation.works or home is None:
+        alike = (each for each in operations if _is_alike(each, operation))
+        home = None if operation.works else next(alike, None)
+        if home is None:
             kept.append(operation)
         else:
             home.samples += operation.samples

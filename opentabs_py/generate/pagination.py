@@ -31,7 +31,7 @@ _TOTAL: Final = re.compile(
     r"(total|count)(_?(count|items|results|hits|elements|records))?", re.IGNORECASE
 )
 _NUMBER: Final = re.compile(r"[0-9]{1,15}")  # JavaScript rounds longer ones
-_LINK_HEADER: Final = re.compile(r'<([^>]+)>\s*;[^,]*\brel="?next"?')
+_LINK_HEADER: Final = re.compile(r'<([^<>]+)>\s*;[^,<]*\brel="?next"?')
 
 
 @dataclass(frozen=True, slots=True)

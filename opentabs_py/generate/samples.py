@@ -37,6 +37,7 @@ _WRITES: Final = re.compile(
     r"|reset|revoke|send|sign_?out|submit|subscribe|toggle|unfollow|unlike|unsubscribe)"
     r"(?:$|[A-Z_.-].*)"
 )
+_MOST_MEMBERS: Final = 500  # of a query and a payload; each would be an argument of a tool
 _DEEPEST: Final = 100  # objects and arrays in each other, in what a tool sends
 _HOST: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?")
 
@@ -119,6 +120,7 @@ def samples_of(recording: Recording) -> Sequence[Sample]:
         and exchange.request.method not in ("OPTIONS", "HEAD")
         and is_same_site(exchange.request.url, recording.url)
         and (sample := _sample(exchange, recording.url)) is not None
+        and len(sample.query) + len(sample.payload or ()) <= _MOST_MEMBERS
     ]
 
 

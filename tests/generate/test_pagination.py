@@ -149,6 +149,12 @@ def test_a_list_is_read_on_as_the_site_divides_it(
     assert call.value["hasMore"] is ("maxPages" in arguments)
 
 
+def test_a_long_header_of_links_is_searched_once() -> None:
+    links = "<a>;" * 100_000
+    tool = the_tool(ask("GET /api/items", rows(1, 2), headers={"link": links}))
+    assert tool.pagination is None
+
+
 def test_a_list_that_comes_whole_is_not_read_on() -> None:
     assert the_tool(ask("GET /api/items", {"items": rows(1), "size": 1})).pagination is None
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from urllib.parse import urlencode
 
 import pytest
 
@@ -354,6 +355,13 @@ def test_tools_have_variables_of_their_own_whatever_their_names_are() -> None:
     tools = tools_of(*(ask("POST /rpc", {"result": 1}, body={**sent, "method": each})
                        for each in names))  # fmt: skip
     assert [export_name(each) for each in tools] == ["foo1_2", "foo12", "hasSession_"]
+
+
+def test_a_request_with_more_members_than_anyone_would_fill_in_is_left_out() -> None:
+    many = {f"member{number}": 1 for number in range(600)}
+    assert not tools_of(
+        ask("POST /api/items", ITEM, body=many), ask(f"GET /api/items?{urlencode(many)}", [ITEM])
+    )
 
 
 def test_a_url_may_have_no_path() -> None:
