@@ -46,28 +46,28 @@ def print_report(report: DriftReport) -> None:
 
 def _print_recording(verdict: RecordingVerdict) -> None:
     out.print(
-        f"[bold]{escape(verdict.recording)}[/]  [dim]{escape(visible(verdict.url))}[/]",
+        f"[bold]{_line(verdict.recording)}[/]  [dim]{_line(verdict.url)}[/]",
         soft_wrap=True,
     )
     if verdict.reason:
-        out.print(f"  [yellow]Cannot tell:[/] {escape(visible(verdict.reason))}", soft_wrap=True)
+        out.print(f"  [yellow]Cannot tell:[/] {_line(verdict.reason)}", soft_wrap=True)
     for call in verdict.calls:
         _print_call(call, reason="" if call.reason == verdict.reason else call.reason)
     if verdict.requests:
         out.print("  [bold]Responses of the site that have changed[/]")
     for request in verdict.requests:
-        by = f"  [dim]during {escape(', '.join(request.tools))}[/]" if request.tools else ""
-        _print_line("✗", request.severity, escape(visible(request.request)) + by)
+        by = f"  [dim]during {_line(', '.join(request.tools))}[/]" if request.tools else ""
+        _print_line("✗", request.severity, _line(request.request) + by)
         _print_findings(request.findings)
     out.print()
 
 
 def _print_call(call: CallVerdict, *, reason: str) -> None:
-    text = escape(call_text(call))
+    text = _line(call_text(call))
     if call.severity is not None:
         _print_line("✗", call.severity, text)
     else:
-        explanation = f"  [dim]{escape(visible(reason))}[/]" if reason else ""
+        explanation = f"  [dim]{_line(reason)}[/]" if reason else ""
         out.print(f"  {_SIGNS[call.state]} {text}{explanation}", soft_wrap=True)
     _print_findings(call.findings)
 
@@ -81,4 +81,12 @@ def _print_line(sign: str, severity: Severity, text: str) -> None:
 
 def _print_findings(findings: Sequence[Finding]) -> None:
     for each in findings:
-        out.print(f"      {visible(each.text)}", markup=False, soft_wrap=True)
+        out.print(f"      {_line(each.text)}", soft_wrap=True)
+
+
+def _line(text: str) -> str:
+    """Return a text of the site on one line: it must not pass for the report's own lines.
+
+    Nor may it end a block of code that the report is put into, such as in an issue.
+    """
+    return escape(visible(text).replace("\n", " "))

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from opentabs_py.cli.verify_report import print_report
+from opentabs_py.core.drift.report import CallVerdict, DriftReport, Finding, RecordingVerdict
 from opentabs_py.core.recording.exchange import Recording
 from opentabs_py.recording.files import write_recording
 from tests.cli.in_process import opentabs_here
@@ -37,3 +39,14 @@ def test_recordings_without_calls_are_named_in_the_order_of_their_files(tmp_path
     done = opentabs_here("verify", cwd=tmp_path)
 
     assert re.findall(r"(\w)\.har has no calls", done.stderr) == [*"abcd"]
+
+
+def test_what_a_site_writes_stays_on_its_line_of_the_report(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    odd = "\n```\n[red]@all"
+    call = CallVerdict("chat_list", {}, "drift", "tool", [Finding("value", f"a is now {odd}")])
+    print_report(DriftReport([RecordingVerdict("a.har", f"https://{odd}", [call], reason=odd)]))
+    lines = capsys.readouterr().out.splitlines()
+    assert "      a is now  ``` [red]@all" in lines
+    assert not any(each.strip().startswith("```") for each in lines)
