@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -19,7 +19,6 @@ from anyio.abc import TaskStatus
 from opentabs_py.cli.exit_codes import code_of_signal
 from opentabs_py.errors import OpenTabsError
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if sys.platform != "win32" else []))
 EXIT_WITHIN: Final = 0.3  # s; closing takes some of the 1 s in which the end of stdin ends a server
 SERVER_CLOSES_WITHIN: Final = 10.0  # s; enough for browsers, on a busy machine too
 
@@ -33,8 +32,8 @@ def run(
 ) -> int:
     """Run a coroutine function and return its exit code.
 
-    SIGINT and SIGTERM cancel it, so that everything it opened is closed; the exit code is then
-    128 + signal. For a command that normally ends by a signal (`serve`), it is 0: pass
+    SIGINT, SIGTERM and SIGHUP cancel it, so that everything it opened is closed; the exit code is
+    then 128 + signal. For a command that normally ends by a signal (`serve`), it is 0: pass
     `interruptible=False`. If `on_signal`, called with the signal, returns true, the command ends by
     itself instead.
 
@@ -68,7 +67,7 @@ async def _guard(
         scope: anyio.CancelScope, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
     ) -> None:
         nonlocal ended_by
-        with anyio.open_signal_receiver(*SIGNALS) as signals:
+        with anyio.open_signal_receiver(*_signals()) as signals:
             task_status.started()
             async for number in signals:
                 if on_signal(number):
@@ -97,6 +96,13 @@ async def _guard(
     if close_within is not None:
         _exit_after(EXIT_WITHIN, code)
     return code
+
+
+def _signals() -> Generator[signal.Signals]:
+    """Yield the signals that end a command; `nohup` ignores SIGHUP."""
+    yield from (signal.SIGINT, signal.SIGTERM)
+    if sys.platform != "win32" and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield signal.SIGHUP
 
 
 def _exit_after(seconds: float, code: int) -> None:

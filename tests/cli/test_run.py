@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from signal import SIGHUP, SIGTERM
 
 import pytest
 
@@ -100,3 +101,25 @@ def test_no_garbage_is_collected_once_a_signal_ends_it() -> None:
     command = [sys.executable, "-c", ENDING]
     run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENT)
     assert run.stdout == "before True\nwhile it ends False\n"
+
+
+HANGS_UP = """
+import os, signal, sys
+import anyio
+from opentabs_py.cli import run as running
+
+async def command():
+    os.kill(os.getpid(), signal.SIGHUP)
+    await anyio.sleep(0.01)  # for the signal, if it counts, to be handled
+    os.kill(os.getpid(), signal.SIGTERM)
+    await anyio.sleep_forever()
+
+sys.exit(running.run(command))
+"""
+
+
+@pytest.mark.parametrize(("nohup", "ended_by"), [([], SIGHUP), (["nohup"], SIGTERM)])
+def test_a_hangup_ends_it_unless_nohup_started_it(nohup: list[str], ended_by: int) -> None:
+    command = [*nohup, sys.executable, "-c", HANGS_UP]
+    run = subprocess.run(command, capture_output=True, check=False, timeout=PATIENT)
+    assert run.returncode == 128 + ended_by
