@@ -1,6 +1,8 @@
 """Why Chromium did not start, from what Playwright says of it."""
 
+import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +11,7 @@ _NO_SANDBOX: Final = (
     "Failed to move to new namespace",
     "The SUID sandbox helper binary was found, but is not configured correctly",
 )
+_FULL: Final = 2**20  # bytes; of a disk with less, a browser cannot write even its profile
 _LIMITS: Final = {
     "too many open files. Raise the limit: ulimit -n 4096.": ("Too many open files", "EMFILE"),
     "too many processes or threads. Raise the limit: ulimit -u, that of the container (docker run "
@@ -53,6 +56,21 @@ def why_not_started(chromium: Path, text: str, *, headed: bool) -> str:
         return f"{chromium} did not start: {limit}"
     first = text.strip().splitlines()[0]
     return f"{chromium} did not start: {first}. Is it a Chromium? Check its --version output."
+
+
+def why_not_connected(directories: Iterable[Path], within: float) -> str:
+    """Return why the extension of a browser that runs has not connected, and what to do.
+
+    Args:
+        directories: Where the browser writes.
+        within: How long it had, in seconds.
+    """
+    text = f"The extension did not connect within {within:g} s of the browser's start."
+    for directory in directories:
+        disk = shutil.disk_usage(directory)
+        if disk.free < _FULL <= disk.total:
+            return f"{text} The disk of {directory} is full: free some space there."
+    return f"{text} Branded Chrome and Edge refuse to load it; run `opentabs doctor`."
 
 
 def _limit_hit(text: str) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opentabs_py.browser import switches
-from opentabs_py.browser.launch_failures import why_not_started
+from opentabs_py.browser.launch_failures import why_not_connected, why_not_started
 from opentabs_py.directories import create_private
 from opentabs_py.errors import BrowserError
 
@@ -116,6 +116,11 @@ class LaunchPlan:
     def not_started(self, output: str) -> BrowserError:
         """Return the error for a failed launch, with advice derived from Playwright's message."""
         return BrowserError(why_not_started(self.chromium, output, headed=self.headed))
+
+    def not_connected(self, within: float) -> BrowserError:
+        """Return the error for an extension that has not connected in time, in seconds."""
+        written = [each for each in (self.scratch, self.profile) if each.exists()]
+        return BrowserError(why_not_connected(written, within))
 
 
 def is_in_use(profile: Path) -> bool:

@@ -1,5 +1,7 @@
 """How a browser is launched: its profile, and the error if it does not start."""
 
+import re
+import shutil
 import stat
 from pathlib import Path
 
@@ -63,3 +65,24 @@ def test_a_browser_that_reaches_a_limit_is_reported_as_such(
     error = str(a_plan(tmp_path, tmp_path).not_started(said))
     assert why in error
     assert "Is it a Chromium?" not in error
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "why"),
+    [
+        (2**22, 8192, "disk of .*/profile is full: free some space there"),
+        (2**22, 2**21, "Branded Chrome"),
+        (0, 0, "Branded Chrome"),  # the file system does not say
+    ],
+)
+def test_a_full_disk_is_named_when_the_extension_does_not_connect(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, total: int, free: int, why: str
+) -> None:
+    def usage(path: Path) -> "shutil._ntuple_diskusage":
+        size, left = (total, free) if path.name == "profile" else (2**30, 2**29)
+        return shutil._ntuple_diskusage(size, size - left, left)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
+    plan = a_plan(tmp_path, tmp_path / "profile")
+    plan.prepare()
+    assert re.search(why, str(plan.not_connected(20)))

@@ -20,12 +20,15 @@ class BackgroundLaunch:
     Args:
         launcher: Launches the browser.
         tasks: Tasks that run until the browser is closed.
+
+    Attributes:
+        plan: How the browser is launched, once that is known.
     """
 
     def __init__(self, launcher: Launcher, tasks: TaskGroup) -> None:
         self._launcher = launcher
         self._tasks = tasks
-        self._plan: LaunchPlan
+        self.plan: LaunchPlan
         self._planned = anyio.Event()
         self._begin()
 
@@ -58,7 +61,7 @@ class BackgroundLaunch:
 
     def set_plan(self, plan: LaunchPlan) -> None:
         """Set the plan, so that the launch can proceed."""
-        self._plan = plan
+        self.plan = plan
         self._planned.set()
 
     async def result(self) -> BrowserContext | None:
@@ -97,8 +100,8 @@ class BackgroundLaunch:
 
     async def memory(self) -> int:
         """Return the memory of the browser's processes, in bytes."""
-        return await memory_of(self._plan.scratch)
+        return await memory_of(self.plan.scratch)
 
     async def _wait_planned(self) -> LaunchPlan:
         await self._planned.wait()
-        return self._plan
+        return self.plan

@@ -156,7 +156,7 @@ class SessionBrowser:
         self._tasks, self._pages = tasks, pages
         if self.launch is not None:
             await self._adopt_context(await self.launch.result())
-            await self._wait_connected()
+            await self._wait_connected(self.launch)
         elif self.attach is not None:
             from opentabs_py.browser.attach import Attachment  # rarely needed
 
@@ -224,7 +224,7 @@ class SessionBrowser:
             context = await launch.relaunch()
             try:
                 await self._adopt_context(context)
-                await self._wait_connected()
+                await self._wait_connected(launch)
             except Exception:
                 await launch.close()
                 self.handle_gone()  # so that the next call tries again
@@ -283,14 +283,11 @@ class SessionBrowser:
         except BrowserError as error:
             raise failures.no_browser(str(error)) from error
 
-    async def _wait_connected(self) -> None:
+    async def _wait_connected(self, launch: BackgroundLaunch) -> None:
         with anyio.move_on_after(CONNECT_WITHIN) as scope:
             await self.bridge.wait_connected()
         if scope.cancelled_caught:
-            raise BrowserError(
-                f"The extension did not connect within {CONNECT_WITHIN:g} s of the browser's "
-                "start. Branded Chrome and Edge refuse to load it; run `opentabs doctor`."
-            )
+            raise launch.plan.not_connected(CONNECT_WITHIN)
 
     async def _adopt_context(self, context: BrowserContext | None) -> None:
         if context is not None and self.sign_in is not None:
