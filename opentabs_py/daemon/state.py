@@ -117,9 +117,18 @@ def require_state(name: str) -> ServerState:
     state = read_state(check_name(name, "server name"))
     if state is not None:
         return state
+    refuse_unknown(name)
+    raise ConfigError(how_to_start(name))
+
+
+def refuse_unknown(name: str = DEFAULT_NAME) -> None:
+    """Refuse a server that runs without a record that can be read.
+
+    Raises:
+        ConfigError: This is such a server.
+    """
     if is_claimed(name):
         raise ConfigError(f"{why_unknown(name)} Stop it: opentabs stop{name_flag(name)}")
-    raise ConfigError(how_to_start(name))
 
 
 def find_state(name: str | None) -> ServerState | None:

@@ -13,7 +13,9 @@ import pytest
 
 from opentabs_py.config.paths import state_dir
 from opentabs_py.daemon import log
+from opentabs_py.daemon.state import claim
 from tests.cli.in_process import opentabs_here
+from tests.daemon.servers import COMMAND
 from tests.waiting import PATIENT
 
 SERVER = """
@@ -218,6 +220,14 @@ def test_a_server_without_a_record_of_use_is_not_called_missing(
     run = opentabs_here("ui", "--name", "work", cwd=tmp_path)
     assert f"'work' (pid {server.pid}) is just starting" in run.stderr
     assert "Stop it: opentabs stop --name work" in run.stderr
+
+
+def test_a_call_does_not_deny_a_server_without_a_record_of_use(tmp_path: Path) -> None:
+    with claim("default", COMMAND):
+        run = opentabs_here("call", "demo_export", cwd=tmp_path)
+    assert run.returncode == 2
+    assert f"'default' (pid {os.getpid()}) is just starting" in run.stderr
+    assert "Stop it: opentabs stop" in run.stderr
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,10 @@ def call(
     settings = gather_settings(plugins, consent, browser, timers).with_audit_default()
     if not (nats or plugins.tools_ or settings.may_need_browser):
         from opentabs_py.core.failures import no_tools
+        from opentabs_py.daemon.state import refuse_unknown
 
+        if uses_server:
+            refuse_unknown()
         refused = no_tools(tool, knows_server=uses_server)
         if not json_:
             raise refused
