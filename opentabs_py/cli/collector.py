@@ -33,7 +33,8 @@ def release() -> None:
 
     glibc otherwise keeps what loading the modules left: 5 of 106 MB.
     """
-    import ctypes
+    # It is not glibc, or no file can be opened now.
+    with suppress(AttributeError, ImportError, OSError, TypeError):
+        import ctypes
 
-    with suppress(AttributeError, OSError, TypeError):  # it is not glibc
         ctypes.CDLL(None).malloc_trim(0)

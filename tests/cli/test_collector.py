@@ -27,6 +27,13 @@ collector.release()
 print((before - memory()) / 1e6)
 """
 
+WITHOUT_FILES = """
+import resource
+from opentabs_py.cli import collector
+resource.setrlimit(resource.RLIMIT_NOFILE, (0, 0))
+collector.release()
+"""
+
 
 def test_a_command_looks_seldom_while_it_runs_and_at_its_end_not_at_all() -> None:
     command = [sys.executable, "-c", WATCHED, "--version"]
@@ -43,3 +50,7 @@ def test_free_memory_is_returned_to_the_system() -> None:
         [sys.executable, "-c", RELEASING], capture_output=True, text=True, check=True
     )
     assert float(run.stdout) > 20
+
+
+def test_memory_that_cannot_be_returned_for_lack_of_files_is_no_error() -> None:
+    subprocess.run([sys.executable, "-c", WITHOUT_FILES], check=True)
