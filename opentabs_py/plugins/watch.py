@@ -99,7 +99,8 @@ class _Watched:
         self._files = {each.absolute() for each in sources.files}
         self._directories = roots | self._dists | self._folders
         wanted = self._directories | {file.parent for file in self._files}
-        self.places = sorted({next(filter(can_read, (p, *p.parents))) for p in wanted})
+        # Not even the root can be read while this process has too many files open.
+        self.places = sorted({next(filter(can_read, (p, *p.parents)), p) for p in wanted})
 
     def matters(self, _change: Change, path: str) -> bool:
         """Return whether a change to a file may affect what is served."""

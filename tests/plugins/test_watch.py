@@ -266,3 +266,13 @@ async def test_a_build_that_removes_directories_does_not_end_the_watch(tmp_path:
             ended.set()
         write(plugin, "1")
         await reader.wait_for("1")
+
+
+async def test_a_lack_of_open_files_does_not_end_the_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = build(tmp_path / "chat")
+    monkeypatch.setattr(watch, "can_read", lambda _: False)  # not even the root
+    async with watching(chat) as reader:
+        write(chat, "1")
+        await reader.wait_for("1")
