@@ -1,5 +1,6 @@
 """Read HTML as browsers do, however malformed it is."""
 
+from html import unescape
 from html.parser import HTMLParser
 
 
@@ -18,3 +19,11 @@ class MarkupReader(HTMLParser):
         if self.rawdata.startswith("<![", i):
             return self.parse_bogus_comment(i)
         return super().parse_html_declaration(i)
+
+    def close(self) -> None:
+        """Read what is left as text if no tag in it ends; `html.parser` searches it for each."""
+        left = self.rawdata
+        if left.startswith("<") and ">" not in left and self.cdata_elem is None:
+            self.rawdata = ""
+            self.handle_data(unescape(left))
+        super().close()

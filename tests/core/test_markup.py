@@ -14,9 +14,13 @@ class _Tags(MarkupReader):
         super().__init__()
         self.tags: list[str] = []
         self.comments: list[str] = []
+        self.text = ""
 
     def handle_starttag(self, tag: str, _attrs: Sequence[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
 
     def handle_comment(self, data: str) -> None:
         self.comments.append(data)
@@ -82,3 +86,9 @@ PARTS = [
 @given(st.lists(st.sampled_from(PARTS), max_size=12).map("".join))
 def test_any_text_can_be_read(html: str) -> None:
     read(html)
+
+
+def test_tags_that_do_not_end_are_text() -> None:
+    found = read("<b>1</b>" + "<a &amp; " * 100_000)  # the library would search it for each
+    assert found.tags == ["b"]
+    assert found.text == "1" + "<a & " * 100_000
