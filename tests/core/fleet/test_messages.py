@@ -108,6 +108,15 @@ def test_a_tool_with_which_clients_would_refuse_the_list_is_refused(
         read_for_endpoint(json.dumps(answer).encode())
 
 
+def test_a_tool_with_hints_arrives_as_it_was() -> None:
+    hints = {"title": "Send", "readOnlyHint": True, "destructiveHint": None}
+    tool = ToolJson(
+        name="t", title="", description="", input_schema={"type": "object"}, annotations=hints
+    )
+    sent = Tools(tools=[tool], patterns=[])
+    assert read_for_endpoint(encode(sent)) == sent
+
+
 @pytest.mark.parametrize("data", [b"", b"[]", b'"text"', b"{"])
 def test_what_is_not_an_announcement_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
