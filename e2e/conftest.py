@@ -101,13 +101,15 @@ TURNS: "pytest.StashKey[Turns]" = pytest.StashKey()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C reach the programs that tests start, and let worker processes take turns.
+    """Let signals reach the programs that tests start, and let worker processes take turns.
 
     Also let Playwright's `expect` wait as long as all other waits.
     """
     expect.set_options(timeout=PATIENT_MS)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in a run under `nohup`, or with `&`
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # programs inherit that
+        signal.signal(signal.SIGHUP, lambda *_: None)
     # Commands must find neither the user's running servers, settings and reviews nor those of
     # another worker.
     state = tempfile.TemporaryDirectory(prefix="opentabs-test-state-")
