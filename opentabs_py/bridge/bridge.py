@@ -123,7 +123,7 @@ class Bridge:
             ChainError: No extension, no tab, or the page went away.
             ToolFailedError: The tool threw.
         """
-        call.cancellation.comes_in_time = True
+        call.cancellation.comes_in_time = True  # until it is sent to a page
         await self.ensure_browser()
         placement, was_relaunched = Placement(target), False
         began: float | None = None  # by the clock of the timers

@@ -11,7 +11,7 @@ _NO_SANDBOX: Final = (
     "Failed to move to new namespace",
     "The SUID sandbox helper binary was found, but is not configured correctly",
 )
-_FULL: Final = 2**20  # bytes; of a disk with less, a browser cannot write even its profile
+_FULL: Final = 2**20  # bytes; on a disk with less free, a browser cannot write even its profile
 _LIMITS: Final = {
     "too many open files. Raise the limit: ulimit -n 4096.": ("Too many open files", "EMFILE"),
     "too many processes or threads. Raise the limit: ulimit -u, that of the container (docker run "

@@ -40,10 +40,12 @@ class Command(TyperCommand):
 
 def _unexpected(argument: str, options: set[str]) -> str:
     """Return what is wrong with an argument too many, and which option it may be the value of."""
-    path, message = Path(argument), f"Got unexpected extra argument ({argument})."
-    if "--plugin" in options and path.is_dir():
+    from opentabs_py.core.text import shorten
+
+    message = f"Got unexpected extra argument ({shorten(argument, 200)})."
+    if "--plugin" in options and _is_directory(argument):
         option = "--plugin"
-    elif "--tools" in options and path.suffix == ".py":
+    elif "--tools" in options and argument.endswith(".py"):
         option = "--tools"
     elif "--search" in options:
         option = "--search"
@@ -51,7 +53,14 @@ def _unexpected(argument: str, options: set[str]) -> str:
         option = "--name"
     else:
         return message
-    return f"{message} Did you mean {option} {shlex.quote(argument)}?"
+    return f"{message} Did you mean {option} {shlex.quote(shorten(argument, 200))}?"
+
+
+def _is_directory(argument: str) -> bool:
+    try:
+        return Path(argument).is_dir()
+    except OSError:  # it is too long for a path, as JSON may be
+        return False
 
 
 class _Group(TyperGroup):

@@ -12,7 +12,7 @@ _LINE: Final = re.compile(r"\s*(\d*)\s*([a-z]*)\s*", re.IGNORECASE)
 
 def is_someone_there() -> bool:
     """Return whether the user can read what we write to stderr, and type an answer."""
-    # Not sys.stderr: while there is a progress bar, it is Rich's, which until 15 is no terminal.
+    # While a progress bar is shown, sys.stderr is Rich's, which before Rich 15 is not a terminal.
     return os.isatty(0) and os.isatty(2)
 
 

@@ -31,5 +31,5 @@ def node_command(files: Sequence[str], *options: str, quiet: bool = False) -> li
     typescript: list[str] = []
     if any(file.endswith(".ts") for file in files):
         typescript = show_toolchain(quiet=quiet).typescript_options
-    # The default of Node before 23 is another where there is no terminal, as in CI.
+    # Without a terminal, as in CI, Node before 23 reports in another format by default.
     return [str(node), *typescript, *options, "--test", "--test-reporter", "spec", *files]

@@ -89,10 +89,14 @@ def _token(token: SecretStr) -> SecretStr:
 
 def _webmcp(value: object) -> object:
     """Return match patterns; `all` stands for every page, and text is split at spaces."""
-    patterns = value.split() if isinstance(value, str) else value
+    patterns = _split(value)
     if not isinstance(patterns, list | tuple):
         return patterns
     return ["*://*/*" if each == "all" else each for each in cast("list[object]", [*patterns])]
+
+
+def _split(value: object) -> object:
+    return value.split() if isinstance(value, str) else value
 
 
 def _patterns(patterns: tuple[str, ...]) -> tuple[str, ...]:
@@ -113,8 +117,11 @@ def _secrets(value: object) -> object:
 def _pages_of_secret(name: str, value: object) -> object:
     if value in ("", []):
         raise ValueError(f"name the pages in which {name} may be typed, or write `all`")
-    pages = value.split() if isinstance(value, str) else cast("list[object] | bool", value)
-    return () if isinstance(pages, list) and "all" in pages else pages
+    pages = _split(value)
+    if not isinstance(pages, list):
+        return pages
+    patterns = cast("list[object]", pages)
+    return () if "all" in patterns else patterns
 
 
 def _directories(value: object) -> object:

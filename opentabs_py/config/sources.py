@@ -20,7 +20,7 @@ from opentabs_py.config.paths import user_file
 from opentabs_py.core.consent import flat_rules
 from opentabs_py.errors import ConfigError
 
-_SHARED: Final = stat.S_IWOTH | stat.S_ISVTX
+_SHARED: Final = stat.S_IWOTH | stat.S_ISVTX  # everybody may add files, as in /tmp
 TOML_ENCODING: Final = "utf-8-sig"  # some editors on Windows begin a file with a byte order mark
 # What is merged key by key over all sources, with an example in JSON.
 TABLES: Final[Mapping[str, str]] = {

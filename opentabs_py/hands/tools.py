@@ -203,7 +203,10 @@ class Hands:
 
         async def write() -> None:
             await used.wait_usable(ref, element, "editable")
-            value = text if isinstance(text, str) else await used.secret(text.secret, element)
+            if isinstance(text, str):
+                value = text
+            else:
+                value = await used.prepare_secret(text.secret, element)
             if slowly:
                 await element.clear(timeout=ACT_WITHIN * 1000)
                 await element.press_sequentially(value, timeout=ACT_WITHIN * 3000)

@@ -202,8 +202,8 @@ class UsedPage:
             with suppress(*FAILURES):
                 await handle.dispose()
 
-    async def secret(self, name: str, element: Locator) -> str:
-        """Return the value of a secret that is to be typed into an element, which now shows dots.
+    async def prepare_secret(self, name: str, element: Locator) -> str:
+        """Have an element show dots, and return the value of the secret to type into it.
 
         Raises:
             ToolError: There is none of that name, or it may not be typed there.

@@ -78,6 +78,7 @@ def test_every_command_is_in_a_group_of_the_help(capsys: pytest.CaptureFixture[s
         ("stop work", "Did you mean --name work?"),
         ("tools send", "Did you mean --search send?"),
         ("serve nowhere", None),
+        (f"serve {'x' * 5000}", None),  # too long for a path
         ("dev chat chat", None),
     ],
 )
@@ -88,6 +89,7 @@ def test_an_argument_too_many_is_refused_with_the_option_that_it_may_be_for(
     done = opentabs_here(*command.split(), cwd=tmp_path)
     assert done.returncode == 2
     shown = " ".join(done.stderr.split())
-    assert f"Got unexpected extra argument ({command.rsplit(maxsplit=1)[-1]})." in shown
+    assert "Got unexpected extra argument" in shown
+    assert f"({command.rsplit(maxsplit=1)[-1][:40]}" in shown
     assert (instead or "") in shown
     assert ("Did you mean" in shown) is (instead is not None)

@@ -305,7 +305,7 @@ def _of_hands(settings: "Settings") -> list[_Row]:
     from opentabs_py.session.tools.hands import create_hands
 
     clock = AlarmClock()
-    _, tools = create_hands((), Pages((), clock=clock), settings, clock, None)
+    _, tools = create_hands((), Pages((), clock=clock), settings, clock, None, ())
     return [_Row(tool.listing, "module") for tool in tools]
 
 

@@ -32,7 +32,7 @@ def create_hands(
     settings: Settings,
     clock: AlarmClock,
     drive: Callable[[], Awaitable[BrowserContext]] | None,
-    own_pages: Sequence[str] = (),
+    own_pages: Sequence[str],
 ) -> tuple[Hands, Sequence[Tool]]:
     """Return the hands, and their tools.
 
