@@ -72,14 +72,16 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
         page = RunnerPage(runner, Access(port, anyio.current_time), scratch)
         await stack.enter_async_context(serve_http(page.app(), listener, on_stop=page.stop))
 
-        def address() -> str:
-            return f"http://127.0.0.1:{port}/?token={page.access.invite(expires=False)}"
+        def address(*, for_own_user: bool = False) -> str:
+            token = page.access.invite(expires=False, for_own_user=for_own_user)
+            return f"http://127.0.0.1:{port}/?token={token}"
 
         err.print(f"[bold]Tests at[/] {address()}", soft_wrap=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_follow, runner, changes)
             if opens:
-                tasks.start_soon(_open, address())
+                # A browser is started with the URL, which other users of this machine can read.
+                tasks.start_soon(_open, address(for_own_user=True))
             await runner.run()
     return 0
 

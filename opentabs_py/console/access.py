@@ -13,15 +13,23 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
+from starlette.types import Scope
+
+from opentabs_py.server.http.peers import is_of_another_user
 
 EXPIRES_AFTER: Final = 600.0  # s; from `opentabs ui` to the browser's request, usually one second
 MOST_TOKENS: Final = 100  # unused ones; only the user can ask for them
 MOST_SESSIONS: Final = 100  # browsers that are let in
 HEADER: Final = "x-opentabs-console"
+
+
+class _Invitation(NamedTuple):
+    until: float
+    for_own_user: bool
 
 
 class Extensions(Protocol):
@@ -53,25 +61,35 @@ class Access:
         self.cookie = f"opentabs-console-{port}"
         self._now = now
         self._extensions = extensions
-        self._tokens: OrderedDict[str, float] = OrderedDict()  # when each expires
+        self._tokens: OrderedDict[str, _Invitation] = OrderedDict()
         self._sessions: OrderedDict[str, str] = OrderedDict()  # the key of each
 
-    def invite(self, *, expires: bool = True) -> str:
+    def invite(self, *, expires: bool = True, for_own_user: bool = False) -> str:
         """Return a token that lets one browser in, once.
 
         Args:
             expires: Whether it has to be used within ten minutes.
+            for_own_user: Whether it lets no program of another user of this machine in. Programs
+                are started with it, and all users can read how a program was started.
         """
         token = secrets.token_urlsafe(32)
-        self._tokens[token] = self._now() + EXPIRES_AFTER if expires else inf
+        until = self._now() + EXPIRES_AFTER if expires else inf
+        self._tokens[token] = _Invitation(until, for_own_user)
         if len(self._tokens) > MOST_TOKENS:
             self._tokens.popitem(last=False)
         return token
 
-    def enter(self, token: str) -> tuple[str, str] | None:
-        """Use a token up; return the cookie's value and the key, or None if it is not valid."""
+    def enter(self, token: str, scope: Scope) -> tuple[str, str] | None:
+        """Use a token up; return the cookie's value and the key, or None if it is not valid.
+
+        Args:
+            token: The token of a request.
+            scope: The connection that the request came by.
+        """
         known = _find(token, self._tokens)
-        if known is None or self._tokens.pop(known) <= self._now():
+        if known is None or (self._tokens[known].for_own_user and is_of_another_user(scope)):
+            return None
+        if self._tokens.pop(known).until <= self._now():
             return None
         session, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
         self._sessions[session] = key

@@ -41,7 +41,7 @@ class Entrance:
         # Starlette sends HEAD here too, with which other programs check links. It opens no page, so
         # it must not use up the token.
         if token is not None and request.method == "GET":
-            entered = self._access.enter(token)
+            entered = self._access.enter(token, request.scope)
             if entered is not None:
                 session, key = entered
                 # No redirect: after a link in a page of another site, such as a terminal in a

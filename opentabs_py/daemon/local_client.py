@@ -44,13 +44,16 @@ class LocalClient:
         """
         return cast(list[Document], self._get("/tools"))
 
-    def console_url(self) -> str:
+    def console_url(self, *, for_own_user: bool) -> str:
         """Return a URL that opens its console, once, within ten minutes.
+
+        Args:
+            for_own_user: Whether it opens for no other user of this machine.
 
         Raises:
             ChainError: It does not answer.
         """
-        with self._request("POST", "/console") as response:
+        with self._request("POST", "/console", body={"forOwnUser": for_own_user}) as response:
             return str(json.loads(response.read())["url"])
 
     def stop(self) -> None:

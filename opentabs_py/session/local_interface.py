@@ -81,6 +81,16 @@ class LocalCallRequest(Body):
     can_ask: bool = False
 
 
+class InvitationBody(Body):
+    """What is to open the console.
+
+    Attributes:
+        for_own_user: Whether it opens for no other user of this machine.
+    """
+
+    for_own_user: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class LocalInterface:
     """What the command line may ask of a session.
@@ -107,7 +117,11 @@ class LocalInterface:
                     answering(AnswerBody, self._answer, limit=ANY_LENGTH),
                     methods=["POST"],
                 ),
-                Route("/console", self._invite, methods=["POST"]),
+                Route(
+                    "/console",
+                    answering(InvitationBody, self._invite, limit=ANY_LENGTH),
+                    methods=["POST"],
+                ),
                 Route("/stop", self._stop, methods=["POST"]),
             ],
             middleware=[Middleware(LocalOnly), Middleware(RequireToken, token=token)],
@@ -131,8 +145,8 @@ class LocalInterface:
         gate = self.session.internals.registry.gate
         return asdict(await gate.answer(given.id, given.answer, by="terminal"))
 
-    async def _invite(self, _request: Request) -> Response:
-        return JSONResponse({"url": self.session.console_url()})
+    async def _invite(self, given: InvitationBody) -> dict[str, Any]:
+        return {"url": self.session.console_url(for_own_user=given.for_own_user)}
 
     async def _stop(self, _request: Request) -> Response:
         self.stop()

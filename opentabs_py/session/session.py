@@ -294,16 +294,19 @@ class OpenTabs:
         """The parts of the session. For this package's own use."""
         return self._server
 
-    def console_url(self, *, expires: bool = True) -> str:
+    def console_url(self, *, expires: bool = True, for_own_user: bool = False) -> str:
         """Return a URL that opens the console, a web page that shows this session live.
 
         It lets one browser in, once. From the first URL on, calls and logs are remembered.
 
         Args:
             expires: Whether it has to be opened within ten minutes.
+            for_own_user: Whether it opens for no other user of this machine; on Linux only, and
+                everywhere else it opens for whoever has it.
         """
         self._server.keep_history()
-        token = self._server.console.access.invite(expires=expires)
+        access = self._server.console.access
+        token = access.invite(expires=expires, for_own_user=for_own_user)
         return f"{self.mcp_url.removesuffix('/mcp')}/?token={token}"
 
     @property

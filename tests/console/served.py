@@ -79,7 +79,7 @@ class ServedConsole:
     def browser(self, *, signed_in: bool = True, base: str = ORIGIN) -> httpx2.AsyncClient:
         client = httpx2.AsyncClient(transport=httpx2.ASGITransport(self.app), base_url=base)
         if signed_in:
-            entered = self.access.enter(self.access.invite())
+            entered = self.access.enter(self.access.invite(), {})
             assert entered is not None
             session, key = entered
             client.headers["cookie"] = f"{self.access.cookie}={session}"

@@ -22,15 +22,15 @@ def headers_of(access: Access, entered: tuple[str, str] | None) -> Headers:
 def test_a_token_lets_one_browser_in_once() -> None:
     access = Access(PORT, Clock())
     token = access.invite()
-    entered = access.enter(token)
+    entered = access.enter(token, {})
     assert access.admits(headers_of(access, entered))
-    assert access.enter(token) is None
+    assert access.enter(token, {}) is None
     assert not access.admits(headers_of(access, (token, token)))
 
 
 def test_the_cookie_alone_which_other_ports_see_shows_the_page_and_admits_nothing() -> None:
     access = Access(PORT, Clock())
-    first, second = access.enter(access.invite()), access.enter(access.invite())
+    first, second = access.enter(access.invite(), {}), access.enter(access.invite(), {})
     assert first is not None
     assert second is not None
     for key in ("", first[0], second[1], "ü"):
@@ -46,7 +46,7 @@ def test_the_cookie_alone_which_other_ports_see_shows_the_page_and_admits_nothin
 )
 def test_an_odd_cookie_of_another_port_does_not_prevent_signing_in(other: str) -> None:
     access = Access(PORT, Clock())
-    entered = access.enter(access.invite())
+    entered = access.enter(access.invite(), {})
     assert entered is not None
     session, key = entered
     headers = Headers({"cookie": f"{other}; {access.cookie}={session}", HEADER: key})
@@ -58,25 +58,25 @@ def test_a_token_that_was_not_used_in_time_lets_nobody_in() -> None:
     access = Access(PORT, clock)
     late, lasting, soon = access.invite(), access.invite(expires=False), access.invite()
     clock.now += EXPIRES_AFTER - 0.01
-    assert access.enter(soon)
+    assert access.enter(soon, {})
     clock.now += 0.01
-    assert access.enter(late) is None
+    assert access.enter(late, {}) is None
     clock.now += 1_000_000
-    assert access.enter(lasting)
+    assert access.enter(lasting, {})
 
 
 def test_nothing_but_a_session_of_this_server_is_let_in() -> None:
     access, other = Access(PORT, Clock()), Access(PORT + 1, Clock())
-    entered = access.enter(access.invite())
-    theirs = other.enter(other.invite())
+    entered = access.enter(access.invite(), {})
+    theirs = other.enter(other.invite(), {})
     assert entered is not None
     session, key = entered
     assert not access.admits(Headers({}))
     assert not access.admits(headers_of(access, theirs))
     for cookie in (f"{other.cookie}={session}", f"{access.cookie}=", "\x00;;=;==; a b"):
         assert not access.admits(Headers({"cookie": cookie, HEADER: key}))
-    assert access.enter("") is None
-    assert access.enter("ü") is None
+    assert access.enter("", {}) is None
+    assert access.enter("ü", {}) is None
 
 
 def test_unused_tokens_and_sessions_are_bounded() -> None:
@@ -84,11 +84,11 @@ def test_unused_tokens_and_sessions_are_bounded() -> None:
     first = access.invite()
     for _ in range(MOST_TOKENS):
         access.invite()
-    assert access.enter(first) is None
-    entered = access.enter(access.invite())
+    assert access.enter(first, {}) is None
+    entered = access.enter(access.invite(), {})
     assert access.admits(headers_of(access, entered))
     for _ in range(MOST_SESSIONS):
-        access.enter(access.invite())
+        access.enter(access.invite(), {})
     assert not access.admits(headers_of(access, entered))
 
 

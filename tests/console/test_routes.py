@@ -60,7 +60,7 @@ async def test_the_address_with_a_token_lets_the_browser_in_and_takes_the_token_
 async def test_a_token_that_is_used_or_too_old_or_wrong_lets_nobody_in() -> None:
     served = ServedConsole()
     used, old = served.access.invite(), served.access.invite()
-    served.access.enter(used)
+    served.access.enter(used, {})
     served.clock.now += EXPIRES_AFTER
     async with served.browser(signed_in=False) as client:
         for token in (used, old, "wrong", ""):

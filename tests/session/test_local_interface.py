@@ -2,12 +2,14 @@
 
 import json
 import os
+import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
@@ -24,6 +26,7 @@ from opentabs_py.plugins.plugin import SkippedPlugin
 from opentabs_py.session.local_interface import LocalInterface
 from opentabs_py.session.registration import registered
 from opentabs_py.session.session import OpenTabs
+from tests.another_user import connected_as_another_user, needs_tables
 from tests.fakes import SignedOut, a_manifest, a_tool, tool_calls_of
 from tests.session.built import build
 from tests.waiting import PATIENT
@@ -64,9 +67,10 @@ class Server:
         self.stops = stops
         self.client = LocalClient(state)
 
-    async def ask(self, method: str) -> Any:
+    async def ask(self, method: str, **arguments: Any) -> Any:
+        ask = partial(getattr(self.client, method), **arguments)
         with anyio.fail_after(PATIENT):
-            return await anyio.to_thread.run_sync(getattr(self.client, method))
+            return await anyio.to_thread.run_sync(ask)
 
     async def call(self, tool: str, arguments: Any = None, **more: Any) -> Any:
         """Return the events of a call."""
@@ -285,10 +289,29 @@ async def test_a_command_that_cannot_ask_is_asked_nothing_and_refused() -> None:
 
 async def test_a_server_is_stopped_and_its_console_opened_by_command() -> None:
     async with serving(Tools().greet) as server:
-        invited = await server.ask("console_url")
+        invited = await server.ask("console_url", for_own_user=False)
         assert invited.startswith(server.session.mcp_url.removesuffix("/mcp"))
         await server.ask("stop")
         assert server.stops == ["stop"]
+
+
+@needs_tables
+async def test_a_url_with_which_a_browser_is_started_lets_no_other_user_in() -> None:
+    async with serving(Tools().greet) as server:
+
+        async def open_(url: str, connect: Any) -> int:
+            parts = urlsplit(url)
+            get = f"GET /?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n"
+            with connect((parts.hostname, parts.port)) as connection:
+                connection.sendall(get.encode())
+                answer: bytes = await anyio.to_thread.run_sync(connection.recv, 12)
+            return int(answer.split()[1])
+
+        printed = await server.ask("console_url", for_own_user=False)
+        started = await server.ask("console_url", for_own_user=True)
+        assert await open_(printed, connected_as_another_user) == 200
+        assert await open_(started, connected_as_another_user) == 401
+        assert await open_(started, socket.create_connection) == 200
 
 
 async def test_a_call_that_brings_a_plugin_that_cannot_be_opened_is_warned_and_made(

@@ -25,7 +25,8 @@ def ui(
     from opentabs_py.daemon.local_client import LocalClient
     from opentabs_py.daemon.state import require_state
 
-    url = LocalClient(require_state(name)).console_url()
+    # A browser is started with the URL, which other users of this machine can read, too.
+    url = LocalClient(require_state(name)).console_url(for_own_user=not print_)
     if print_:
         write_result(url)
     elif not webbrowser.open(url):
