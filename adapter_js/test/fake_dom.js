@@ -51,6 +51,8 @@ export class FakeElement {
     this.append(...children);
   }
 
+  animate() {}
+
   /** @param {FakeElement} other */
   replaceWith(other) {
     const parent = this.parent;

@@ -8,7 +8,7 @@ from typing import Any
 
 import anyio
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, FloatRect, Page, expect
 
 from e2e.console.opened import console_page, go
 from e2e.console.plugins import HOSTILE
@@ -192,29 +192,46 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
 
 
 @pytest.mark.usefixtures("tab")
-async def test_a_double_click_answers_only_the_question_that_was_there(
+async def test_a_question_that_appears_or_moves_ignores_the_mouse_for_a_moment(
     page: Page, served: OpenTabs
 ) -> None:
     gate = served.internals.registry.gate
     gate.set_rules({"probe.echo": "ask"})
+    questions = page.get_by_role("list", name="Questions").get_by_role("listitem")
+    allow = questions.get_by_role("button", name="Allow once")
+    animations = await page.context.new_cdp_session(page)
+    await animations.send("Animation.enable")
+
+    async def click_in_vain(place: FloatRect) -> None:
+        count = await questions.count()
+        await page.mouse.click(place["x"] + 5, place["y"] + 5, click_count=2)
+        await expect(questions).to_have_count(count)
+        await expect(allow.first).to_be_enabled()
+
     try:
         await go(page, "approvals")
         with anyio.fail_after(PATIENT):
             async with anyio.create_task_group() as tasks:
+                await animations.send("Animation.setPlaybackRate", {"playbackRate": 0})
                 for value in (1, 2):
                     tasks.start_soon(served.call, "probe_echo", {"value": value})
-                questions = page.get_by_role("list", name="Questions").get_by_role("listitem")
                 await expect(questions).to_have_count(2)
-                await questions.first.get_by_role("button", name="Allow once").hover()
-                await page.mouse.down()
-                await page.mouse.up()
-                await expect(questions).to_have_count(1)  # and it is under the mouse
-                await page.mouse.down(click_count=2)
-                await page.mouse.up(click_count=2)
-                await expect(questions.get_by_role("button", name="Allow once")).to_be_enabled()
-                await questions.get_by_role("button", name="Allow once").click()
+                place = await allow.first.bounding_box()
+                assert place is not None
+                await click_in_vain(place)
+                await animations.send("Animation.setPlaybackRate", {"playbackRate": 1})
+                for each in await allow.all():
+                    await each.hover()
+                await animations.send("Animation.setPlaybackRate", {"playbackRate": 0})
+                assert gate.questions.answer(gate.questions.waiting[0].id, "once", by="terminal")
+                await expect(questions).to_have_count(1)
+                assert await allow.bounding_box() == place
+                await click_in_vain(place)
+                await animations.send("Animation.setPlaybackRate", {"playbackRate": 1})
+                await allow.click()
     finally:
         gate.set_rules({})
+        await animations.detach()
 
 
 @pytest.mark.usefixtures("tab")

@@ -14,6 +14,7 @@ import { needsReview } from "./store.js";
 const ANSWERS = { once: "Allow once", session: "For this session", always: "Always", no: "Refuse" };
 /** @type {Record<string, string>} */
 const SIGNED_IN = { once: "I have signed in", no: "Not now" };
+const SETTLES_AFTER = 500; // ms; longer than a hand needs to stop, shorter than reading takes
 
 /**
  * @param {Console} console_
@@ -43,6 +44,7 @@ export function approvalsView({ store, link }) {
       shown.delete(id);
       const next = card.nextElementSibling;
       card.remove();
+      for (let below = next; below !== null; below = below.nextElementSibling) settle(below);
       if (card === answered) moveFocus(next);
     }
     for (const question of questions) {
@@ -50,6 +52,7 @@ export function approvalsView({ store, link }) {
       const card = cardOf(question);
       shown.set(question.id, card);
       list.append(card);
+      settle(card);
     }
     tick();
     const unreviewed = [...store.rows("plugins").values()].filter(needsReview);
@@ -73,8 +76,7 @@ export function approvalsView({ store, link }) {
         {
           type: "button",
           class: answer === "once" ? "primary" : "",
-          onclick: async (/** @type {MouseEvent} */ event) => {
-            if (event.detail > 1) return; // of a double click, on the card that was here before
+          onclick: async () => {
             for (const each of buttons) each.disabled = true;
             answered = card;
             try {
@@ -155,6 +157,17 @@ export function approvalsView({ store, link }) {
       if (changed.has("questions") || changed.has("plugins")) show();
     },
   };
+}
+
+/**
+ * Have a question ignore the mouse for a moment, when it appears or moves: a click that is on its way is meant for
+ * what was there before.
+ * @param {Element} card
+ */
+function settle(card) {
+  if (card.querySelector("button:active") !== null) return; // this click began before
+  const ignores = { pointerEvents: "none" };
+  card.animate([ignores, ignores], SETTLES_AFTER);
 }
 
 /**
