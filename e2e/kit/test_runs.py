@@ -1,298 +1,13 @@
-"""Tests that are repeated, sharded, or limited to those that failed, and pytest's report."""
+"""`opentabs test` with tests that are repeated, sharded, or limited to those that failed."""
 
 import re
 from pathlib import Path
-from xml.etree import ElementTree as ET
+from shutil import copyfile
 
 import pytest
 
-from e2e.documents import run as run_command
-from e2e.kit.runs import KitRun, run
-
-# Fails the first time in each run of pytest, and then passes.
-UNSTABLE = """
-import pytest
-
-SEEN = set()
-
-def once(what):
-    new = what not in SEEN
-    SEEN.add(what)
-    assert not new, f"{what} is slow today"
-
-@pytest.fixture
-def shaky():
-    once("the fixture")
-
-def test_flaky(): once("the site")
-def test_with_a_shaky_fixture(shaky): ...
-def test_sound(): ...
-def test_broken(): assert 1 == 2
-@pytest.mark.skip
-def test_skipped(): ...
-"""
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    (tmp_path / "pytest.ini").write_text("[pytest]\njunit_family = xunit1\n")
-    return tmp_path
-
-
-@pytest.fixture
-def unstable(suite: Path) -> Path:
-    (suite / "test_it.py").write_text(UNSTABLE)
-    return suite
-
-
-def elements(ran: KitRun, tag: str) -> dict[str, ET.Element]:
-    """The first element of this kind of each test that has one, by the test's name."""
-    cases = ET.parse(ran.directory / "junit.xml").iter("testcase")
-    return {case.attrib["name"]: each for case in cases if (each := case.find(tag)) is not None}
-
-
-def test_a_test_that_passes_when_it_is_run_again_is_flaky_and_not_passed(unstable: Path) -> None:
-    ran = run(unstable, "--opentabs-retries=2")
-
-    assert ran.code == 1
-    assert re.search(r"1 failed, 1 passed, 1 skipped, 2 flaky in", ran.output)
-    assert "test_it.py::test_flaky failed once, then passed:" in ran.output
-    assert "the site is slow today" in ran.output
-    flaky = elements(ran, "flakyFailure")
-    assert flaky.keys() == {"test_flaky", "test_with_a_shaky_fixture"}
-    assert "the fixture is slow today" in flaky["test_with_a_shaky_fixture"].attrib["message"]
-    assert ran["test_flaky"].properties["opentabs_attempts"] == "2"
-    assert "the site is slow today" in ran["test_flaky"].properties["opentabs_flaky"]
-
-
-def test_junit_shows_what_xml_cannot_hold_in_the_failure_of_a_flaky_test(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        "attempts = []\n"
-        "def test_flaky():\n"
-        "    attempts.append(1)\n"
-        "    if len(attempts) == 1: raise AssertionError('\\x1b[31mred\\x00 \\ud83d')\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=1")
-
-    assert ran.code == 0, ran.output
-    failure = elements(ran, "flakyFailure")["test_flaky"]
-    for text in (failure.attrib["message"], failure.text or ""):
-        assert "AssertionError: #x1B[31mred#x00 #xD83D" in text
-
-
-def test_a_test_that_fails_each_time_has_failed(unstable: Path) -> None:
-    ran = run(unstable, "--opentabs-retries=2")
-
-    assert ran["test_broken"].outcome == "failed"
-    assert ran["test_broken"].properties["opentabs_attempts"] == "3"
-    assert "It failed in all 3 attempts; this is the last." in ran.output
-    assert ran["test_sound"].properties == {}
-
-
-def test_the_last_attempt_shows_what_it_printed_itself(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        "import itertools\n"
-        "attempts = itertools.count(1)\n"
-        "def test_broken():\n"
-        "    print('attempt', next(attempts))\n"
-        "    assert 1 == 2\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=2")
-
-    assert re.findall(r"^attempt \d", ran.output, re.MULTILINE) == ["attempt 3"]
-
-
-def test_flaky_tests_alone_do_not_fail_a_run(unstable: Path) -> None:
-    ran = run(unstable, "--opentabs-retries=1", "--deselect=test_it.py::test_broken")
-
-    assert ran.code == 0, ran.output
-
-
-def test_workers_report_flaky_tests_too(unstable: Path) -> None:
-    ran = run(unstable, "--opentabs-retries=1", "-n1")
-
-    assert re.search(r"1 failed, 1 passed, 1 skipped, 2 flaky in", ran.output), ran.output
-
-
-def test_fixtures_of_the_session_live_on_when_the_last_test_runs_again(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        "from pathlib import Path\n"
-        "import pytest\n"
-        "def note(what):\n"
-        "    with open('noted', 'a') as file: file.write(what + ' ')\n"
-        "@pytest.fixture(scope='session')\n"
-        "def session(): note('begin'); yield; note('end')\n"
-        "@pytest.fixture\n"
-        "def own(session): note('own'); yield; note('done')\n"
-        "def test_last(own): assert Path('noted').read_text().count('own') == 2\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=3")
-
-    assert "1 flaky" in ran.output
-    assert (suite / "noted").read_text() == "begin own done own done end "
-
-
-NOTING = """
-from pathlib import Path
-import pytest
-
-def note(what):
-    with open('noted', 'a') as file: file.write(what + ' ')
-    return Path('noted').read_text().count(what)
-
-@pytest.fixture(scope='session')
-def session(): note('begin'); yield; note('end')
-"""
-
-
-def test_fixtures_of_the_session_live_on_when_the_last_test_s_own_fixture_fails_at_its_end(
-    suite: Path,
-) -> None:
-    (suite / "test_it.py").write_text(
-        f"{NOTING}"
-        "@pytest.fixture\n"
-        "def own(session): yield; assert note('done') == 2\n"
-        "def test_last(own): ...\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=3")
-
-    assert "1 flaky" in ran.output, ran.output
-    assert (suite / "noted").read_text() == "begin done done end "
-
-
-@pytest.mark.parametrize("scope", ["module", "session"])
-def test_a_wider_fixture_that_fails_is_tried_again(suite: Path, scope: str) -> None:
-    (suite / "test_it.py").write_text(
-        f"{NOTING}"
-        f"@pytest.fixture(scope={scope!r})\n"
-        "def shaky(session): assert note('try') == 2; yield; note('done')\n"
-        "def test_first(shaky): ...\n"
-        "def test_second(shaky): ...\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=1")
-
-    assert re.search(r"1 passed, 1 flaky in", ran.output), ran.output
-    assert (suite / "noted").read_text() == "begin try try done end "
-
-
-def test_a_test_whose_own_fixture_fails_at_its_end_each_time_has_failed(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        f"{NOTING}@pytest.fixture\ndef own(session): yield; assert 1 == 2\ndef test_it(own): ...\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=1")
-
-    assert re.search(r"1 passed, 1 error in", ran.output), ran.output
-    assert "It failed in all 2 attempts; this is the last." in ran.output
-
-
-def test_a_test_is_not_run_again_for_the_end_of_a_wider_fixture(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        f"{NOTING}"
-        "@pytest.fixture(scope='module')\n"
-        "def wider(session): yield; assert note('failed') == 0\n"
-        "def test_flaky(wider): assert note('run') == 2\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=3")
-
-    assert re.search(r"1 error, 1 flaky in", ran.output), ran.output
-    assert "It failed in all" not in ran.output
-    assert (suite / "noted").read_text() == "begin run run failed end "
-
-
-def test_a_test_that_fails_and_is_then_skipped_has_failed(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        f"{NOTING}"
-        "def test_it():\n"
-        "    if note('run') == 2: pytest.skip('today')\n"
-        "    assert 1 == 2\n"
-    )
-
-    ran = run(suite, "--opentabs-retries=3")
-
-    assert ran.code == 1
-    assert re.search(r"1 failed in", ran.output), ran.output
-    assert "assert 1 == 2" in ran.output
-    assert "The next attempt was skipped." in ran.output
-
-
-def test_each_test_is_repeated_with_a_number(suite: Path) -> None:
-    (suite / "test_it.py").write_text(
-        "import pytest\n"
-        "@pytest.mark.parametrize('a', 'xy')\n"
-        "def test_it(a): ...\n"
-        "class TestClass:\n"
-        "    def test_within(self): ...\n"
-    )
-
-    ran = run(suite, "--opentabs-repeat=3")
-
-    names = {f"test_it[{a}-{n}-of-3]" for a in "xy" for n in (1, 2, 3)}
-    assert ran.outcomes.keys() == names | {f"test_within[{n}-of-3]" for n in (1, 2, 3)}
-    assert set(ran.outcomes.values()) == {"passed"}
-
-
-@pytest.mark.parametrize("workers", [[], ["-n1"]])
-def test_a_warning_names_what_is_not_repeated(suite: Path, workers: list[str]) -> None:
-    (suite / "test_it.py").write_text(
-        "from unittest import TestCase\n"
-        "def test_it(): ...\n"
-        "class TestClass(TestCase):\n"
-        "    def test_within(self): ...\n"
-    )
-
-    ran = run(suite, "--opentabs-repeat=2", "-W", "default", *workers)
-
-    assert ran.outcomes.keys() == {"test_it[1-of-2]", "test_it[2-of-2]", "test_within"}
-    assert "3 passed, 1 warning" in ran.output
-    assert "--opentabs-repeat ran test_within only once" in ran.output
-
-
-@pytest.mark.parametrize("workers", [[], ["-n1"]])
-def test_the_parts_of_a_suite_are_the_whole_and_each_says_what_it_left_out(
-    suite: Path, workers: list[str]
-) -> None:
-    for name, count in {"a": 3, "b": 2, "c": 1}.items():
-        tests = "".join(f"def test_{name}{n}(): ...\n" for n in range(count))
-        (suite / f"test_{name}.py").write_text(tests)
-
-    first = run(suite, "--opentabs-shard=1/2", *workers)
-    second = run(suite, "--opentabs-shard=2/2", *workers)
-
-    assert first.cases.keys() == {"test_a0", "test_a1", "test_a2"}
-    assert second.cases.keys() == {"test_b0", "test_b1", "test_c0"}
-    assert "This was part 1 of 2: 3 of 6 tests." in first.output
-    assert "Left to the other parts:\n  2 in test_b.py\n  1 in test_c.py\n" in first.output
-    assert "Left to the other parts:\n  3 in test_a.py\n" in second.output
-
-
-@pytest.mark.parametrize("workers", [[], ["-n1"]])
-def test_a_part_without_tests_has_not_failed(suite: Path, workers: list[str]) -> None:
-    (suite / "test_it.py").write_text("def test_it(): ...\n")
-
-    empty = run(suite, "--opentabs-shard=2/2", *workers)
-    none = run(suite, "--opentabs-shard=2/2", "-k", "nothing", *workers)
-
-    assert empty.code == pytest.ExitCode.OK, empty.output
-    assert "This was part 2 of 2: 0 of 1 tests." in empty.output
-    assert none.code == pytest.ExitCode.NO_TESTS_COLLECTED
-
-
-def test_a_part_that_does_not_exist_is_an_error_of_use(suite: Path) -> None:
-    for part in ("3/2", "0/2", "1", "a/b"):
-        ran = run(suite, f"--opentabs-shard={part}")
-
-        assert ran.code == pytest.ExitCode.USAGE_ERROR
-        assert "must be I/N, such as 1/4" in ran.output
-
-
-# --- opentabs test ---
+from e2e.documents import run
+from e2e.kit.runs import UNSTABLE
 
 
 @pytest.fixture
@@ -301,7 +16,7 @@ def plugin(short_path: Path) -> Path:
     (short_path / "package.json").write_text('{"name": "opentabs-plugin-x", "opentabs": {}}')
     tests = short_path / "tests"
     tests.mkdir()
-    (tests / "test_it.py").write_text(UNSTABLE)
+    copyfile(UNSTABLE, tests / "test_it.py")
     (tests / "test_more.py").write_text("def test_more(): ...\n")
     for name in "ab":
         (tests / f"{name}.test.js").write_text(f'console.log("file {name}");\n')
@@ -309,7 +24,7 @@ def plugin(short_path: Path) -> Path:
 
 
 def outcome_of(plugin: Path, *arguments: str) -> tuple[int, str]:
-    done = run_command(["opentabs", "test", "--color=no", *arguments], plugin)
+    done = run(["opentabs", "test", "--color=no", *arguments], plugin)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -346,14 +61,3 @@ def test_the_command_divides_the_tests_of_both_languages(plugin: Path) -> None:
     assert "This was part 2 of 2: 1 of 2 tests." in second
     assert ("file a" in first, "file b" in first) != ("file a" in second, "file b" in second)
     assert outcome_of(plugin, "--shard", "3/2")[0] == 2
-
-
-@pytest.mark.parametrize(
-    ("option", "least"), [("retries=-1", 0), ("repeat=0", 1), ("fuzz=0", 1), ("retries=-2", 0)]
-)
-def test_a_number_of_runs_that_cannot_be_is_a_usage_error(
-    unstable: Path, option: str, least: int
-) -> None:
-    ran = run(unstable, f"--opentabs-{option}")
-    assert ran.code == pytest.ExitCode.USAGE_ERROR
-    assert f"must be at least {least}, not" in ran.output
