@@ -1,16 +1,17 @@
-"""A connection of another user of this machine."""
+"""Connections of another user of this machine."""
 
 import os
 import socket
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final
 
+import anyio.to_thread
 import pytest
 
-needs_tables = pytest.mark.skipif(
-    not Path("/proc/net/tcp").exists(), reason="only Linux tells whose a connection is"
+on_linux = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells whose a connection is"
 )
 NOBODY: Final = 65534
 
@@ -32,3 +33,13 @@ def connected_as_another_user(
         with connection:
             connection.connect(address)
             yield connection
+
+
+async def get(port: int, path: str, *headers: str, as_another_user: bool = False) -> int:
+    """Send a request from a new connection; return the status."""
+    connect = connected_as_another_user if as_another_user else socket.create_connection
+    lines = (f"GET {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", *headers, "", "")
+    with connect(("127.0.0.1", port)) as connection:
+        connection.sendall("\r\n".join(lines).encode())
+        answer = await anyio.to_thread.run_sync(connection.recv, len("HTTP/1.1 200"))
+    return int(answer.split()[1])

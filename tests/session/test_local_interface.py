@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,7 +25,7 @@ from opentabs_py.plugins.plugin import SkippedPlugin
 from opentabs_py.session.local_interface import LocalInterface
 from opentabs_py.session.registration import registered
 from opentabs_py.session.session import OpenTabs
-from tests.another_user import connected_as_another_user, needs_tables
+from tests.another_user import get, on_linux
 from tests.fakes import SignedOut, a_manifest, a_tool, tool_calls_of
 from tests.session.built import build
 from tests.waiting import PATIENT
@@ -295,23 +294,21 @@ async def test_a_server_is_stopped_and_its_console_opened_by_command() -> None:
         assert server.stops == ["stop"]
 
 
-@needs_tables
+@on_linux
 async def test_a_url_with_which_a_browser_is_started_lets_no_other_user_in() -> None:
     async with serving(Tools().greet) as server:
 
-        async def open_(url: str, connect: Any) -> int:
+        async def open_(url: str, *, as_another_user: bool) -> int:
             parts = urlsplit(url)
-            get = f"GET /?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n"
-            with connect((parts.hostname, parts.port)) as connection:
-                connection.sendall(get.encode())
-                answer: bytes = await anyio.to_thread.run_sync(connection.recv, 12)
-            return int(answer.split()[1])
+            return await get(
+                int(parts.port or 0), f"/?{parts.query}", as_another_user=as_another_user
+            )
 
         printed = await server.ask("console_url", for_own_user=False)
         started = await server.ask("console_url", for_own_user=True)
-        assert await open_(printed, connected_as_another_user) == 200
-        assert await open_(started, connected_as_another_user) == 401
-        assert await open_(started, socket.create_connection) == 200
+        assert await open_(printed, as_another_user=True) == 200
+        assert await open_(started, as_another_user=True) == 401
+        assert await open_(started, as_another_user=False) == 200
 
 
 async def test_a_call_that_brings_a_plugin_that_cannot_be_opened_is_warned_and_made(

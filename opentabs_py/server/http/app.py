@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from opentabs_py.bridge.connection import SocketClosedError
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.core.protocol import CLOSE_WRONG_SECRET, SUBPROTOCOL
-from opentabs_py.server.http.guards import LocalOnly, RequireToken
+from opentabs_py.server.http.guards import LocalOnly, OwnProgramsOnly, RequireToken
 from opentabs_py.server.http.refusals import why_refused
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def create_app(
         mcp_apps: The applications that serve MCP clients, by path, for example `/mcp`.
         pages: Serve `/ws`.
         host: The address of the server, besides the usual local names.
-        token: The token MCP clients must send; None admits every program on this machine.
+        token: The token MCP clients must send; None admits the user's programs on this machine.
         more: Routes that need no token.
         for_extension: The path prefix that the extension's own pages may request, too.
     """
@@ -88,8 +88,10 @@ def create_app(
         status = {"extension": pages.connected, "plugins": plugins, "problems": problems}
         return JSONResponse(status)
 
-    # Only existing paths need the token: clients that probe for OAuth metadata get a 404.
-    guarded = [] if token is None else [Middleware(RequireToken, token=token)]
+    # Only existing paths are guarded: clients that probe for OAuth metadata get a 404.
+    guarded = [
+        Middleware(OwnProgramsOnly) if token is None else Middleware(RequireToken, token=token)
+    ]
     return Starlette(
         routes=[
             *(Route(path, app, middleware=guarded) for path, app in mcp_apps.items()),

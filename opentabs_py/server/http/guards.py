@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opentabs_py.core.hosts import LOCAL
+from opentabs_py.server.http.peers import is_of_another_user
 
 logger = logging.getLogger(__name__)
 
@@ -76,6 +77,26 @@ def _refuse(why: str) -> ASGIApp:
     text = f"A request was refused: {why}"  # which tells the reasons apart: see `log_limits`
     logger.warning(text)
     return JSONResponse({"error": why}, status_code=403)
+
+
+class OwnProgramsOnly:
+    """Allows only requests of this user's programs, and from other machines.
+
+    Other users could otherwise use the user's sign-ins. Only Linux tells whose a program is.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Forward the request, or answer 403."""
+        answer = self._app
+        if is_of_another_user(scope):
+            answer = _refuse(
+                "It comes from a program of another user of this machine. Start the server with a "
+                "token (OPENTABS_TOKEN), and have the program send it."
+            )
+        await answer(scope, receive, send)
 
 
 class RequireToken:

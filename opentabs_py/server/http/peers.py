@@ -1,51 +1,107 @@
 """Which user of this machine is at the other end of a connection."""
 
 import os
+import socket
+import struct
 import sys
-from ipaddress import IPv6Address, ip_address
-from pathlib import Path
-from typing import Final
+from functools import cache, cached_property
+from ipaddress import ip_address
+from typing import Final, TypeAlias
 
 from starlette.types import Scope
 
-# Every connection of this machine with its user, which each user may read:
-# https://docs.kernel.org/networking/proc_net_tcp.html. Other systems have no such files.
-_TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_Endpoint = tuple[str, int]
+# Linux tells everyone whose a connection is: https://man7.org/linux/man-pages/man7/sock_diag.7.html
+_SOCK_DIAG: Final = 4  # a protocol of netlink
+_BY_FAMILY: Final = 20  # a type of message
+_REQUEST: Final = 1  # a flag
+_ANY: Final = 0xFFFFFFFF  # as a set of states, or as a cookie
+_QUESTION: Final = struct.Struct("=IHHII BB2xI 2s2s16s16sIII")
+_ANSWER: Final = struct.Struct("=4xH10x xB2x48x12xII")  # type, state, user, inode
+_LISTENING: Final = 10  # a state
+
+PEER: Final = "opentabs.peer"  # its name in the state of requests
+_Address: TypeAlias = tuple[str, int | None]
+
+
+class Peer:
+    """The program at the other end of a connection.
+
+    Args:
+        client: Its address; None if it has disconnected already.
+        server: Our address.
+    """
+
+    def __init__(self, client: _Address | None, server: _Address | None) -> None:
+        self._client = client
+        self._server = server
+
+    @cached_property
+    def is_of_another_user(self) -> bool:
+        """Whether it belongs to another user of this machine, or may: it has disconnected.
+
+        False if it is not on this machine, or if the system does not tell. Root is no other user,
+        because some programs that forward connections run as root.
+        """
+        if not _is_told():
+            return False
+        if self._client is None or self._server is None:
+            return True
+        user = _user_of(self._client, self._server)
+        return _is_own(self._client[0]) if user is None else user not in {os.geteuid(), 0}
 
 
 def is_of_another_user(scope: Scope) -> bool:
     """Return whether a request comes from a program of another user of this machine.
 
-    Of a connection from elsewhere, or on a system that does not tell, the user is not known, so it
-    is not. Nor is root another user: some programs that forward connections run as root.
+    Only our own HTTP server says where requests come from.
     """
-    if sys.platform == "win32":
+    peer = scope.get("state", {}).get(PEER)
+    return isinstance(peer, Peer) and peer.is_of_another_user
+
+
+@cache
+def _is_told() -> bool:
+    """Return whether the system tells whose connections are; some sandboxes do not."""
+    if sys.platform != "linux":
         return False
-    ends = (_endpoint(*scope["client"]), _endpoint(*scope["server"]))
-    users = {user for table in _TABLES for user in _users(table, *ends)}
-    return bool(users - {os.geteuid(), 0})
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as client,
+    ):
+        try:
+            return _user_of(client.getsockname(), client.getpeername()) == os.geteuid()
+        except OSError:
+            return False
 
 
-def _users(table: Path, local: _Endpoint, remote: _Endpoint) -> set[int]:
-    """Return whose connections have these ends."""
-    try:
-        rows = [line.split() for line in table.read_text("ascii").splitlines()[1:]]
-    except OSError:
-        return set()
-    return {int(row[7]) for row in rows if (_read(row[1]), _read(row[2])) == (local, remote)}
+def _user_of(local: _Address, remote: _Address) -> int | None:
+    """Return whose a connection is; None if there is none, or its program has closed it."""
+    ends = (local, remote)
+    question = _QUESTION.pack(
+        *(_QUESTION.size, _BY_FAMILY, _REQUEST, 0, 0),
+        *(_family(local[0]), socket.IPPROTO_TCP, _ANY),
+        *((port or 0).to_bytes(2, "big") for _, port in ends),
+        *(ip_address(host).packed for host, _ in ends),
+        *(0, _ANY, _ANY),
+    )
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as kernel:
+        kernel.send(question)
+        answer = kernel.recv(4096, socket.MSG_DONTWAIT)
+    if len(answer) < _ANSWER.size:
+        return None
+    kind, state, user, inode = _ANSWER.unpack_from(answer)
+    return user if kind == _BY_FAMILY and state != _LISTENING and inode != 0 else None
 
 
-def _read(written: str) -> _Endpoint:
-    """Read `0100007F:1F90`, an address in words of the machine's byte order, and a port."""
-    address, _, port = written.partition(":")
-    words = [int(address[at : at + 8], 16) for at in range(0, len(address), 8)]
-    packed = b"".join(word.to_bytes(4, sys.byteorder) for word in words)
-    return _endpoint(str(ip_address(packed)), int(port, 16))
+def _is_own(host: str) -> bool:
+    """Return whether an address is one of this machine's."""
+    with socket.socket(_family(host)) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            return False
+    return True
 
 
-def _endpoint(host: str, port: int) -> _Endpoint:
-    """Return an end of a connection, in one form for IPv4 however the program asked for it."""
-    address = ip_address(host)
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return str(mapped or address), port
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET if ip_address(host).version == 4 else socket.AF_INET6

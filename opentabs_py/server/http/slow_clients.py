@@ -11,6 +11,7 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from opentabs_py.server.http.open_files import most_connections
+from opentabs_py.server.http.peers import PEER, Peer
 from opentabs_py.server.mcp.answers import count_left
 
 logger = logging.getLogger(__name__)
@@ -56,7 +57,7 @@ class _Sending:
 
 
 class PatientProtocol(H11Protocol):
-    """Tolerates clients that are slow to send or to read, within limits.
+    """Tolerates clients that are slow to send or to read, within limits, and knows whose they are.
 
     Buffers what a client has not read yet, up to a limit. Closes the connection of a client that
     stops reading, or that does not complete its request in time.
@@ -75,6 +76,7 @@ class PatientProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Raise asyncio's buffer limit, and wait for a request."""
         super().connection_made(transport)
+        self.app_state = {**self.app_state, PEER: Peer(self.client, self.server)}
         transport.set_write_buffer_limits(high=UNREAD_LIMIT)
         self._wait_for(HEADERS_WITHIN)
         self._make_room()

@@ -17,6 +17,7 @@ from opentabs_py.server.http.listen import bind
 from opentabs_py.server.http.serve import serve_http
 from opentabs_py.server.mcp.server import create_mcp_server
 from opentabs_py.server.mcp.streamable_http import run_http_apps
+from tests.another_user import get, on_linux
 from tests.fakes import a_bridge, hello, pages_of, tool_calls_of
 from tests.waiting import PATIENT
 
@@ -202,3 +203,15 @@ async def test_a_request_over_the_limit_is_refused() -> None:
         )  # fmt: skip
     assert answer.status_code == 413
     assert "longer than 100,000 bytes" in answer.json()["error"]["message"]
+
+
+@on_linux
+@pytest.mark.parametrize("path", ["/mcp", "/status"])
+async def test_another_user_of_this_machine_needs_the_token(path: str) -> None:
+    async with serving(a_bridge()) as port:
+        assert await get(port, path, as_another_user=True) == 403
+        assert await get(port, path) != 403
+    async with serving(a_bridge(), token="t" * 16) as port:
+        assert await get(port, path, as_another_user=True) == 401
+        token = f"Authorization: Bearer {'t' * 16}"
+        assert await get(port, path, token, as_another_user=True) not in {401, 403}

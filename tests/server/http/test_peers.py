@@ -3,16 +3,23 @@
 import socket
 
 import pytest
-from starlette.types import Scope
 
-from opentabs_py.server.http.peers import is_of_another_user
-from tests.another_user import connected_as_another_user, needs_tables
+from opentabs_py.server.http import peers
+from opentabs_py.server.http.peers import Peer
+from tests.another_user import connected_as_another_user, on_linux
 
 KINDS = [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")]
+kinds = pytest.mark.parametrize(("family", "host"), KINDS, ids=["IPv4", "a socket for IPv6"])
 
 
-@needs_tables
-@pytest.mark.parametrize(("family", "host"), KINDS, ids=["IPv4", "IPv4 by a socket for IPv6"])
+def next_peer(listening: socket.socket) -> Peer:
+    accepted, client = listening.accept()
+    with accepted:
+        return Peer(client, accepted.getsockname())
+
+
+@on_linux
+@kinds
 def test_another_users_connection_is_told_from_our_own(
     family: socket.AddressFamily, host: str
 ) -> None:
@@ -20,17 +27,35 @@ def test_another_users_connection_is_told_from_our_own(
         address = (host, listening.getsockname()[1])
         with socket.socket(family) as ours:
             ours.connect(address)
-            assert not is_of_another_user(scope_of(listening))
-        with connected_as_another_user(address, family):
-            assert is_of_another_user(scope_of(listening))
+            assert not next_peer(listening).is_of_another_user
+            with connected_as_another_user(address, family):
+                assert next_peer(listening).is_of_another_user
 
 
-def test_a_connection_from_elsewhere_is_of_no_other_user() -> None:
-    assert not is_of_another_user({"client": ("192.0.2.1", 50_000), "server": ("192.0.2.2", 80)})
-    assert not is_of_another_user({"client": ("2001:db8::1", 50_000), "server": ("::1", 80)})
+@on_linux
+@kinds
+def test_whoever_has_disconnected_may_be_another_user(
+    family: socket.AddressFamily, host: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        with socket.socket(family) as ours:
+            ours.connect((host, listening.getsockname()[1]))
+        assert next_peer(listening).is_of_another_user
+        assert Peer(None, listening.getsockname()).is_of_another_user
 
 
-def scope_of(listening: socket.socket) -> Scope:
-    accepted, client = listening.accept()
-    with accepted:
-        return {"client": client, "server": accepted.getsockname()}
+def test_whoever_is_on_another_machine_is_no_other_user_of_this_one() -> None:
+    assert not Peer(("192.0.2.1", 50_000), ("192.0.2.2", 80)).is_of_another_user
+    assert not Peer(("2001:db8::1", 50_000), ("2001:db8::2", 80)).is_of_another_user
+
+
+def test_nobody_is_another_user_where_the_system_does_not_tell(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(peers, "_SOCK_DIAG", 31)  # Linux has no such protocol
+    monkeypatch.setattr(peers, "_is_told", peers._is_told.__wrapped__)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as listening,
+        connected_as_another_user(listening.getsockname()),
+    ):
+        assert not next_peer(listening).is_of_another_user
