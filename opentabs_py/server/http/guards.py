@@ -93,8 +93,8 @@ class OwnProgramsOnly:
         answer = self._app
         if is_of_another_user(scope):
             answer = _refuse(
-                "It comes from a program of another user of this machine. Start the server with a "
-                "token (OPENTABS_TOKEN), and have the program send it."
+                "The program that sent this request belongs to another user of this machine. Start "
+                "the server with a token (OPENTABS_TOKEN), and have the program send it."
             )
         await answer(scope, receive, send)
 
