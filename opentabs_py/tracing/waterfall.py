@@ -133,13 +133,18 @@ def _axis(spans: Sequence[Span], width: int) -> _Axis:
     if longest is None or whole <= 0:
         return _Axis(lambda _: 0, width, None)
     last = width - 1
+
+    def within(at: float) -> float:
+        return min(max(at, 0.0), whole)  # marks of a damaged trace may be far outside
+
     rest = whole - longest.seconds
     if longest.seconds <= _CUT_OVER * whole or rest <= 0:
-        return _Axis(lambda at: _within(round(at / whole * last), last), width, None)
+        return _Axis(lambda at: round(within(at) / whole * last), width, None)
     start, end = longest.start, longest.start + longest.seconds
     inside, outside = _CUT_OVER * last, (1 - _CUT_OVER) * last
 
     def column(at: float) -> int:
+        at = within(at)
         before = min(at, start) + max(0.0, at - end)
         share = (min(max(at, start), end) - start) / longest.seconds
         return _within(round(before / rest * outside + share * inside), last)

@@ -34,6 +34,10 @@ MARK: Final = "opentabs_trace"
 
 T = TypeVar("T")
 
+Seconds = Annotated[float, Field(ge=-1e10, le=1e11)]
+"""A time or a duration, which has a date, and is finite in milliseconds too."""
+_FARTHEST: Final = 1e10  # s from a call's start; a page that is not protected can send any stamps
+
 Outcome = Literal["succeeded", "failed", "refused", "timed_out", "cancelled", "lost"]
 
 
@@ -69,7 +73,7 @@ _CONFIG = ConfigDict(
 class ProgressMark:
     """A progress report, and when it arrived, in seconds since the call started."""
 
-    at: float
+    at: Seconds
     seq: int
     progress: float | None = None
     total: float | None = None
@@ -80,7 +84,7 @@ class ProgressMark:
 class LogMark:
     """A log record of the call's plugin, and when it arrived, in seconds since the start."""
 
-    at: float
+    at: Seconds
     level: Literal["debug", "info", "warning", "error"]
     message: str
 
@@ -94,7 +98,7 @@ class LinkMark:
         boot_id: Identifies the service worker's current run; None if disconnected.
     """
 
-    at: float
+    at: Seconds
     boot_id: str | None = None
 
 
@@ -141,8 +145,8 @@ class CallRecord:
 
     call_id: str
     name: str
-    started: float
-    seconds: float
+    started: Seconds
+    seconds: Seconds
     outcome: Outcome
     limits: Limits
     plugin: str | None = None
@@ -185,8 +189,9 @@ class CallRecord:
 
     def waterfall(self) -> Waterfall:
         """Return its hops; the last is unfinished if no answer came."""
+        first, last = self.started - _FARTHEST, self.started + _FARTHEST
         return waterfall(
-            self.stamps,
+            {name: min(max(at, first), last) for name, at in self.stamps.items()},
             ended=self.started + self.seconds,
             reported=self.report_count > 0,
             answered=self.succeeded,

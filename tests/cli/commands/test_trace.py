@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from opentabs_py.cli.commands.trace import FEW, app
-from opentabs_py.core.trace.record import CallRecord, record_line
+from opentabs_py.core.trace.record import CallRecord, ProgressMark, record_line
 from opentabs_py.errors import ConfigError, TraceError
 from opentabs_py.tracing.file import TraceWriter
 from opentabs_py.tracing.waterfall import report
@@ -143,3 +144,22 @@ def test_the_page_is_opened_in_the_browser_from_a_file_that_only_its_owner_can_r
     page = Path(url.removeprefix("file://"))
     assert page.read_text().startswith("<!doctype html>")
     assert page.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("at", [1e11, 1e15, 1.7e308, -1e10, -1e11, -1.7e308])
+def test_a_trace_with_impossible_times_is_shown_or_refused(tmp_path: Path, at: float) -> None:
+    trace = tmp_path / "trace.jsonl"
+    out = tmp_path / "out"
+    mark = ProgressMark(at, 0)
+    for strange in (
+        replace(TIMED_OUT, stamps=dict.fromkeys(TIMED_OUT.stamps, at)),
+        replace(TIMED_OUT, started=at),
+        replace(TIMED_OUT, seconds=at),
+        replace(TIMED_OUT, progress=(mark,)),
+        replace(TIMED_OUT, stamps={**TIMED_OUT.stamps, "runtime.down": at}, progress=(mark,)),
+    ):
+        trace.unlink(missing_ok=True)
+        write(trace, *[strange] * (FEW + 1))
+        for options in ([], ["--call", "7bb"], ["--html", out], ["--chrome", out], ["--json"]):
+            with suppress(TraceError):
+                show(trace, *options)

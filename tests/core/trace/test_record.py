@@ -92,7 +92,7 @@ def test_members_of_a_later_version_are_ignored() -> None:
 
 @given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.integers(0, 2**53))
 def test_whatever_a_page_wrote_comes_back(text: str, number: float, seq: int) -> None:
-    mark = ProgressMark(number, seq, number, None, text.encode("utf-8", "replace").decode())
+    mark = ProgressMark(0.5, seq, number, None, text.encode("utf-8", "replace").decode())
     record = replace(BARE, progress=(mark,))
     assert parse_trace([FIRST, record_line(record)]).records == (record,)
 
