@@ -11,10 +11,10 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import quote
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from opentabs_py.console.files import PAGE as SHARED
 from opentabs_py.core.runner.report import (
@@ -33,8 +33,8 @@ from opentabs_py.tracing.inline import bundle, data_text, data_url, fill, style
 PAGE: Final = Path(__file__).with_name("page")
 _STYLES: Final = ("theme.css", "call.css", "console.css", "runner.css", "report.css")
 _DETAILS: Final = ("attempts", "files")  # what is read only when a test is opened
-_BLOCK: Final = re.compile(r'<script type="application/json" id="([\w-]+)">(.*?)</script>')
-_RUNS: Final = TypeAdapter(list[Run])
+_BLOCK: Final = re.compile(r'<script type="application/json" id="([\w-]+)">([^<]*)</script>')
+_RUNS: Final = TypeAdapter(Annotated[list[Run], Field(min_length=1)])
 _TESTS: Final = TypeAdapter(list[ReportedTest])
 
 
@@ -98,6 +98,7 @@ def read_report(file: Path) -> Report:
             for number, row in enumerate(head["tests"])
         ]
         _TESTS.validate_python(tests)
+        data_text([head, tests])  # fails if it could not be written again
     except (ValueError, KeyError, TypeError, AttributeError, ValidationError, RecursionError):
         raise ReportError(f"The report {file} is damaged: it was not written whole.") from None
     return Report(runs, tests)

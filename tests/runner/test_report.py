@@ -237,10 +237,21 @@ def test_what_is_not_a_report_says_so(tmp_path: Path) -> None:
         assert f"format {other} of reports" in error("other_format.html", changed.encode())
     cut = text[: text.index('id="test-1"')]
     assert "is damaged" in error("cut.html", cut.encode())
-    for old, new in (('"runs":[', '"runs":[1,'), ('"tests":[', '"tests":[3,')):
+    for old, new in (
+        ('"runs":[', '"runs":[1,'),
+        ('"tests":[', '"tests":[3,'),
+        ('"runs":[', '"runs":[],"unused":['),
+        ('"shard":null', '"shard":[1,1000000000]'),
+        ('"seconds":', '"seconds":1e999,"unused":'),
+        ('"run":0', '"run":"0"'),
+        ('"files":[]', '"files":[{"href":5}]'),
+    ):
+        assert old in text
         assert "is damaged" in error("odd.html", text.replace(old, new).encode())
     list_ = re.sub(r'(id="report">).*?(</script>)', r"\1[]\2", text)
     assert "is damaged" in error("list.html", list_.encode())
+    openings = b'<script type="application/json" id="a">' * 100_000  # took longer than a test may
+    assert "is not a report that" in error("openings.html", openings)
     deep = f'<script type="application/json" id="report">{"[" * 100_000}</script>'
     assert "is damaged" in error("deep.html", deep.encode())
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from opentabs_py.core.runner.events import ScreenshotTaken
 from opentabs_py.core.runner.one_test import OneTest
+from opentabs_py.core.runner.shard import MOST_PARTS
 from opentabs_py.errors import ReportError
 
 FORMAT: Final = 2
@@ -45,10 +46,27 @@ class Run(BaseModel):
     directory: str = ""
     arguments: tuple[str, ...] = ()
     seeds: dict[str, int] = {}
-    shard: tuple[int, int] | None = None
+    shard: tuple[int, Annotated[int, Field(le=MOST_PARTS)]] | None = None
     workers: int = 0
     screenshots_left_out: int = 0
     lightened: int = 0
+
+
+class ReportedAttempt(BaseModel):
+    """What merging reads of an attempt."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    state: str
+    run: int = 0
+
+
+class ReportedFile(BaseModel):
+    """What merging reads of a file that was kept."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    href: str
 
 
 class ReportedTest(BaseModel):
@@ -61,8 +79,8 @@ class ReportedTest(BaseModel):
     name: str
     state: str
     at: int
-    attempts: list[dict[str, Any]]
-    files: list[dict[str, Any]]
+    attempts: list[ReportedAttempt]
+    files: list[ReportedFile]
 
 
 @dataclass(frozen=True, slots=True)
