@@ -28,7 +28,7 @@ from opentabs_py.core.recording.exchange import (
 )
 from opentabs_py.core.recording.gzipped import unzipped
 from opentabs_py.core.recording.replacements import choose_replacements
-from opentabs_py.core.recording.scrub_patterns import WORDS, any_of, continues, values_of
+from opentabs_py.core.recording.scrub_patterns import WORDS, AnyOf, continues, values_of
 from opentabs_py.core.recording.scrub_rules import ScrubRules
 from opentabs_py.core.recording.secrets.found import FoundSecret
 from opentabs_py.core.recording.secrets.search import find_secrets
@@ -89,7 +89,7 @@ class _Scrubber:
                 else:
                     for holder in each.holders:
                         self._held.setdefault((encode(holder).lower(), encode(each.text)), form)
-        self._pattern = any_of(self._forms)
+        self._any_of = AnyOf(self._forms)
         self._values = values_of({name for name, _ in self._held})
         self._words = {word for _, word in self._held}
 
@@ -230,17 +230,15 @@ class _Scrubber:
         if any(word in text for word in self._words):  # which is rare, and much faster to tell
             for each in self._values:
                 text = each.sub(self._replace_held, text)
-        return text if self._pattern is None else self._pattern.sub(self._replace, text)
+        return self._any_of.replace(text, self._replace)
 
-    def _replace(self, found: "re.Match[str]") -> str:
-        text = found[0]
+    def _replace(self, around: str, start: int, end: int) -> str:
+        text = around[start:end]
         form = self._forms[text]
-        before, after = found.start() - 1, found.end()
         if form.secret.kind == "name" or text.isdigit():
             # Part of a longer word or number, it is not that name or number.
-            around = found.string
-            is_part = (before >= 0 and text[0].isalnum() and continues(around, before)) or (
-                after < len(around) and text[-1].isalnum() and around[after].isalnum()
+            is_part = (start > 0 and text[0].isalnum() and continues(around, start - 1)) or (
+                end < len(around) and text[-1].isalnum() and around[end].isalnum()
             )
             if is_part:
                 return text

@@ -1,12 +1,14 @@
 """The patterns that find secrets in a text, in whatever encoding it has."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 # A word, whose letters may be encoded, and what separates words: %22 is a quotation mark.
 _WORD: Final = r"""(?:[^"'&;,\\\s<>{}\[\]%]|%[89A-F][0-9A-F]|\\u[0-9A-F]{4}){1,200}"""
 WORDS: Final = re.compile(rf"%[0-7][0-9A-F]|{_WORD}", re.IGNORECASE)
+
+_HEAD: Final = 32  # characters; a pattern of longer texts takes long to make, and may be too deep
 
 
 def continues(text: str, index: int) -> bool:
@@ -18,11 +20,46 @@ def continues(text: str, index: int) -> bool:
     return not (is_escape or re.search(r"%[0-9A-Fa-f]{2}$", text[max(0, index - 2) : index + 1]))
 
 
-def any_of(texts: Iterable[str]) -> "re.Pattern[str] | None":
-    """Return a pattern that finds any of these strings, the longest one first.
+class AnyOf:
+    """Finds any of these strings, at each place the longest.
 
-    It branches at each character rather than at each text, because there can be thousands.
+    A pattern finds where one may begin. It branches at each character rather than at each text,
+    because there can be thousands.
     """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = {*texts}
+        heads = {each[:_HEAD] for each in self._texts}
+        self._pattern = _any_of(heads)
+        # How long the texts are that have this head or are the beginning of it, the longest first.
+        lengths = {head: {n for n in range(1, _HEAD) if head[:n] in self._texts} for head in heads}
+        for each in self._texts:
+            lengths[each[:_HEAD]].add(len(each))
+        self._lengths = {head: sorted(each, reverse=True) for head, each in lengths.items()}
+
+    def replace(self, text: str, new: Callable[[str, int, int], str]) -> str:
+        """Return a text with the strings replaced.
+
+        Args:
+            text: The text.
+            new: Returns what replaces a string, from the text and where it begins and ends there.
+        """
+        parts: list[str] = []
+        done = at = 0
+        while self._pattern is not None and (found := self._pattern.search(text, at)):
+            start = found.start()
+            ends = (start + length for length in self._lengths[found[0]])
+            end = next((each for each in ends if text[start:each] in self._texts), None)
+            if end is None:
+                at = start + 1
+            else:
+                parts += (text[done:start], new(text, start, end))
+                done = at = end
+        return "".join([*parts, text[done:]])
+
+
+def _any_of(texts: Iterable[str]) -> "re.Pattern[str] | None":
+    """Return a pattern that finds any of these strings, the longest one first."""
     root: dict[str, Any] = {}
     for text in texts:
         node = root

@@ -40,6 +40,21 @@ def test_cookies_are_replaced_in_both_directions_and_wherever_else_they_are() ->
     assert body(two) == {"debug": "cookie-1"}
 
 
+def test_a_long_token_is_replaced_in_whatever_encoding_it_appears() -> None:
+    token = '"\\/@' * 300
+    [one] = scrubbed(answer({"token": token, "debug": f"the {token}, {quote(token)}, {token[1:]}"}))
+    assert body(one) == {"token": "token-1", "debug": f"the token-1, token-1, {token[1:]}"}
+
+
+def test_tokens_that_begin_with_each_other_are_told_apart() -> None:
+    tokens = ["Ab12Cd34" + "x" * n for n in range(600)]  # more than Python's stack can hold
+    [one] = scrubbed(answer({"token": tokens, "again": tokens[::-1]}))
+    found = body(one)
+    assert found["token"] == found["again"][::-1]
+    assert len({*found["token"]}) == 600
+    assert "Cd34" not in text(one)
+
+
 def test_a_short_cookie_is_replaced_only_where_it_is_a_cookie() -> None:
     first = answer({"mode": "dark"}, headers=[("set-cookie", "theme=dark")])
     [one] = scrubbed(first)
