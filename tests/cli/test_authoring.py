@@ -305,6 +305,11 @@ def wait_for(text: str, output: IO[str]) -> str:
 
 
 def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
+    tool = plugin / "src" / "tools" / "hello.ts"
+    tool.write_text(
+        re.sub(r'description: ".*"', r'description: "Greet.\\n::error::1"', tool.read_text())
+    )
+    assert "::error" in tool.read_text()
     opentabs("build", cwd=plugin)
 
     shown = opentabs_here("inspect", cwd=plugin)
@@ -313,8 +318,18 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
     assert shown.returncode == 0
     for text in ("my-chat 0.1.0", "http://127.0.0.1/*", "my_chat_hello", "name?: string"):
         assert text in shown.stdout
+    assert "Greet. ::error::1" in shown.stdout
     assert document["tools"][0]["name"] == "my_chat_hello"
     assert document["warnings"] == []
+
+
+def test_what_a_site_writes_stays_on_its_line_of_the_analysis(tmp_path: Path) -> None:
+    asked = ask("GET /api/a%0A::error::1/items", [{"id": 1}])
+    write_recording(Recording(HOME, [asked]), tmp_path / "shop.har", version="1")
+
+    shown = opentabs_here("analyze", "shop.har", cwd=tmp_path)
+
+    assert "GET /api/a ::error::1/items" in shown.stdout
 
 
 def test_a_warning_is_not_mistaken_for_an_error(plugin: Path) -> None:

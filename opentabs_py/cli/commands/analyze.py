@@ -8,6 +8,7 @@ from rich.markup import escape
 
 from opentabs_py.cli.option_groups import grouped
 from opentabs_py.cli.options import BrowserOptions, Json, gather_settings
+from opentabs_py.core.text import one_line
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def _print(site: "KnownSite") -> None:
     }
     about = Table.grid(padding=(0, 2))
     for label, text in rows.items():
-        about.add_row(f"[dim]{label}[/]", escape(text))
-    out.print(f"[bold]{escape(site.recording.url)}[/]\n", soft_wrap=True)
+        about.add_row(f"[dim]{label}[/]", _plain(text))
+    out.print(f"[bold]{_plain(site.recording.url)}[/]\n", soft_wrap=True)
     out.print(about)
     if site.tools:
         tools = Table(box=None, header_style="bold", pad_edge=False)
@@ -158,17 +159,17 @@ def _print(site: "KnownSite") -> None:
             tools.add_column(column, overflow="fold")
         for tool in site.tools:
             tools.add_row(
-                escape(tool.name),
+                _plain(tool.name),
                 "[dim]reads[/]" if tool.is_read else "[yellow]writes[/]",
-                escape(tool.source),
-                escape(", ".join(given.name for given in tool.inputs.arguments)),
+                _plain(tool.source),
+                _plain(", ".join(given.name for given in tool.inputs.arguments)),
             )
         out.print()
         out.print(tools)
     if site.left_out:
         out.print("\n[dim]not useful as tools[/]")
         for each in site.left_out:
-            out.print(f"  [dim]{escape(str(each))}[/]", soft_wrap=True)
+            out.print(f"  [dim]{_plain(str(each))}[/]", soft_wrap=True)
     out.print(
         "\nMake a plugin: opentabs record URL, use the site, then opentabs new NAME --from FILE.har"
         if site.tools
@@ -176,6 +177,11 @@ def _print(site: "KnownSite") -> None:
         "opentabs record URL",
         soft_wrap=True,
     )
+
+
+def _plain(text: str) -> str:
+    """Return what a site wrote as markup that shows it, on one line."""
+    return escape(one_line(text))
 
 
 def _header(name: str, where: str, key: str) -> str:

@@ -64,12 +64,13 @@ def _show(inspection: "Inspection") -> None:
     from rich.table import Table
 
     from opentabs_py.cli.terminal import out
+    from opentabs_py.core.text import one_line
 
     manifest = inspection.manifest
     out.print(
-        f"[bold]{escape(manifest.display_name)}[/] "
-        f"[dim]{manifest.name} {escape(manifest.version)}[/]\n"
-        f"{escape(manifest.description)}\n"
+        f"[bold]{escape(one_line(manifest.display_name))}[/] "
+        f"[dim]{manifest.name} {escape(one_line(manifest.version))}[/]\n"
+        f"{escape(one_line(manifest.description))}\n"
     )
     about = Table.grid(padding=(0, 2))
     about.add_row(
@@ -97,8 +98,9 @@ def _show(inspection: "Inspection") -> None:
     for column in ("schemas", "tokens"):
         table.add_column(column, justify="right", no_wrap=True)
     for each in inspection.tools:
+        what = one_line(each.tool.summary or each.tool.description)
         table.add_row(
-            f"[cyan]{each.name}[/]\n[dim]{escape(each.tool.summary or each.tool.description)}[/]",
+            f"[cyan]{each.name}[/]\n[dim]{escape(what)}[/]",
             escape(_members(each.tool.input_schema)),
             escape(_members(each.tool.output_schema or {})),
             _size(each.schema_bytes),

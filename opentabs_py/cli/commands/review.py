@@ -248,7 +248,7 @@ def _show(
         words = {"auto": "[green]runs[/]", "ask": "[yellow]asks[/]", "off": "[red]off[/]"}
         table.add_row(
             f"[cyan]{escape(tool.name)}[/]",
-            escape(tool.summary or tool.description),
+            escape(one_line(tool.summary or tool.description)),
             words[permission] + (" [dim](reads only)[/]" if listing.is_read_only else ""),
         )
     out.print()
