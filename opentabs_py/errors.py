@@ -26,9 +26,11 @@ the MCP client receives.
 
 from dataclasses import dataclass
 from math import inf
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from typing_extensions import TypedDict
+
+_LONGEST: Final = 1e300  # s; a time that is finite in milliseconds, too
 
 
 class OpenTabsError(Exception):
@@ -117,7 +119,8 @@ class ErrorDetail:
     @property
     def retry_after_ms(self) -> float | None:
         """`retry_after` in milliseconds, as on the wire."""
-        return None if self.retry_after is None else round(self.retry_after * 1000, 3)
+        after = self.retry_after
+        return None if after is None else round(max(min(after, _LONGEST), -_LONGEST) * 1000, 3)
 
     def to_json(self) -> ErrorJson:
         """Return the fields for agents, under the names that MCP clients receive."""

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from opentabs_py.cli.commands.trace import FEW, app
 from opentabs_py.core.trace.record import CallRecord, ProgressMark, record_line
-from opentabs_py.errors import ConfigError, TraceError
+from opentabs_py.errors import ConfigError, ErrorDetail, TraceError
 from opentabs_py.tracing.file import TraceWriter
 from opentabs_py.tracing.waterfall import report
 from tests.tracing.examples import ALL, LOST, SUCCEEDED, TIMED_OUT
@@ -155,6 +155,7 @@ def test_a_trace_with_impossible_times_is_shown_or_refused(tmp_path: Path, at: f
         replace(TIMED_OUT, stamps=dict.fromkeys(TIMED_OUT.stamps, at)),
         replace(TIMED_OUT, started=at),
         replace(TIMED_OUT, seconds=at),
+        replace(TIMED_OUT, error=ErrorDetail("SLOW", "Slow down.", retry_after=at)),
         replace(TIMED_OUT, progress=(mark,)),
         replace(TIMED_OUT, stamps={**TIMED_OUT.stamps, "runtime.down": at}, progress=(mark,)),
     ):
