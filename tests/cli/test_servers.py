@@ -286,6 +286,26 @@ def test_a_log_that_does_not_exist_yet_can_be_followed_and_that_is_said(tmp_path
     assert line == "hello\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not say who reads a pipe.")
+def test_a_log_is_followed_until_nobody_reads_what_is_printed(tmp_path: Path) -> None:
+    file = log.log_file("work")
+    file.parent.mkdir(parents=True)
+    file.write_text("old\n")
+    command = [sys.executable, "-m", "opentabs_py", "logs", "-f", "--name", "work"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    ) as following:
+        try:
+            assert following.stdout is not None
+            assert following.stderr is not None
+            assert following.stdout.readline() == "old\n"
+            following.stdout.close()
+            assert following.wait(PATIENT) == 0
+            assert following.stderr.read() == ""
+        finally:
+            following.kill()
+
+
 @pytest.mark.parametrize("plugin", [(), ("--plugin", "chat")])
 def test_a_line_that_is_logged_while_a_followed_log_is_opened_is_printed_once(
     plugin: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

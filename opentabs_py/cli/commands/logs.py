@@ -1,12 +1,15 @@
 """`opentabs logs`: the log of a server that runs in the background."""
 
+import select
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
 from opentabs_py.cli.options import NamedServer
+
+STDOUT: Final = 1  # a descriptor
 
 
 def logs(
@@ -46,13 +49,30 @@ def logs(
     )
     shown = _of_plugin(iter(lambda: next(logged, None), None), plugin)  # until the first None
     _write([*shown][-lines:] if lines else [])
-    _write(_of_plugin((each for each in logged if each is not None), plugin))
+    _write(_of_plugin(_while_read(logged), plugin))
 
 
 def _write(lines: Iterable[str]) -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+
+
+def _while_read(logged: Iterator[str | None]) -> Iterator[str]:
+    """Yield lines, until nobody reads what is printed: `opentabs logs -f | head -1`."""
+    for line in logged:
+        if line is not None:
+            yield line
+        elif _is_unread():
+            return
+
+
+def _is_unread() -> bool:
+    if sys.platform == "win32":
+        return False
+    poll = select.poll()
+    poll.register(STDOUT, 0)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def _of_plugin(lines: Iterable[str], plugin: str | None) -> Iterator[str]:
