@@ -126,8 +126,8 @@ def last_lines(file: Path, count: int) -> list[str]:
 def follow(file: Path, count: int = 0) -> Iterator[str | None]:
     """Yield the last lines of a log, and those that are written to it from now on.
 
-    Continues after the log has rotated. Yields None whenever there is nothing more at the moment,
-    after a short wait.
+    Continues after the log has rotated, or was emptied. Yields None whenever there is nothing more
+    at the moment, after a short wait.
     """
     opened, from_start = None, False
     try:
@@ -141,6 +141,9 @@ def follow(file: Path, count: int = 0) -> Iterator[str | None]:
                     if not from_start:
                         yield from _last_lines(file, opened, count)
             if opened is not None:
+                descriptor = opened.fileno()
+                if os.fstat(descriptor).st_size < os.lseek(descriptor, 0, os.SEEK_CUR):
+                    opened.seek(0)  # another program has emptied it
                 yield from _whole_lines(opened)
                 if _is_replaced(file, opened):
                     yield from _whole_lines(opened)  # written before it was replaced

@@ -189,6 +189,21 @@ def test_a_log_that_is_deleted_continues_in_a_new_file(
     assert file.read_text() == "after\n"
 
 
+def test_a_followed_log_that_another_program_empties_continues_at_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "LOOK_AGAIN", 0)
+    file = tmp_path / "server.log"
+    file.write_text("a long line, with ü\n")
+    following = log.follow(file, 1)
+    assert [next(following), next(following)] == ["a long line, with ü", None]
+    file.write_text("")
+    with file.open("a") as out:
+        out.write("short\n")
+    assert [next(following), next(following)] == ["short", None]
+    following.close()  # type: ignore[attr-defined]
+
+
 def test_a_line_is_followed_only_when_it_is_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
