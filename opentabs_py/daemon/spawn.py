@@ -207,6 +207,8 @@ def stop_unknown(name: str) -> int:
 def _terminate(pid: int) -> None:
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)
+        if sys.platform != "win32":
+            os.kill(pid, signal.SIGCONT)  # if it is suspended, it handles no signal before
 
 
 def _wait_gone(name: str, pid: int) -> None:

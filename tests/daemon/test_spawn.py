@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 import time
 from contextlib import suppress
@@ -60,8 +61,9 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")
 @pytest.mark.parametrize("is_recorded", [True, False])
+@pytest.mark.parametrize("is_suspended", [True, False])
 def test_a_server_is_up_when_it_has_recorded_itself_and_is_ended_though_it_does_not_answer(
-    program: Path, tmp_path: Path, *, is_recorded: bool
+    program: Path, tmp_path: Path, *, is_recorded: bool, is_suspended: bool
 ) -> None:
     program.write_text(SERVES)
     state = spawn.start_server("work", ["--plugin", "a b"], tmp_path)
@@ -70,6 +72,8 @@ def test_a_server_is_up_when_it_has_recorded_itself_and_is_ended_though_it_does_
         [said] = log_file("work").read_text().splitlines()
         given = ["--plugin", "a b", "--log-file", str(log_file("work")), "--name", "work"]
         assert json.loads(said) == ["-P", "-m", "opentabs_py", "serve", *given]
+        if is_suspended:  # as by Ctrl-Z
+            os.kill(state.pid, signal.SIGSTOP)
         if is_recorded:
             spawn.stop_server(state)
         else:
