@@ -24,6 +24,7 @@ from e2e.on_disk import write_plugin
 from e2e.processes import alive, descendants, is_alive
 from e2e.terminals import terminal
 from e2e.waiting import PATIENT
+from opentabs_py.config.paths import state_dir
 from opentabs_py.config.settings import load_settings
 from opentabs_py.daemon.state import ServeCommand, claim, read_state
 from opentabs_py.demo import demo_plugin_dir
@@ -424,6 +425,10 @@ def test_doctor_says_how_the_browser_of_a_running_server_connects(home: dict[str
 
 async def test_status_and_doctor_say_what_the_server_does(server: OpenTabs, site: str) -> None:
     page = await server.open(f"{site}/page")
+    record = anyio.Path(state_dir() / "default.json")
+    state = json.loads(await record.read_bytes())
+    state["started"] -= 24 * 60 * 60  # as if the clock had been set to tomorrow since
+    await record.write_text(json.dumps(state))
     said = (await run("status")).stdout
     assert re.search(r"● default  up \d+ s, browser connected, 0 calls running", said)
     assert re.search(rf"^  tools +{len(server.tools)} *$", said, re.MULTILINE)

@@ -6,9 +6,10 @@ JSON document per line while it runs, and is cancelled when its connection close
 """
 
 import sys
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -57,6 +58,12 @@ ANY_LENGTH: Final = sys.maxsize  # only the user can send it; the call says what
 Seconds = Field(default=None, gt=0, allow_inf_nan=False)
 
 
+def _steady_time() -> float:
+    """Return the seconds of a clock that nobody sets; on Linux, it counts a machine's sleep too."""
+    is_linux = sys.platform == "linux"
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if is_linux else time.monotonic()
+
+
 class LocalCallRequest(Body):
     """A call that a command makes.
 
@@ -99,11 +106,13 @@ class LocalInterface:
         session: The session.
         pace: How often a call's progress is sent.
         stop: Begins to stop the server.
+        started: When it was created, on a clock of its own.
     """
 
     session: OpenTabs
     pace: Pace
     stop: Callable[[], None]
+    started: float = field(default_factory=_steady_time)
 
     def app(self, token: str) -> Starlette:
         """Return the ASGI application; every request must have the token."""
@@ -128,7 +137,8 @@ class LocalInterface:
         )
 
     async def _report_status(self, _request: Request) -> Response:
-        return JSONResponse(status(self.session))
+        uptime = _steady_time() - self.started  # the time of day may have been set since
+        return JSONResponse({**status(self.session), "uptime": uptime})
 
     async def _list_tools(self, _request: Request) -> Response:
         registry = self.session.internals.registry

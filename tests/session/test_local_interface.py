@@ -122,6 +122,7 @@ async def test_the_status_says_what_is_served_and_what_is_skipped(tmp_path: Path
         status = await server.ask("status")
         [skipped] = status.pop("skipped")
         assert "mail" in skipped
+        assert status.pop("uptime") >= 0
         [browser] = status.pop("browsers")
         assert (browser["connected"], browser["attached"]) == (False, False)
         [plugin] = status.pop("plugins")

@@ -76,7 +76,8 @@ def _print(report: dict[str, Any]) -> None:
     if report["error"] is not None:
         out.print(f"[red]●[/] [bold]{report['name']}[/]: {escape(report['error'])}")
         return
-    up = uptime(time.time() - report["started"])
+    seconds = report.get("uptime", time.time() - report["started"])  # earlier versions have none
+    up = uptime(seconds)
     connected = [each["name"] for each in report["browsers"] if each["connected"]]
     fleet = report["fleet"]
     if fleet is None:
