@@ -131,8 +131,14 @@ async def test_a_change_of_tools_leaves_the_focus_the_scroll_position_and_typed_
         served.internals.registry.gate.set_rules({})
 
 
-async def test_tabs_show_what_is_ready_in_each(page: Page, tab: Page) -> None:
+async def test_tabs_show_what_is_ready_in_each_and_which_are_not_protected(
+    page: Page, tab: Page, served: OpenTabs, site: str
+) -> None:
     await go(page, "tabs")
+    exposed = await served.open(f"{site}/sandbox-scripts")
+    await expect(page.get_by_text("not protected")).to_be_visible()
+    await expect(page.get_by_text("or its site sandboxes it")).to_be_visible()
+    await exposed.close()
     row = page.get_by_role("region", name="Browser default").get_by_role("listitem").first
     await expect(row).to_contain_text("probe ready")
     await expect(row).to_contain_text("forms ready")

@@ -111,7 +111,13 @@ export function tabsView({ store }) {
         "ul",
         { class: "badges", "aria-label": "Plugins" },
         tab.focused && tab.active && h("li", { class: "badge" }, "active"),
-        isExposed(tab) && h("li", { class: "badge warn", title: EXPOSED }, "not protected"),
+        isExposed(tab) &&
+          h(
+            "li",
+            {},
+            h("span", { class: "badge warn" }, "not protected"),
+            h("span", { class: "quiet reason" }, EXPOSED),
+          ),
         ...tab.plugins.map((plugin) =>
           h(
             "li",
