@@ -8,7 +8,7 @@ import httpx2
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from e2e.console.opened import console_page, go
+from e2e.console.opened import VIEWS, console_page, go
 from e2e.console.plugins import HOSTILE, write_lacking
 from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
@@ -211,3 +211,27 @@ async def test_a_page_that_does_not_read_holds_up_nothing(served: OpenTabs) -> N
             told = b""
             while b'"state":"succeeded"' not in told:
                 told += await stream.receive()
+
+
+# The visible elements that a finger would miss, except links in sentences.
+SMALL = """() => [...document.querySelectorAll(
+  "a.badge, .back, button, select, textarea, summary, label:has(input), input:not(label *)")]
+    .filter((each) => each.checkVisibility())
+    .filter((each) => Math.min(each.offsetWidth, each.offsetHeight) < 24)
+    .map((each) => each.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.usefixtures("tab")
+async def test_fingers_hit_what_can_be_tapped(served: OpenTabs, browser: Browser) -> None:
+    context = await browser.new_context(
+        viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True
+    )
+    page = await context.new_page()
+    await page.goto(served.console_url())
+    await page.locator('#state[data-state="live"]').wait_for()
+    for path in (*VIEWS, "plugins/forms", "try/forms_where"):
+        await go(page, path)
+        view = page.locator(f'#nav a[href="#/{path.partition("/")[0]}"]')
+        await expect(view).to_have_attribute("aria-current", "page")
+        assert await page.evaluate(SMALL) == [], path
+    await context.close()
