@@ -90,6 +90,32 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
     assert alive(family) == {}
 
 
+def test_what_may_not_be_read_for_a_while_does_not_end_it(project: Path) -> None:
+    source, hello = project / "chat" / "src", project / "chat" / "src" / "tools" / "hello.js"
+    # Root may read everything, unless it starts a program without that right.
+    restrict = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+    command = ["opentabs", "dev", "chat", "--tools", "tools.py", "--port", "0"]
+    with terminal([*(restrict if os.geteuid() == 0 else []), *command], project) as shown:
+        shown.wait_for("MCP at ")
+        change(hello, "Hello, ", "Good morning, ")
+        shown.wait_for("Reloaded chat")  # from here on, it watches
+
+        source.chmod(0)
+        shown.wait_for("Cannot build the plugin: ")
+        source.chmod(0o755)
+        change(hello, "Good morning, ", "Hi, ")
+        shown.wait_for("Reloaded chat")
+
+        project.chmod(0)  # with the tools
+        shown.wait_for("Removed chat")
+        project.chmod(0o755)
+        shown.wait_for("Added chat")
+        change(project / "tools.py", "hello ", "hi ")
+        shown.wait_for("tools loaded again")
+        change(hello, "Hi, ", "Hello, ")
+        shown.wait_for("Reloaded chat")
+
+
 async def test_a_module_outside_src_and_one_outside_the_plugin_are_built_when_they_change(
     project: Path,
 ) -> None:

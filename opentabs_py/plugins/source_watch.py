@@ -86,8 +86,8 @@ class _Watch:
         while True:
             try:
                 await self._run_until_removed(is_new=is_new)
-            except* (FileNotFoundError, NotADirectoryError, RuntimeError):
-                pass  # it is not there, or a name in it is not UTF-8
+            except* (OSError, RuntimeError):
+                pass  # it is not there, may not be read, or a name in it is not UTF-8
             is_new = True
             await anyio.sleep(_LOOK_AGAIN / 1000)
 
@@ -189,8 +189,9 @@ async def python_changes(directories: Sequence[Path]) -> AsyncGenerator[list[str
                         yield sorted(Path(path).name for _, path in changed)
                     if [*map(_identity, directories)] != known:
                         break
-        except FileNotFoundError:
-            # What is not there cannot be watched, so look again whether it is back.
+        except OSError:
+            # What is not there or may not be read cannot be watched, so look again whether it is
+            # back.
             await anyio.sleep(_LOOK_AGAIN / 1000)
 
 

@@ -9,6 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from opentabs_py.plugins import source_watch
 from opentabs_py.plugins.source_watch import (
     SourceChanges,
     changed_text,
@@ -143,11 +144,23 @@ async def test_a_directory_that_is_removed_and_created_again_is_still_watched(
 
 
 async def test_python_files_are_still_watched_in_a_directory_that_was_replaced(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tools = tmp_path / "tools"
-    tools.mkdir()
+    parent = tmp_path / "parent"
+    tools = parent / "tools"
+    tools.mkdir(parents=True)
     seen: list[str] = []
+    was_unreadable = anyio.Event()
+
+    def look(directory: Path) -> tuple[int, int]:
+        try:
+            return identity(directory)
+        except NotADirectoryError:
+            was_unreadable.set()
+            raise
+
+    identity = source_watch._identity
+    monkeypatch.setattr(source_watch, "_identity", look)
 
     async def watch() -> None:
         async for names in python_changes([tools]):
@@ -167,6 +180,12 @@ async def test_python_files_are_still_watched_in_a_directory_that_was_replaced(
             (tools / "there.py").write_text("")
             await write_until_seen("later.py")
             assert "there.py" in seen
+            parent.rename(tmp_path / "elsewhere, too")
+            parent.write_text("a file")
+            await was_unreadable.wait()
+            parent.unlink()
+            tools.mkdir(parents=True)
+            await write_until_seen("last.py")
         tasks.cancel_scope.cancel()
 
 

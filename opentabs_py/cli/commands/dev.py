@@ -117,6 +117,8 @@ async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
                 built = await running.build(directory, with_types=True)
             except BuildError as error:
                 print_error(error)
+            except OSError as error:  # for example, its source may not be read at the moment
+                print_error(BuildError(f"Cannot build the plugin: {error}"))
             else:
                 if built.changed or not is_first:
                     print_result(built)
@@ -151,8 +153,8 @@ async def _reload_tools(tabs: "OpenTabs", sources: Sequence[str]) -> None:
     async for names in python_changes(directories):
         try:
             tabs.replace_tools(reload_tools(sources, directories))
-        except ConfigError as error:
-            print_error(error)
+        except (ConfigError, OSError) as error:  # OSError: their directory may not be read
+            print_error(ConfigError(str(error)))
             err.print("The tools that were loaded before are still there.")
         else:
             err.print(f"[green]✓[/] {escape(changed_text(names))}; tools loaded again")
