@@ -4,7 +4,7 @@ import os
 
 
 async def wait_enter() -> None:
-    """Wait for Enter. Without a terminal, wait forever; closing the window then ends the wait."""
+    """Wait for Enter or Ctrl-D. Without a terminal, wait forever; closing the window ends that."""
     import asyncio
     import threading
 
@@ -15,7 +15,7 @@ async def wait_enter() -> None:
         # Without Python's buffer, whose lock would be held when the interpreter exits.
         while (byte := os.read(0, 1)) not in (b"\n", b""):
             pass
-        if byte:
+        if byte or os.isatty(0):
             loop.call_soon_threadsafe(pressed.set)
 
     threading.Thread(target=read, daemon=True).start()  # it may read until the process ends
