@@ -14,6 +14,7 @@ from opentabs_py.cli import collector
 from opentabs_py.cli.exit_codes import CHAIN_FAILED, INTERRUPTED, code_of
 
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
+_NO_THREAD = "can't start new thread"  # what Python says in a RuntimeError
 
 
 def main() -> None:
@@ -30,8 +31,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except (OSError, ExceptionGroup) as failure:  # a group, if a task was writing
-        error = _of_system(failure)
-        if error is None or not _is_unwritable(error):
+        error = _only(failure)
+        if not isinstance(error, OSError) or not _is_unwritable(error):
             raise
         # Otherwise flushing the remaining output fails again when the process exits.
         with suppress(UnsupportedOperation):  # the output is the log
@@ -74,14 +75,14 @@ def _write_all() -> None:
         sys.stdout.flush()  # a failure here is handled; one at process exit is not
 
 
-def _of_system(failure: OSError | ExceptionGroup[Exception]) -> OSError | None:
-    """Return the only OSError that was raised, however deeply it is nested in groups."""
-    if isinstance(failure, OSError):
-        return failure
-    first, *others = failure.exceptions
-    if others or not isinstance(first, OSError | ExceptionGroup):
-        return None
-    return _of_system(cast("OSError | ExceptionGroup[Exception]", first))
+def _only(failure: Exception) -> Exception | None:
+    """Return the only exception that was raised, however deeply it is nested in groups."""
+    while isinstance(failure, ExceptionGroup):
+        first, *others = cast("ExceptionGroup[Exception]", failure).exceptions
+        if others:
+            return None
+        failure = first
+    return failure
 
 
 def _is_unwritable(error: OSError) -> bool:
@@ -125,13 +126,21 @@ def _run_app(app: Callable[..., Any]) -> None:
         if isinstance(ending.__context__, BrokenPipeError):
             raise ending.__context__ from None
         raise
-    except (OSError, ExceptionGroup) as failure:
-        error = _of_system(failure)
+    except (OSError, RuntimeError, ExceptionGroup) as failure:
+        error = _only(failure)
+        if isinstance(error, RuntimeError) and str(error) == _NO_THREAD:
+            from opentabs_py.errors import BrowserError
+
+            raise BrowserError(
+                "Cannot start a thread: too many processes or threads, or too little memory. Raise "
+                "the limit: ulimit -u, that of the container (docker run --pids-limit), or "
+                "TasksMax of the systemd unit."
+            ) from None
         if isinstance(error, FileNotFoundError):
             from opentabs_py.config.paths import working_dir
 
             working_dir()  # which raises a better error if that is what is missing
-        if error is not None and error.filename and (why := _why_unopened(error)):
+        if isinstance(error, OSError) and error.filename and (why := _why_unopened(error)):
             from opentabs_py.errors import ConfigError
 
             raise ConfigError(f"Cannot open {error.filename}: {why}") from None

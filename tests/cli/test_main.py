@@ -229,3 +229,26 @@ def test_a_lock_file_that_is_a_link_is_an_error_that_names_it(
     assert f"error: Cannot open {link}: it is a symbolic link. Remove it" in run.stderr
     assert "Traceback" not in run.stderr
     assert not (tmp_path / "elsewhere").exists()
+
+
+WITHOUT_THREADS = """
+import threading
+threading.stack_size(1 << 50)  # more than there can be, so that no thread starts
+from opentabs_py.cli import main
+main()
+"""
+
+
+def test_a_server_that_may_start_no_thread_names_the_limits(tmp_path: Path) -> None:
+    serve = ["serve", "--browser", "none", "--port", "0"]
+    run = subprocess.run(
+        [sys.executable, "-c", WITHOUT_THREADS, *serve],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENT,
+        cwd=tmp_path,
+    )
+    assert run.returncode == 3, run.stderr
+    assert "error: Cannot start a thread: too many processes" in run.stderr
+    assert "Traceback" not in run.stderr
