@@ -93,8 +93,9 @@ class OwnProgramsOnly:
         answer = self._app
         if is_of_another_user(scope):
             answer = _refuse(
-                "The program that sent this request belongs to another user of this machine. Start "
-                "the server with a token (OPENTABS_TOKEN), and have the program send it."
+                "The program that sent this request belongs to another user of this machine, or "
+                "has disconnected. For other users' programs, start the server with a token "
+                "(OPENTABS_TOKEN), and have them send it."
             )
         await answer(scope, receive, send)
 

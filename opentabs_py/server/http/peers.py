@@ -95,12 +95,15 @@ def _user_of(local: _Address, remote: _Address) -> int | None:
 
 def _is_own(host: str) -> bool:
     """Return whether an address is one of this machine's."""
-    with socket.socket(_family(host)) as probe:
+    if ip_address(host).is_loopback:
+        return True
+    with socket.socket(_family(host), socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind((host, 0))
+            probe.connect((host, 9))  # sends nothing; what is sent to oneself comes from there, too
         except OSError:
             return False
-    return True
+        own: str = probe.getsockname()[0]
+    return own == host
 
 
 def _family(host: str) -> socket.AddressFamily:

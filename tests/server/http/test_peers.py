@@ -8,6 +8,7 @@ from opentabs_py.server.http import peers
 from opentabs_py.server.http.peers import Peer
 from tests.another_user import connected_as_another_user, on_linux
 
+ELSEWHERE = "203.0.113.77"  # no machine has it
 KINDS = [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")]
 kinds = pytest.mark.parametrize(("family", "host"), KINDS, ids=["IPv4", "a socket for IPv6"])
 
@@ -44,8 +45,16 @@ def test_whoever_has_disconnected_may_be_another_user(
         assert Peer(None, listening.getsockname()).is_of_another_user
 
 
+@on_linux
 def test_whoever_is_on_another_machine_is_no_other_user_of_this_one() -> None:
-    assert not Peer(("192.0.2.1", 50_000), ("192.0.2.2", 80)).is_of_another_user
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((ELSEWHERE, 9))
+        except OSError:
+            pytest.skip("this machine has no network")
+        us = probe.getsockname()[0]
+    assert not Peer((ELSEWHERE, 50_000), (us, 80)).is_of_another_user
+    assert Peer((us, 50_000), (us, 80)).is_of_another_user  # it has disconnected
     assert not Peer(("2001:db8::1", 50_000), ("2001:db8::2", 80)).is_of_another_user
 
 
