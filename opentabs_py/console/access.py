@@ -84,7 +84,7 @@ class Access:
 
         Args:
             token: The token of a request.
-            scope: The connection that the request came by.
+            scope: The request's; it says whose program sent it.
         """
         known = _find(token, self._tokens)
         if known is None or (self._tokens[known].for_own_user and is_of_another_user(scope)):

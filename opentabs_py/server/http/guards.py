@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from opentabs_py.core.hosts import LOCAL
-from opentabs_py.server.http.peers import is_of_another_user
+from opentabs_py.server.http.peers import is_of_another_user, users_are_told
 
 logger = logging.getLogger(__name__)
 
@@ -87,6 +87,7 @@ class OwnProgramsOnly:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
+        users_are_told()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 403."""

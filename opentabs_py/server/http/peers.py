@@ -42,7 +42,7 @@ class Peer:
         False if it is not on this machine, or if the system does not tell. Root is no other user,
         because some programs that forward connections run as root.
         """
-        if not _is_told():
+        if not users_are_told():
             return False
         if self._client is None or self._server is None:
             return True
@@ -60,8 +60,11 @@ def is_of_another_user(scope: Scope) -> bool:
 
 
 @cache
-def _is_told() -> bool:
-    """Return whether the system tells whose connections are; some sandboxes do not."""
+def users_are_told() -> bool:
+    """Return whether the system tells whose connections are; some sandboxes do not.
+
+    Ask before anybody can connect: later, it could fail because too many files are open.
+    """
     if sys.platform != "linux":
         return False
     with (

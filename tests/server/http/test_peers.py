@@ -62,7 +62,7 @@ def test_nobody_is_another_user_where_the_system_does_not_tell(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(peers, "_SOCK_DIAG", 31)  # Linux has no such protocol
-    monkeypatch.setattr(peers, "_is_told", peers._is_told.__wrapped__)
+    monkeypatch.setattr(peers, "users_are_told", peers.users_are_told.__wrapped__)
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
         connected_as_another_user(listening.getsockname()),
