@@ -55,6 +55,14 @@ def test_tokens_that_begin_with_each_other_are_told_apart() -> None:
     assert "Cd34" not in text(one)
 
 
+def test_a_token_is_found_where_a_longer_one_only_seems_to_begin() -> None:
+    short = "Ab12Cd34"
+    longer = [f"{before}{short}{'x' * 40}" for before in ("", "q")]
+    cut = " ".join(each[:36] for each in longer)
+    [one] = scrubbed(answer({"token": [short, *longer], "debug": cut}))
+    assert short not in text(one)
+
+
 def test_a_short_cookie_is_replaced_only_where_it_is_a_cookie() -> None:
     first = answer({"mode": "dark"}, headers=[("set-cookie", "theme=dark")])
     [one] = scrubbed(first)
