@@ -248,7 +248,7 @@ def _show(
         words = {"auto": "[green]runs[/]", "ask": "[yellow]asks[/]", "off": "[red]off[/]"}
         table.add_row(
             f"[cyan]{escape(tool.name)}[/]",
-            escape(one_line(tool.summary or tool.description)),
+            escape(tool.summary or tool.description),  # whatever it is, it stays in its column
             words[permission] + (" [dim](reads only)[/]" if listing.is_read_only else ""),
         )
     out.print()
