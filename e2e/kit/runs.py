@@ -63,10 +63,14 @@ def prepare(directory: Path, suite: str) -> Path:
     return directory
 
 
+def arguments(*options: str) -> list[str]:
+    """The arguments of an inner run."""
+    return ["-p", "no:cacheprovider", "--color=no", "--strict-markers", *WARNINGS, *options]
+
+
 def command(*options: str) -> list[str]:
     """The command of an inner run."""
-    quiet = ["-p", "no:cacheprovider", "--color=no", "--strict-markers"]
-    return [sys.executable, "-m", "pytest", *quiet, *WARNINGS, *options]
+    return [sys.executable, "-m", "pytest", *arguments(*options)]
 
 
 def environment(**more: str) -> dict[str, str]:

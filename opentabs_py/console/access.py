@@ -69,8 +69,8 @@ class Access:
 
         Args:
             expires: Whether it has to be used within ten minutes.
-            for_own_user: Whether it lets no program of another user of this machine in. Programs
-                are started with it, and all users can read how a program was started.
+            for_own_user: Whether it lets in no program of another user of this machine; for a
+                command line, which all users can read.
         """
         token = secrets.token_urlsafe(32)
         until = self._now() + EXPIRES_AFTER if expires else inf

@@ -89,7 +89,7 @@ class LocalCallRequest(Body):
 
 
 class InvitationBody(Body):
-    """What is to open the console.
+    """Whom a URL of the console lets in.
 
     Attributes:
         for_own_user: Whether it opens for no other user of this machine.

@@ -87,7 +87,7 @@ class OwnProgramsOnly:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        users_are_told()
+        users_are_told()  # which is remembered; nobody can connect yet
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 403."""

@@ -9,10 +9,23 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from e2e.kit.runs import UNSTABLE, KitRun, command, read_junit
+from e2e.kit.runs import UNSTABLE, KitRun, arguments, read_junit
 
 pytest_plugins = ["pytester"]
 Run = Callable[..., KitRun]
+
+
+NOTING = """
+from pathlib import Path
+import pytest
+
+def note(what):
+    with open('noted', 'a') as file: file.write(what + ' ')
+    return Path('noted').read_text().count(what)
+
+@pytest.fixture(scope='session')
+def session(): note('begin'); yield; note('end')
+"""
 
 
 @pytest.fixture
@@ -28,9 +41,9 @@ def run(pytester: pytest.Pytester, suite: Path) -> Run:
     """Runs the suite in this process."""
 
     def run_(*options: str) -> KitRun:
-        _, _, _, *arguments = command("--junitxml=junit.xml", *options)
         # Soft assertions of an inner run would be nested in those of this run.
-        done = pytester.runpytest_inprocess("-p", "no:playwright", *arguments)
+        given = arguments("-p", "no:playwright", "--junitxml=junit.xml", *options)
+        done = pytester.runpytest_inprocess(*given)
         output = f"{done.stdout}\n{done.stderr}"
         return KitRun(suite, int(done.ret), output, read_junit(suite / "junit.xml"))
 
@@ -123,12 +136,7 @@ def test_fixtures_of_the_session_live_on_when_the_last_test_runs_again(
     suite: Path, run: Run
 ) -> None:
     (suite / "test_it.py").write_text(
-        "from pathlib import Path\n"
-        "import pytest\n"
-        "def note(what):\n"
-        "    with open('noted', 'a') as file: file.write(what + ' ')\n"
-        "@pytest.fixture(scope='session')\n"
-        "def session(): note('begin'); yield; note('end')\n"
+        f"{NOTING}"
         "@pytest.fixture\n"
         "def own(session): note('own'); yield; note('done')\n"
         "def test_last(own): assert Path('noted').read_text().count('own') == 2\n"
@@ -138,19 +146,6 @@ def test_fixtures_of_the_session_live_on_when_the_last_test_runs_again(
 
     assert "1 flaky" in ran.output
     assert (suite / "noted").read_text() == "begin own done own done end "
-
-
-NOTING = """
-from pathlib import Path
-import pytest
-
-def note(what):
-    with open('noted', 'a') as file: file.write(what + ' ')
-    return Path('noted').read_text().count(what)
-
-@pytest.fixture(scope='session')
-def session(): note('begin'); yield; note('end')
-"""
 
 
 def test_fixtures_of_the_session_live_on_when_the_last_test_s_own_fixture_fails_at_its_end(
@@ -297,3 +292,16 @@ def test_a_part_that_does_not_exist_is_an_error_of_use(run: Run) -> None:
 
         assert ran.code == pytest.ExitCode.USAGE_ERROR
         assert "must be I/N, such as 1/4" in ran.output
+
+
+@pytest.mark.parametrize(
+    ("option", "least"), [("retries=-1", 0), ("repeat=0", 1), ("fuzz=0", 1), ("retries=-2", 0)]
+)
+@pytest.mark.usefixtures("unstable")
+def test_a_number_of_runs_that_cannot_be_is_a_usage_error(
+    run: Run, option: str, least: int
+) -> None:
+    ran = run(f"--opentabs-{option}")
+
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert f"must be at least {least}, not" in ran.output
