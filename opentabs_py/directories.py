@@ -1,4 +1,4 @@
-"""Create directories that only their owner may use."""
+"""What `pathlib` leaves out: directories for their owner only, and whether a path exists."""
 
 from pathlib import Path
 
@@ -14,3 +14,16 @@ def create_private(directory: Path) -> None:
     """
     for each in (*reversed(directory.parents), directory):
         each.mkdir(mode=0o700, exist_ok=True)
+
+
+def exists(path: Path) -> bool:
+    """Return whether there is a file or directory; since Python 3.14, `Path.exists` hides errors.
+
+    Raises:
+        OSError: That cannot be said, because a directory of its path may not be searched.
+    """
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True

@@ -10,6 +10,7 @@ from typing import Any, Final
 from opentabs_py.audit.file import COLUMNS, FORMAT, WAIT, is_damage
 from opentabs_py.core.audit.entry import AuditEntry
 from opentabs_py.core.audit.statistics import ToolStatistics, summarize
+from opentabs_py.directories import exists
 from opentabs_py.errors import AuditError
 
 _NEWEST: Final = f"SELECT number, {COLUMNS} FROM calls WHERE {{}} ORDER BY number DESC LIMIT :limit"  # noqa: S608
@@ -132,7 +133,7 @@ def _reading(path: Path) -> Generator[sqlite3.Connection | None]:
     Raises:
         AuditError: That, or what is done with it, is not possible.
     """
-    if not path.exists():
+    if not exists(path):
         yield None
         return
     try:

@@ -22,7 +22,7 @@ from opentabs_py.daemon.state import (
     read_state,
     why_unknown,
 )
-from opentabs_py.directories import create_private
+from opentabs_py.directories import create_private, exists
 from opentabs_py.errors import BrowserError, ChainError, ConfigError
 from opentabs_py.processes import is_running
 
@@ -73,7 +73,7 @@ def start_server(
     log = log_file(name)
     try:
         create_private(log.parent)
-        begun = log.stat().st_size if log.exists() else 0
+        begun = log.stat().st_size if exists(log) else 0
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as error:
         raise ConfigError(

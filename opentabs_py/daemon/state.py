@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from opentabs_py.config.files import write_whole
 from opentabs_py.config.names import check_name
 from opentabs_py.config.paths import state_dir
-from opentabs_py.directories import create_private
+from opentabs_py.directories import create_private, exists
 from opentabs_py.errors import ConfigError
 
 DEFAULT_NAME: Final = "default"
@@ -183,7 +183,7 @@ def why_unknown(name: str) -> str:
     """Return a sentence that says why a running server has no state, with its pid if known."""
     pid = find_holder(name)
     who = f"The server {name!r}" if pid is None else f"The server {name!r} (pid {pid})"
-    if (file := _file(name)).exists():
+    if exists(file := _file(name)):
         return f"{who} runs, but its record {file} cannot be read."
     return f"{who} is just starting, or its record was removed."
 
@@ -208,7 +208,7 @@ def find_holder(name: str) -> int | None:
 
 def is_claimed(name: str) -> bool:
     """Return whether a server with this name lives, even if it is not up yet."""
-    if not _lock_file(name).exists():
+    if not exists(_lock_file(name)):
         return False  # there has never been a server with this name
     lock = _lock(name)
     try:

@@ -120,8 +120,9 @@ def read_time(text: str, *, now: float) -> float:
 
 def _nothing(*, is_filtered: bool) -> str:
     from opentabs_py.config.paths import audit_file
+    from opentabs_py.directories import exists
 
-    if not audit_file().exists():
+    if not exists(audit_file()):
         return f"No calls have been recorded yet: {escape(str(audit_file()))} does not exist."
     return "No such call is recorded." if is_filtered else "No call is recorded."
 

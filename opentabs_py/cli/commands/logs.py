@@ -32,13 +32,14 @@ def logs(
     from opentabs_py.config.names import check_name
     from opentabs_py.daemon import log
     from opentabs_py.daemon.state import read_state
+    from opentabs_py.directories import exists
     from opentabs_py.errors import ConfigError
 
     state = read_state(check_name(name, "server name"))
     file = log.log_file(name)
     if state is not None and state.log is None:
         raise ConfigError(f"The server {name!r} (pid {state.pid}) logs to standard error.")
-    if not file.exists():
+    if not exists(file):
         none = f"There is no log of a server named {name!r} at {file}"
         if not follow:
             raise ConfigError(f"{none}.")

@@ -161,7 +161,7 @@ async def test_whatever_a_launcher_raises_a_browser_error_says_it() -> None:
     async with anyio.create_task_group() as tasks:
         launch = BackgroundLaunch(launcher, tasks)
         launch.set_plan(PLAN)
-        with pytest.raises(BrowserError, match="ZeroDivisionError: integer") as caught:
+        with pytest.raises(BrowserError, match=r"ZeroDivisionError: .* by zero") as caught:
             await launch.result()
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Any, Final, cast
 from urllib.parse import unquote
 
@@ -18,7 +19,6 @@ from opentabs_py.core.recording.secrets.found import FoundSecrets
 from opentabs_py.core.recording.secrets.names import is_content, is_self, kind_of
 
 _DEEPEST: Final = 100  # objects and arrays within each other
-_TOO_DEEP: Final = 500  # characters, at least, of what is too deep to be read
 # A member of JSON, of an object in JavaScript, or an argument in GraphQL.
 _MEMBER: Final = re.compile(
     r"""(?<![\w.-])(?P<quote>["'])?(?P<name>(?>[\w.-]{2,60}))(?(quote)["'])\s*:\s*"""
@@ -122,7 +122,7 @@ class ValueSearch:
             except json.JSONDecodeError as error:
                 at = max(found.end(), error.pos)  # up to there, it may be long
             except RecursionError:
-                at = found.end() + _TOO_DEEP
+                at = found.end() + _deepest_read()
             else:
                 is_program = found[0][:-1].rstrip().endswith(("=", "("))
                 self.search_value(value, is_own=is_own and not is_program)
@@ -224,6 +224,20 @@ class ValueSearch:
             plain = unquote(text) if begin["encoded"] else text
             with suppress(ValueError, RecursionError):
                 self.search_value(json.loads(plain), is_own=is_own, depth=depth + 1)
+
+
+@cache
+def _deepest_read() -> int:
+    """Return how many levels of nesting can be read; what has more is at least as many characters.
+
+    Python 3.14 reads as many as the stack has room for, a hundred times as many as before.
+    """
+    depth = 500
+    with suppress(RecursionError):
+        while True:
+            json.loads("[" * 2 * depth + "]" * 2 * depth)
+            depth *= 2
+    return depth
 
 
 def _integer(digits: str) -> int | str:
