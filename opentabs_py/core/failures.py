@@ -245,13 +245,9 @@ def not_connected(user_action: str = "") -> ChainError:
     remedy = (
         user_action or "Start the browser, or run `opentabs doctor` to see which hop is broken."
     )
+    message = f"The browser extension is not connected. {remedy}"
     return ChainError(
-        ErrorDetail(
-            codes.EXTENSION_NOT_CONNECTED,
-            f"The browser extension is not connected. {remedy}",
-            category="connection",
-            retryable=True,
-        )
+        ErrorDetail(codes.EXTENSION_NOT_CONNECTED, message, category="connection", retryable=True)
     )
 
 
@@ -267,15 +263,11 @@ def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) ->
     starts = dict.fromkeys(match_patterns.parse(each).start for each in patterns)
     where = " or ".join(filter(None, starts)) or "its site"
     of = "" if instance is None else f" and its instance {instance!r}"
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_FOUND,
-            f"No open tab matches the plugin {plugin!r}{of}. Open {where}, sign in if needed, "
-            "and call again.",
-            category="tab",
-            retryable=True,
-        )
+    message = (
+        f"No open tab matches the plugin {plugin!r}{of}. Open {where}, sign in if needed, "
+        "and call again."
     )
+    return ChainError(ErrorDetail(codes.TAB_NOT_FOUND, message, category="tab", retryable=True))
 
 
 def _named_tabs(tabs: Mapping[int, str]) -> str:
@@ -298,14 +290,11 @@ def several_browsers(what: str, places: Mapping[str, Mapping[int, str]]) -> Chai
     where = "; ".join(
         f"{name}: {_named_tabs(tabs)}" if tabs else name for name, tabs in places.items()
     )
-    return ChainError(
-        ErrorDetail(
-            codes.SEVERAL_BROWSERS,
-            f"The {what} has tabs in {len(places)} browsers, which may be signed in as "
-            f"different people. Choose a tab with tabId. {where}.",
-            category="tab",
-        )
+    message = (
+        f"The {what} has tabs in {len(places)} browsers, which may be signed in as "
+        f"different people. Choose a tab with tabId. {where}."
     )
+    return ChainError(ErrorDetail(codes.SEVERAL_BROWSERS, message, category="tab"))
 
 
 def wrong_tab(what: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
@@ -322,25 +311,17 @@ def wrong_tab(what: str, tab_id: int, tabs: Mapping[int, str]) -> ChainError:
         if named
         else "No open tab does: open its page, and leave out tabId."
     )
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_FOUND,
-            f"Tab {tab_id} does not match the {what}. {advice}",
-            category="tab",
-        )
-    )
+    message = f"Tab {tab_id} does not match the {what}. {advice}"
+    return ChainError(ErrorDetail(codes.TAB_NOT_FOUND, message, category="tab"))
 
 
 def others_tab(what: str, tab_id: int) -> ChainError:
     """Return the error for a `tabId` whose tab another client opened for itself."""
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_YOURS,
-            f"Tab {tab_id} belongs to another client. Leave out tabId, or open a tab of your own "
-            f"for the {what} with {TABS_OPEN}.",
-            category="tab",
-        )
+    message = (
+        f"Tab {tab_id} belongs to another client. Leave out tabId, or open a tab of your own "
+        f"for the {what} with {TABS_OPEN}."
     )
+    return ChainError(ErrorDetail(codes.TAB_NOT_YOURS, message, category="tab"))
 
 
 def own_tab_left(plugin: str, tab_id: int, instance: str | None = None) -> ChainError:
@@ -352,41 +333,30 @@ def own_tab_left(plugin: str, tab_id: int, instance: str | None = None) -> Chain
         instance: The instance of the plugin's site that the call names, if it names one.
     """
     of = "that plugin" if instance is None else f"its instance {instance!r}"
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_FOUND,
-            f"Tab {tab_id}, which you opened for the plugin {plugin!r}, shows no page of {of}: the "
-            "page may not have loaded, or it redirected, for example to a sign-in page. Close the "
-            f"tab with {TABS_CLOSE} and open the page again, or name another tab in tabId.",
-            category="tab",
-            retryable=True,
-        )
+    message = (
+        f"Tab {tab_id}, which you opened for the plugin {plugin!r}, shows no page of {of}: the "
+        "page may not have loaded, or it redirected, for example to a sign-in page. Close the "
+        f"tab with {TABS_CLOSE} and open the page again, or name another tab in tabId."
     )
+    return ChainError(ErrorDetail(codes.TAB_NOT_FOUND, message, category="tab", retryable=True))
 
 
 def not_own_tab(tab_id: int) -> CallRefusedError:
     """Return the error for closing a tab that the client did not open."""
-    return CallRefusedError(
-        ErrorDetail(
-            codes.TAB_NOT_YOURS,
-            f"You did not open tab {tab_id} with {TABS_OPEN}, or it is already closed. Only such "
-            "tabs can be closed.",
-            category="tab",
-        )
+    message = (
+        f"You did not open tab {tab_id} with {TABS_OPEN}, or it is already closed. Only such "
+        "tabs can be closed."
     )
+    return CallRefusedError(ErrorDetail(codes.TAB_NOT_YOURS, message, category="tab"))
 
 
 def tab_not_opened(url: str) -> ChainError:
     """Return the error for a tab that the browser did not open."""
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_OPENED,
-            f"The browser did not open a tab for {shorten(url)}. If you loaded the extension by "
-            "hand, update it and reload it; otherwise, call again.",
-            category="tab",
-            retryable=True,
-        )
+    message = (
+        f"The browser did not open a tab for {shorten(url)}. If you loaded the extension by "
+        "hand, update it and reload it; otherwise, call again."
     )
+    return ChainError(ErrorDetail(codes.TAB_NOT_OPENED, message, category="tab", retryable=True))
 
 
 def which_browser(browsers: Sequence[str], named: str | None = None) -> CallRefusedError:
@@ -396,32 +366,24 @@ def which_browser(browsers: Sequence[str], named: str | None = None) -> CallRefu
         browsers: The names of the browsers.
         named: The name that was asked for, which none of them has.
     """
-    names = ", ".join(browsers)
-    why = (
-        "There are several browsers, which may be signed in as different people."
-        if named is None
-        else f"There is no browser {shorten(named)!r}."
-    )
-    return CallRefusedError(
-        ErrorDetail(
-            codes.SEVERAL_BROWSERS if named is None else codes.INVALID_ARGUMENTS,
-            f"{why} Pass one of these as `browser`: {names}.",
-            category="tab" if named is None else "validation",
-        )
-    )
+    if named is None:
+        code, category = codes.SEVERAL_BROWSERS, "tab"
+        why = "There are several browsers, which may be signed in as different people."
+    else:
+        code, category = codes.INVALID_ARGUMENTS, "validation"
+        why = f"There is no browser {shorten(named)!r}."
+    message = f"{why} Pass one of these as `browser`: {', '.join(browsers)}."
+    return CallRefusedError(ErrorDetail(code, message, category=category))
 
 
 def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) -> ChainError:
     """Return the error for a `tabId` whose tab shows another instance than the one named."""
     shows = "no instance" if theirs is None else f"the instance {theirs!r}"
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_FOUND,
-            f"Tab {tab_id} shows {shows} of the plugin {plugin!r}, not {wanted!r}. Leave out "
-            f"tabId to use a tab of {wanted!r}, or name the instance of that tab.",
-            category="tab",
-        )
+    message = (
+        f"Tab {tab_id} shows {shows} of the plugin {plugin!r}, not {wanted!r}. Leave out "
+        f"tabId to use a tab of {wanted!r}, or name the instance of that tab."
     )
+    return ChainError(ErrorDetail(codes.TAB_NOT_FOUND, message, category="tab"))
 
 
 # --- not ready or signed out ---
@@ -429,14 +391,8 @@ def other_instance(plugin: str, tab_id: int, wanted: str, theirs: str | None) ->
 
 def not_ready_yet(plugin: str, url: str, reason: str) -> ChainError:
     """Return the error for a tab in which the plugin is not ready, whatever its user does."""
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_READY,
-            f"The plugin {plugin!r} is not ready in {url}: {reason}. Call again when it is.",
-            category="tab",
-            retryable=True,
-        )
-    )
+    message = f"The plugin {plugin!r} is not ready in {url}: {reason}. Call again when it is."
+    return ChainError(ErrorDetail(codes.TAB_NOT_READY, message, category="tab", retryable=True))
 
 
 def not_ready(plugin: str, url: str, reason: str) -> ChainError:
@@ -447,13 +403,8 @@ def not_ready(plugin: str, url: str, reason: str) -> ChainError:
     advice = "Ask the user to sign in there, and call again when they have."
     if reason.startswith("isReady() threw"):
         advice += " If they are signed in, this is a bug in the plugin."
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_READY,
-            f"The plugin {plugin!r} is not ready in {url}: {reason}. {advice}",
-            category="tab",
-        )
-    )
+    message = f"The plugin {plugin!r} is not ready in {url}: {reason}. {advice}"
+    return ChainError(ErrorDetail(codes.TAB_NOT_READY, message, category="tab"))
 
 
 def does_not_run(plugin: str, url: str, reason: str) -> ChainError:
@@ -461,15 +412,12 @@ def does_not_run(plugin: str, url: str, reason: str) -> ChainError:
 
     Not retryable: its adapter's file ran and failed, or no script can run there.
     """
-    return ChainError(
-        ErrorDetail(
-            codes.PLUGIN_NOT_LOADED,
-            f"The plugin {plugin!r} does not run in {url}: {reason}. Reload the page, or open the "
-            "site in another tab. If that does not help, look for the plugin's error in the page's "
-            "console, and build the plugin again.",
-            category="tab",
-        )
+    message = (
+        f"The plugin {plugin!r} does not run in {url}: {reason}. Reload the page, or open the "
+        "site in another tab. If that does not help, look for the plugin's error in the page's "
+        "console, and build the plugin again."
     )
+    return ChainError(ErrorDetail(codes.PLUGIN_NOT_LOADED, message, category="tab"))
 
 
 def needs_sign_in(error: ChainError) -> bool:
@@ -553,11 +501,8 @@ def no_tools(name: str, *, knows_server: bool) -> CallRefusedError:
 
 def only_by_gateway(name: str, gateway: str) -> CallRefusedError:
     """Return the error for a tool called by name while only the gateway serves it."""
-    return CallRefusedError(
-        ErrorDetail(
-            codes.UNKNOWN_TOOL, f"Call {name!r} through {gateway}, with its name and arguments."
-        )
-    )
+    message = f"Call {name!r} through {gateway}, with its name and arguments."
+    return CallRefusedError(ErrorDetail(codes.UNKNOWN_TOOL, message))
 
 
 def invalid_arguments(tool: str, violations: Sequence[tuple[str, str]]) -> CallRefusedError:
@@ -565,14 +510,11 @@ def invalid_arguments(tool: str, violations: Sequence[tuple[str, str]]) -> CallR
 
     Each violation is a pair of path and broken rule.
     """
-    return CallRefusedError(
-        ErrorDetail(
-            codes.INVALID_ARGUMENTS,
-            f"The arguments of {tool} do not match its schema: {_lines(violations)}. "
-            "Correct them and call again.",
-            category="validation",
-        )
+    message = (
+        f"The arguments of {tool} do not match its schema: {_lines(violations)}. "
+        "Correct them and call again."
     )
+    return CallRefusedError(ErrorDetail(codes.INVALID_ARGUMENTS, message, category="validation"))
 
 
 def id_in_use(call_id: str) -> CallRefusedError:
@@ -583,14 +525,11 @@ def id_in_use(call_id: str) -> CallRefusedError:
 
 def input_too_large(tool: str, size: int, limit: int) -> CallRefusedError:
     """Return the error for arguments larger than the message limit."""
-    return CallRefusedError(
-        ErrorDetail(
-            codes.INPUT_TOO_LARGE,
-            f"The arguments of {tool} are {size:,} characters of JSON; the limit is {limit:,}. "
-            "Send less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
-            category="validation",
-        )
+    message = (
+        f"The arguments of {tool} are {size:,} characters of JSON; the limit is {limit:,}. "
+        "Send less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT)."
     )
+    return CallRefusedError(ErrorDetail(codes.INPUT_TOO_LARGE, message, category="validation"))
 
 
 # --- what the tool did ---
@@ -623,44 +562,35 @@ def tool_raised(tool: str, kind: str, stack: str) -> ToolFailedError:
 
 def result_not_serializable(tool: str, why: str) -> ToolFailedError:
     """Return the error for a Python tool's value that is not JSON-serializable."""
-    return ToolFailedError(
-        ErrorDetail(
-            codes.RESULT_NOT_SERIALIZABLE,
-            f"{tool} ran, but returned a value that is not JSON-serializable: {why}. "
-            "This is a bug in the tool.",
-        )
+    message = (
+        f"{tool} ran, but returned a value that is not JSON-serializable: {why}. "
+        "This is a bug in the tool."
     )
+    return ToolFailedError(ErrorDetail(codes.RESULT_NOT_SERIALIZABLE, message))
 
 
 def result_too_large(tool: str, size: int, limit: int) -> ToolFailedError:
     """Return the error for a Python tool's value that is larger than the message limit."""
-    return ToolFailedError(
-        ErrorDetail(
-            codes.RESULT_TOO_LARGE,
-            f"{tool} ran, but its result is {size:,} characters of JSON; the limit is {limit:,}. "
-            "Ask for less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT).",
-        )
+    message = (
+        f"{tool} ran, but its result is {size:,} characters of JSON; the limit is {limit:,}. "
+        "Ask for less at a time, or raise the limit (OPENTABS_MESSAGE_LIMIT)."
     )
+    return ToolFailedError(ErrorDetail(codes.RESULT_TOO_LARGE, message))
 
 
 def no_stream(stream_id: str) -> CallRefusedError:
     """Return the error for a stream that does not exist or belongs to another session."""
-    return CallRefusedError(
-        ErrorDetail(
-            codes.UNKNOWN_STREAM,
-            f"This session has no stream {shorten(stream_id)!r}, or it ended some time ago. Pass "
-            "the id from the result of the call that started it.",
-        )
+    message = (
+        f"This session has no stream {shorten(stream_id)!r}, or it ended some time ago. Pass "
+        "the id from the result of the call that started it."
     )
+    return CallRefusedError(ErrorDetail(codes.UNKNOWN_STREAM, message))
 
 
 def internal(tool: str) -> CallError:
     """Return the error for a bug in the server; its text is only logged."""
-    return CallError(
-        ErrorDetail(
-            codes.INTERNAL_ERROR, f"{tool} failed inside the server. See its log for details."
-        )
-    )
+    message = f"{tool} failed inside the server. See its log for details."
+    return CallError(ErrorDetail(codes.INTERNAL_ERROR, message))
 
 
 def _lines(violations: Sequence[tuple[str, str]]) -> str:

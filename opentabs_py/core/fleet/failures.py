@@ -11,15 +11,11 @@ from opentabs_py.errors import CallRefusedError, ChainError, ErrorDetail
 
 def no_worker(owner: str) -> ChainError:
     """Return the error for a call of a tool that no worker serves now."""
-    return ChainError(
-        ErrorDetail(
-            codes.NO_WORKER,
-            f"No worker of the fleet serves {owner} now. See `opentabs fleet status`, and start "
-            "one with `opentabs worker`.",
-            category="connection",
-            retryable=True,
-        )
+    message = (
+        f"No worker of the fleet serves {owner} now. See `opentabs fleet status`, and start "
+        "one with `opentabs worker`."
     )
+    return ChainError(ErrorDetail(codes.NO_WORKER, message, category="connection", retryable=True))
 
 
 def no_workers(fleet: str, nats: str, labels: Mapping[str, str]) -> ChainError:
@@ -32,28 +28,20 @@ def no_workers(fleet: str, nats: str, labels: Mapping[str, str]) -> ChainError:
     """
     wanted = ", ".join(f"{key}={value}" for key, value in labels.items())
     labelled = f" labelled {wanted}" if wanted else ""
-    return ChainError(
-        ErrorDetail(
-            codes.NO_WORKER,
-            f"No worker{labelled} takes calls in the fleet {fleet!r} at {nats}, so there are no "
-            "tools now. See `opentabs fleet status`, and start one with `opentabs worker`.",
-            category="connection",
-            retryable=True,
-        )
+    message = (
+        f"No worker{labelled} takes calls in the fleet {fleet!r} at {nats}, so there are no "
+        "tools now. See `opentabs fleet status`, and start one with `opentabs worker`."
     )
+    return ChainError(ErrorDetail(codes.NO_WORKER, message, category="connection", retryable=True))
 
 
 def no_browser() -> ChainError:
     """Return the error for a tab to open where no worker that takes calls has a browser."""
-    return ChainError(
-        ErrorDetail(
-            codes.NO_WORKER,
-            "No worker of the fleet has a browser now. See `opentabs fleet status`, and start one "
-            "with `opentabs worker --plugin DIR`.",
-            category="connection",
-            retryable=True,
-        )
+    message = (
+        "No worker of the fleet has a browser now. See `opentabs fleet status`, and start one "
+        "with `opentabs worker --plugin DIR`."
     )
+    return ChainError(ErrorDetail(codes.NO_WORKER, message, category="connection", retryable=True))
 
 
 def worker_cannot_ask(worker: str, tool: str, rule: str) -> CallRefusedError:
@@ -64,38 +52,27 @@ def worker_cannot_ask(worker: str, tool: str, rule: str) -> CallRefusedError:
         tool: The tool's name.
         rule: The rule that allows it.
     """
-    return CallRefusedError(
-        ErrorDetail(
-            codes.CONSENT_NEEDED,
-            f"In the settings of the worker {worker}, {tool} needs its user's permission, and a "
-            f'worker cannot ask. Allow it there: set "{rule}" = "auto" under [permissions] in the '
-            f"worker's settings file, or start the worker with --permission {rule}=auto.",
-            category="permission",
-        )
+    message = (
+        f"In the settings of the worker {worker}, {tool} needs its user's permission, and a "
+        f'worker cannot ask. Allow it there: set "{rule}" = "auto" under [permissions] in the '
+        f"worker's settings file, or start the worker with --permission {rule}=auto."
     )
+    return CallRefusedError(ErrorDetail(codes.CONSENT_NEEDED, message, category="permission"))
 
 
 def no_such_tab(tab_id: int) -> ChainError:
     """Return the error for a `tabId` that no worker has."""
-    return ChainError(
-        ErrorDetail(
-            codes.TAB_NOT_FOUND,
-            f"No worker of the fleet has a tab {tab_id}. {TABS_LIST} lists the tabs. Leave out "
-            "tabId to use any.",
-            category="tab",
-        )
+    message = (
+        f"No worker of the fleet has a tab {tab_id}. {TABS_LIST} lists the tabs. Leave out "
+        "tabId to use any."
     )
+    return ChainError(ErrorDetail(codes.TAB_NOT_FOUND, message, category="tab"))
 
 
 def worker_lost(worker: str) -> ChainError:
     """Return the error for a call whose worker is gone."""
-    return ChainError(
-        ErrorDetail(
-            codes.WORKER_LOST,
-            f"The worker {worker} went away during the call. {MAY_HAVE_RUN}",
-            category="lost",
-        )
-    )
+    message = f"The worker {worker} went away during the call. {MAY_HAVE_RUN}"
+    return ChainError(ErrorDetail(codes.WORKER_LOST, message, category="lost"))
 
 
 def invalid_worker_answer(worker: str, why: str) -> ChainError:
@@ -105,13 +82,8 @@ def invalid_worker_answer(worker: str, why: str) -> ChainError:
         worker: Its name.
         why: What is not valid, without a capital or a period.
     """
-    return ChainError(
-        ErrorDetail(
-            codes.FLEET_PROTOCOL,
-            f"The worker {worker} sent an invalid answer ({why}). {MAY_HAVE_RUN}",
-            category="lost",
-        )
-    )
+    message = f"The worker {worker} sent an invalid answer ({why}). {MAY_HAVE_RUN}"
+    return ChainError(ErrorDetail(codes.FLEET_PROTOCOL, message, category="lost"))
 
 
 def unreadable_request(worker: str, why: str) -> ChainError:
@@ -121,14 +93,11 @@ def unreadable_request(worker: str, why: str) -> ChainError:
         worker: Its name.
         why: What is not valid, without a capital or a period.
     """
-    return ChainError(
-        ErrorDetail(
-            codes.FLEET_INVALID_REQUEST,
-            f"The worker {worker} cannot read the request ({why}), so the tool did not run. Use "
-            "one version of opentabs-py, and one OPENTABS_MESSAGE_LIMIT, in the whole fleet.",
-            category="connection",
-        )
+    message = (
+        f"The worker {worker} cannot read the request ({why}), so the tool did not run. Use "
+        "one version of opentabs-py, and one OPENTABS_MESSAGE_LIMIT, in the whole fleet."
     )
+    return ChainError(ErrorDetail(codes.FLEET_INVALID_REQUEST, message, category="connection"))
 
 
 def not_linked(nats: str, *, sent: bool) -> ChainError:
@@ -139,13 +108,9 @@ def not_linked(nats: str, *, sent: bool) -> ChainError:
         sent: Whether a part of the call has been sent.
     """
     then = MAY_HAVE_RUN if sent else "The tool did not run. Call again once NATS is back."
+    message = f"NATS at {nats} cannot be reached; restart it. {then}"
     return ChainError(
-        ErrorDetail(
-            codes.FLEET_NOT_CONNECTED,
-            f"NATS at {nats} cannot be reached; restart it. {then}",
-            category="lost",
-            retryable=not sent,
-        )
+        ErrorDetail(codes.FLEET_NOT_CONNECTED, message, category="lost", retryable=not sent)
     )
 
 
@@ -161,11 +126,13 @@ def fleet_busy(waiting: int, retry_after: float, running: int | None = None) -> 
     if running is not None:
         why = f"This client already has {quantity(running, 'call')} running, which is its limit"
     queued = f" and {waiting} call{'s are' if waiting > 1 else ' is'} already queued"
+    message = (
+        f"{why}{queued if waiting else ''}. The call did not run. Call again after retryAfterMs."
+    )
     return ChainError(
         ErrorDetail(
             codes.FLEET_BUSY,
-            f"{why}{queued if waiting else ''}. The call did not run. Call again after "
-            "retryAfterMs.",
+            message,
             category="rate_limit",
             retryable=True,
             retry_after=round(retry_after, 3),
