@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from opentabs_py.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from opentabs_py.browser.discovery import Attach
     from opentabs_py.calling.listing import Listing
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
     from opentabs_py.session.plugins.view import PluginView
     from opentabs_py.session.session import OpenTabs, Server
 
-__version__ = "0.1.0"
 __all__ = [
     "Attach",
     "AuditError",

@@ -123,7 +123,7 @@ async def running(bridge: Bridge) -> AsyncGenerator[Connect]:
 
 
 def a_bridge() -> Bridge:
-    return Bridge(secret="s" * 64, origin="chrome-extension://x", version="1.2.3")
+    return Bridge(secret="s" * 64, origin="chrome-extension://x")
 
 
 async def greeted(connect: Connect, *documents: Json, tabs: list[int] | None = None) -> FakeSocket:
@@ -243,7 +243,7 @@ class FakeBridge(Bridge):
         error: Exception | None = None,
         reports: Sequence[ProgressReport] = (),
     ) -> None:
-        super().__init__(secret="s" * 64, origin="chrome-extension://x", version="1.2.3")
+        super().__init__(secret="s" * 64, origin="chrome-extension://x")
         self.received: list[Received] = []
         self.called = anyio.Event()
         self.cancelled = anyio.Event()

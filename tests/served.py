@@ -47,8 +47,8 @@ class Served:
         self.tool_calls = tool_calls_of(self.bridge.pages, strict_output=strict)
         self.registry = self.tool_calls.registry
         self.serve("send")
-        self.server = create_mcp_server(self.tool_calls, version="1", pace=pace)
-        self.gateway = create_mcp_server(self.tool_calls, version="1", as_gateway=True, pace=pace)
+        self.server = create_mcp_server(self.tool_calls, pace=pace)
+        self.gateway = create_mcp_server(self.tool_calls, as_gateway=True, pace=pace)
 
     def serve(self, *tools: str, **more: object) -> None:
         self.registry.set_plugins([a_manifest(*(a_tool(tool, **more) for tool in tools))])

@@ -13,7 +13,6 @@ import anyio
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from opentabs_py import __version__
 from opentabs_py.calling.call import THIS_PROCESS, CallOrigin, Cancellation, ToolCall
 from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.observer import CallObserver
@@ -131,8 +130,8 @@ async def work(nats: str, fleet: str, first: int, count: int, owner: str) -> Non
 
         async def run_worker(number: int) -> None:
             async with connecting:
-                link = await stack.enter_async_context(nats_link(options, version=__version__))
-            identity = Identity(f"{owner}-{number}", __version__, number, {}, MAX_CALLS)
+                link = await stack.enter_async_context(nats_link(options))
+            identity = Identity(f"{owner}-{number}", number, {}, MAX_CALLS)
             await FleetWorker(link, identity, SimulatedSession(owner), longest_message=MOST).run()
 
         for number in range(first, first + count):

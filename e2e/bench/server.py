@@ -57,7 +57,7 @@ def create_ours() -> Server[Any]:
     registry = ToolRegistry(pages, message_limit=MIB)
     registry.set_plugins([plugin])
     calls = ToolCalls(registry, pages, limits=Limits(idle=30, ceiling=300))
-    return create_mcp_server(calls, version="0")
+    return create_mcp_server(calls)
 
 
 def create_bare() -> Server[Any]:
@@ -81,7 +81,7 @@ async def serve(kind: str, transport: str) -> None:
     server = create_ours() if kind == "ours" else create_bare()
     if transport == "http":
         listener = bind("127.0.0.1", 0)
-        bridge = Bridge(secret="", origin="", version="0")
+        bridge = Bridge(secret="", origin="")
         pages = Pages([bridge], clock=bridge.clock)
         async with AsyncExitStack() as stack:
             app: ASGIApp = server.streamable_http_app()

@@ -208,7 +208,7 @@ async def test_certificates_to_trust_rule_out_a_server_without_tls(
     with nats_server(tmp_path) as server:
         options = FleetOptions(server.url, ca=certificates / "cert.pem")
         with pytest.raises(FleetError, match="does not offer TLS"):
-            await NatsLink(options, version="1").open()
+            await NatsLink(options).open()
 
 
 async def test_tls_is_used_with_a_server_that_does_not_require_it(
@@ -219,5 +219,5 @@ async def test_tls_is_used_with_a_server_that_does_not_require_it(
     with nats_server(tmp_path, f"tls {{\n  {files}\n}}\nallow_non_tls: true") as server:
         address = server.url.replace("nats://", "tls://")
         await assert_is_not_trusted(address)
-        async with nats_link(FleetOptions(address, ca=certificate), version="1") as link:
+        async with nats_link(FleetOptions(address, ca=certificate)) as link:
             assert link.connected

@@ -185,11 +185,11 @@ async def test_an_endpoint_waits_for_the_first_worker_to_answer(
 ) -> None:
     monkeypatch.setattr("opentabs_py.fleet.endpoint.KNOWN_WITHIN", PATIENT)
     options = FleetOptions(fleet.nats.url, fleet.name)
-    async with nats_link(options, version="1") as link, anyio.create_task_group() as tasks:
+    async with nats_link(options) as link, anyio.create_task_group() as tasks:
 
         async def answer() -> None:
             await anyio.sleep(1)  # as on a busy machine
-            slow = Identity("slow", "1", 1).announce("serving", ["0"])
+            slow = Identity("slow", 1).announce("serving", ["0"])
             link.publish(link.subjects.workers, encode(slow))
 
         def handle(_who: Received) -> None:

@@ -28,6 +28,7 @@ from opentabs_py.core.tabs.selection import Tabs, Target
 from opentabs_py.core.text import one_line
 from opentabs_py.core.wire import OtherHello
 from opentabs_py.errors import ChainError
+from opentabs_py.version import __version__
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,6 @@ class Bridge:
     Args:
         secret: The secret the extension must send; written into its `config.json`.
         origin: The Origin its WebSocket must come from, `chrome-extension://ID`.
-        version: Sent to the extension, for its logs.
         message_limit: The longest message in either direction, in characters.
         clock: The clock of the calls' timers, but of no other wait. By default, real time.
         wrap_socket: Called with each connection's socket; returns the one to use instead.
@@ -68,7 +68,6 @@ class Bridge:
         *,
         secret: str,
         origin: str,
-        version: str,
         message_limit: int = MESSAGE_LIMIT,
         clock: Clock | None = None,
         wrap_socket: Callable[[Socket], Socket] = lambda socket: socket,
@@ -93,7 +92,6 @@ class Bridge:
         self.on_change: Callable[[], None] = lambda: None
         self._wrap_socket = wrap_socket
         self._secret = secret
-        self._version = version
         self.plugin_sync = PluginSync(self._notify)
         self._connection: Connection | None = None
         self._changes = Changes()
@@ -303,7 +301,7 @@ class Bridge:
         self.extension_version = params.extension_version
         self.browser_id = params.browser_id
         result = protocol.HelloResult(
-            server_version=self._version, time=wall_clock() * MS, message_limit=self.message_limit
+            server_version=__version__, time=wall_clock() * MS, message_limit=self.message_limit
         )
         connection.send(protocol.ResultResponse(id=hello.id, result=result.model_dump()))
         self.plugin_sync.send(connection)

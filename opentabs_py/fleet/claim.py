@@ -39,7 +39,7 @@ class WorkerClaim:
         self._subscriptions: list[Subscription] = []
 
     async def make(self) -> Identity:
-        """WorkerClaim the name and numbers, and return the identity with its number.
+        """Claim the name and numbers, and return the identity with its number.
 
         Raises:
             FleetError: Another worker has the name.
@@ -81,7 +81,7 @@ class WorkerClaim:
 
     def _handle(self, message: Received) -> None:
         try:
-            other = read_announcement(message.data, opentabs=self._link.version)
+            other = read_announcement(message.data)
         except ProtocolError:
             return  # of another version, whose tabs no endpoint mixes with ours
         if other.instance != self._identity.instance:

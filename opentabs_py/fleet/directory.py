@@ -31,7 +31,6 @@ class Directory:
 
     Args:
         labels: The labels that a worker must have.
-        version: The version of this package.
         on_change: Called with the run of each worker that has announced itself, is gone, or becomes
             usable or unusable.
         on_conflict: Called with a worker because of which another one is refused: if it is no
@@ -44,12 +43,10 @@ class Directory:
     def __init__(
         self,
         labels: Mapping[str, str],
-        version: str,
         on_change: Callable[[str], None],
         on_conflict: Callable[[Announcement], None] = lambda _: None,
     ) -> None:
         self._labels = labels
-        self._version = version
         self._on_change = on_change
         self._on_conflict = on_conflict
         self._known: dict[str, _Known] = {}
@@ -91,7 +88,7 @@ class Directory:
             self._on_change(instance)
             return
         try:
-            worker = read_announcement(data, opentabs=self._version)
+            worker = read_announcement(data)
         except ProtocolError as error:
             instance = error.instance if isinstance(error, VersionSkewError) else ""
             self._unreadable[instance] = now

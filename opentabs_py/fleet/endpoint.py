@@ -91,9 +91,7 @@ class Fleet:
         self._requests = WorkerRequests(
             link, self.id, longest_message=longest_message, on_lost=self._handle_lost
         )
-        self.directory = Directory(
-            labels, link.version, self._handle_change, on_conflict=self._handle_conflict
-        )
+        self.directory = Directory(labels, self._handle_change, on_conflict=self._handle_conflict)
         self.catalog = Catalog(self._requests, lambda: self.directory.usable)
         self.holdings = ClientHoldings()
         self._pool = Pool(self.id)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from opentabs_py.calling.clock import wall_clock
 from opentabs_py.core.fleet.messages import FLEET_VERSION, Announcement, ServedOwner, State
+from opentabs_py.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,6 @@ class Identity:
 
     Attributes:
         name: Its name in the fleet.
-        version: The version of this package.
         number: That of its first browser among those of the fleet.
         labels: What endpoints may choose it by.
         max_calls: How many calls may run in it at once.
@@ -26,7 +26,6 @@ class Identity:
     """
 
     name: str
-    version: str
     number: int = 0
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     max_calls: int = 8
@@ -53,7 +52,7 @@ class Identity:
         """
         return Announcement(
             version=FLEET_VERSION,
-            opentabs=self.version,
+            opentabs=__version__,
             name=self.name,
             instance=self.instance,
             host=socket.gethostname() or "localhost",
@@ -66,8 +65,5 @@ class Identity:
             max_calls=self.max_calls,
             running=dict(running),
             served=dict(served),
-            calls=counts.get("calls", 0),
-            failures=counts.get("failures", 0),
-            restarts=counts.get("restarts", 0),
-            memory=counts.get("memory", 0),
+            **counts,
         )

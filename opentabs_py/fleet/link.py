@@ -65,18 +65,16 @@ class NatsLink:
 
     Args:
         options: How to connect.
-        version: The version of this package.
 
     Attributes:
         subjects: The subjects of the fleet.
         relinked: Called whenever the connection was interrupted and is back.
     """
 
-    def __init__(self, options: FleetOptions, *, version: str) -> None:
+    def __init__(self, options: FleetOptions) -> None:
         self.subjects = Subjects(options.fleet)
         self.relinked: Listeners[[]] = Listeners("reconnects to NATS")
         self.options = options
-        self.version = version
         self._client = NatsClient()
         self._pacer = Pacer()
         self._may_publish = asyncio.Event()
@@ -285,19 +283,18 @@ class NatsLink:
 
 
 @asynccontextmanager
-async def nats_link(options: FleetOptions, *, version: str) -> AsyncGenerator[NatsLink]:
+async def nats_link(options: FleetOptions) -> AsyncGenerator[NatsLink]:
     """Connect to NATS, and disconnect at the end.
 
     Args:
         options: How to connect.
-        version: The version of this package.
 
     Raises:
         FleetError: NATS cannot be reached, refuses the connection, or accepts only messages that
             are too short; or the file with credentials cannot be used.
         ConfigError: A file with certificates cannot be used.
     """
-    link = NatsLink(options, version=version)
+    link = NatsLink(options)
     with _without_tls_warnings():
         await link.open()
         # Not in a task group, which would wrap the caller's errors in a group.

@@ -33,7 +33,7 @@ class ObservedFleet:
     """
 
     def __init__(self, link: NatsLink) -> None:
-        self.directory = Directory({}, link.version, lambda _: None)
+        self.directory = Directory({}, lambda _: None)
         self.endpoints: dict[str, EndpointAnnouncement] = {}
         self._heard: dict[str, float] = {}  # of endpoints
         self._link = link
@@ -119,18 +119,17 @@ class ObservedFleet:
 
 
 @asynccontextmanager
-async def observe_fleet(options: FleetOptions, *, version: str) -> AsyncGenerator[ObservedFleet]:
+async def observe_fleet(options: FleetOptions) -> AsyncGenerator[ObservedFleet]:
     """Observe a fleet.
 
     Args:
         options: How to connect.
-        version: The version of this package.
 
     Raises:
         FleetError: NATS cannot be reached, or refuses the connection.
         ConfigError: A file with certificates cannot be used.
     """
-    async with nats_link(options, version=version) as link:
+    async with nats_link(options) as link:
         fleet = ObservedFleet(link)
         await fleet.start()
         yield fleet

@@ -48,6 +48,7 @@ from opentabs_py.session.tools.backend import BrowserBackend, ToolBackend
 from opentabs_py.session.tools.python_tool_set import PythonToolSet
 from opentabs_py.session.tools.setup import create_tool_calls
 from opentabs_py.tracing.file import TraceWriter
+from opentabs_py.version import __version__
 
 if TYPE_CHECKING:
     from opentabs_py.fleet.endpoint import Fleet
@@ -59,7 +60,6 @@ class SessionServer:
     Args:
         settings: Where to listen, how long calls may take.
         options: How the browsers are started.
-        version: The server's version, as reported to clients and the extension.
         directories: Directories of built plugins, in addition to those in the settings.
         read_settings: Reads the settings again, because those of plugins may change.
         python: The tools written in Python.
@@ -100,7 +100,6 @@ class SessionServer:
         settings: Settings,
         options: BrowserPlan,
         *,
-        version: str,
         directories: Sequence[Path],
         read_settings: Callable[[], Settings] | None,
         python: PythonToolSet,
@@ -112,7 +111,6 @@ class SessionServer:
     ) -> None:
         self._settings = settings
         self._options = options
-        self._version = version
         self._python = python
         self._clock = clock
         self._trace = trace
@@ -126,7 +124,7 @@ class SessionServer:
             directories,
             settings,
             read_settings=read_settings,
-            cache=ManifestCache(cache_dir() / "manifests.sqlite", version=version),
+            cache=ManifestCache(cache_dir() / "manifests.sqlite", version=__version__),
             reviews=Reviews(data_dir() / "reviews"),
             in_fleet=fleet is not None,
         )
@@ -177,7 +175,6 @@ class SessionServer:
         setup = BrowserSetup(
             self._settings,
             self._options,
-            version=self._version,
             clock=self._clock,
             seams=self._seams,
             sites=self.plugin_set.sites,
@@ -298,7 +295,7 @@ class SessionServer:
 
     async def _record_calls(self, stack: AsyncExitStack) -> None:
         if self._trace is not None:
-            writer = stack.enter_context(TraceWriter(self._trace, version=self._version))
+            writer = stack.enter_context(TraceWriter(self._trace, version=__version__))
             self.tool_calls.records.observe(writer.write)
         if self._settings.audit:
             context = audited(self.tool_calls, self._settings, self.plugin_set)
@@ -364,7 +361,6 @@ class SessionServer:
         return McpServers(
             self.tool_calls,
             self._settings,
-            version=self._version,
             streams=None if self._python.tools is None else self._python.tools.streams,
             listed=ready,
             on_client_gone=self.handle_client_gone,

@@ -19,7 +19,6 @@ import anyio
 import anyio.to_thread
 from playwright.async_api import BrowserContext, Page
 
-from opentabs_py import __version__
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.paths import absolute
@@ -570,7 +569,6 @@ class OpenTabs:
         server = self._server = SessionServer(
             self.settings,
             options,
-            version=__version__,
             directories=self._directories,
             read_settings=self._read_settings,
             python=self._python,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import anyio
 import psutil
 
-from opentabs_py import __version__
 from opentabs_py.browser.process import proportional_memory
 from opentabs_py.calling.tool import ListedTools
 from opentabs_py.config.fleet import FleetOptions
@@ -78,8 +77,8 @@ async def run_worker(
         BrowserError: No Chromium, or it did not start or connect.
         ConfigError: A setting is not valid.
     """
-    async with nats_link(options, version=__version__) as link:
-        unnumbered = Identity(name, link.version, labels=options.labels, max_calls=max_calls)
+    async with nats_link(options) as link:
+        unnumbered = Identity(name, labels=options.labels, max_calls=max_calls)
         claim = WorkerClaim(link, unnumbered, browsers=browsers)
         identity = await claim.make()
         async with OpenTabs(

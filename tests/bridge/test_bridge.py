@@ -202,7 +202,7 @@ async def test_an_extension_that_stops_reading_does_not_outlast_the_timers() -> 
 
 async def test_what_an_extension_did_not_read_is_sent_once_it_reads_again() -> None:
     clock, caller = HeldClock(), Caller()
-    bridge = Bridge(secret="s" * 64, origin="chrome-extension://x", version="1", clock=clock)
+    bridge = Bridge(secret="s" * 64, origin="chrome-extension://x", clock=clock)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())
         await until_all_wait()  # nothing is being sent
@@ -344,7 +344,7 @@ async def test_a_call_that_arrives_after_its_page_has_left_is_made_in_the_next_d
 
 async def test_the_ceiling_of_a_call_counts_from_the_first_page_that_it_was_sent_to() -> None:
     clock, caller = HeldClock(), Caller()
-    bridge = Bridge(secret="s" * 64, origin="chrome-extension://x", version="1", clock=clock)
+    bridge = Bridge(secret="s" * 64, origin="chrome-extension://x", clock=clock)
     limits = Limits(idle=10, ceiling=10)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         socket = await greeted(connect, a_document())

@@ -41,7 +41,6 @@ def a_bridge(
     bridge = Bridge(
         secret="s" * 64,
         origin="chrome-extension://x",
-        version="1",
         name=f"b{number}",
         number=number,
         page_tools=reports,

@@ -43,9 +43,7 @@ PLUGIN = PluginSpec(
 
 
 def join(name: str, index: int) -> Bridge:
-    return Bridge(
-        secret=SECRET, origin="chrome-extension://x", version="1", name=name, number=index
-    )
+    return Bridge(secret=SECRET, origin="chrome-extension://x", name=name, number=index)
 
 
 @asynccontextmanager

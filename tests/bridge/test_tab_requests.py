@@ -41,7 +41,7 @@ async def test_the_extension_is_asked_and_may_not_know(said: Json, known: list[s
 
 async def test_tabs_are_numbered_among_those_of_all_browsers() -> None:
     first = a_bridge()
-    second = Bridge(secret="t" * 64, origin="chrome-extension://x", version="1", number=1)
+    second = Bridge(secret="t" * 64, origin="chrome-extension://x", number=1)
     with anyio.fail_after(PATIENT):
         async with (
             running(first),

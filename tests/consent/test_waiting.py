@@ -25,7 +25,7 @@ async def test_reminders_leave_room_for_the_progress_of_the_tool() -> None:
     async def note(progress: float, total: float | None, message: str | None) -> None:
         received.append((progress, total, message))
 
-    server = create_mcp_server(chain.tool_calls, version="1")
+    server = create_mcp_server(chain.tool_calls)
     with anyio.fail_after(PATIENT), questions.shown():
         async with Client(server) as client, chain.running() as tasks:
 

@@ -101,9 +101,9 @@ async def test_pages_of_the_extension_get_nothing_else_of_the_server() -> None:
 
 
 async def test_each_of_several_browsers_has_its_secret_and_no_secret_is_empty() -> None:
-    bridges = [Bridge(secret=each, origin=EXTENSION, version="1") for each in ("a" * 64, "b" * 64)]
+    bridges = [Bridge(secret=each, origin=EXTENSION) for each in ("a" * 64, "b" * 64)]
     several = pages_of(*bridges)
     assert several.knows("a" * 64)
     assert several.knows("b" * 64)
     assert not several.knows("c" * 64)
-    assert not Bridge(secret="", origin="", version="1").knows("")
+    assert not Bridge(secret="", origin="").knows("")

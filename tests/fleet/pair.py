@@ -196,7 +196,7 @@ class Pair:
     def __init__(self, *, max_calls: int = 8) -> None:
         self.wire = Wire()
         link = cast("NatsLink", self.wire)
-        self.identity = Identity("w", "1", 1, max_calls=max_calls)
+        self.identity = Identity("w", 1, max_calls=max_calls)
         self.subject = self.wire.subjects.worker("w", self.identity.instance)
         self.session = FakeSession()
         session = cast("Session", self.session)

@@ -55,7 +55,7 @@ def link(monkeypatch: pytest.MonkeyPatch) -> SharedLink:
 
 
 def a_claim(link: SharedLink, name: str, *, browsers: int = 1, started: float = 2.0) -> WorkerClaim:
-    identity = Identity(name, "1", started=started)
+    identity = Identity(name, started=started)
     return WorkerClaim(cast("NatsLink", link), identity, browsers=browsers)
 
 

@@ -19,7 +19,7 @@ class Known:
         self.changes: list[str] = []
         self.conflicts: list[Announcement] = []
         self.directory = Directory(
-            labels or {}, "1", self.changes.append, on_conflict=self.conflicts.append
+            labels or {}, self.changes.append, on_conflict=self.conflicts.append
         )
 
     def hear(self, name: str, number: int, now: float = 0, **more: Any) -> None:

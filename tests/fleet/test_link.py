@@ -34,7 +34,7 @@ async def test_a_file_without_certificates_is_named_in_the_error(
     file = tmp_path / "empty.pem"
     file.touch()
     with pytest.raises(ConfigError, match=r"Cannot use the certificate.*empty\.pem"):
-        await NatsLink(with_file(file), version="1").open()
+        await NatsLink(with_file(file)).open()
 
 
 class FakeNats:
@@ -122,7 +122,7 @@ async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting
     None
 ):
     async with fake_nats(accepts=LONGEST_PACKET - 1) as nats:
-        link = NatsLink(FleetOptions(nats.url), version="1")
+        link = NatsLink(FleetOptions(nats.url))
         with pytest.raises(FleetError, match=r"65,544 bytes.* needs 65,545\. Set max_payload"):
             await link.open()
         assert not link.connected
@@ -131,7 +131,7 @@ async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting
 async def test_a_server_that_accepts_a_whole_packet_is_used() -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         assert link.connected
 
@@ -141,7 +141,7 @@ async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_
 ) -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
@@ -165,7 +165,7 @@ async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_
 async def test_a_link_that_is_back_is_not_connected_before_others_are_notified() -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         noticed: list[bool] = []
         relinked = anyio.Event()
@@ -186,7 +186,7 @@ async def test_a_link_that_is_back_is_not_connected_before_others_are_notified()
 async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         nats.answers.clear()
         for _ in range(40):
@@ -203,7 +203,7 @@ async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -
 async def test_what_waits_when_the_link_goes_down_is_dropped() -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
@@ -234,7 +234,7 @@ async def test_a_message_says_what_arrived_and_that_nobody_listens_even_after_a_
 
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         await link.subscribe("there", handle)
         await link.flush()
@@ -258,7 +258,7 @@ async def test_a_subject_that_nats_refuses_is_logged_with_what_lists_the_permiss
 ) -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1"),
+        nats_link(FleetOptions(nats.url)),
     ):
         nats.say("-ERR 'Permissions Violation for Subscription to \"there\"'\n")
         with anyio.fail_after(PATIENT):
@@ -273,7 +273,7 @@ async def test_a_connection_that_the_server_ends_with_an_error_is_established_ag
 ) -> None:
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url), version="1") as link,
+        nats_link(FleetOptions(nats.url)) as link,
     ):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
@@ -303,7 +303,7 @@ async def test_a_file_without_credentials_is_named_in_the_error(
     file = tmp_path / "my.creds"
     file.write_bytes(content)
     async with fake_nats(accepts=LONGEST_PACKET) as nats:
-        link = NatsLink(FleetOptions(nats.url, creds=file), version="1")
+        link = NatsLink(FleetOptions(nats.url, creds=file))
         with anyio.fail_after(PATIENT), pytest.raises(FleetError, match=r"my\.creds"):
             await link.open()
         assert nats.connects == []
@@ -317,7 +317,7 @@ async def test_credentials_that_are_renewed_are_read_again_when_they_are_complet
     file.write_bytes(CREDENTIALS)
     async with (
         fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url, creds=file), version="1") as link,
+        nats_link(FleetOptions(nats.url, creds=file)) as link,
     ):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
@@ -332,7 +332,7 @@ async def test_credentials_that_are_renewed_are_read_again_when_they_are_complet
 
 
 async def test_a_server_that_cannot_be_reached_is_named_with_what_to_do() -> None:
-    link = NatsLink(FleetOptions("nats://127.0.0.1:1"), version="1")
+    link = NatsLink(FleetOptions("nats://127.0.0.1:1"))
     with (
         anyio.fail_after(PATIENT),
         pytest.raises(FleetError, match=r"nats://127\.0\.0\.1:1: .+\. .* start NATS: nats-server"),
@@ -344,7 +344,7 @@ async def test_a_server_that_cannot_be_reached_is_named_with_what_to_do() -> Non
 async def test_a_server_without_tls_is_not_sent_the_password_of_an_address_with_tls() -> None:
     async with fake_nats(accepts=LONGEST_PACKET) as nats:
         address = nats.url.replace("nats://", "tls://me:secret@")
-        link = NatsLink(FleetOptions(address), version="1")
+        link = NatsLink(FleetOptions(address))
         with anyio.fail_after(PATIENT), pytest.raises(FleetError, match="does not offer TLS"):
             await link.open()
     assert nats.connects == []
@@ -364,7 +364,7 @@ async def test_a_password_is_decoded_and_also_for_the_servers_that_the_first_one
     async with fake_nats(LONGEST_PACKET) as other, fake_nats(LONGEST_PACKET) as nats:
         nats.others = [other.url.removeprefix("nats://")]
         address = nats.url.replace("//", f"//{login}@")
-        async with nats_link(FleetOptions(address), version="1") as link:
+        async with nats_link(FleetOptions(address)) as link:
             relinked = anyio.Event()
             link.relinked.subscribe(relinked.set)
             nats.stop()

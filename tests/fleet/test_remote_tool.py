@@ -36,7 +36,7 @@ class FakeFleet:
 
     def __init__(self) -> None:
         self.holdings = ClientHoldings()
-        self.directory = Directory({}, "1", lambda _: None)
+        self.directory = Directory({}, lambda _: None)
         for each in (A, B):
             self.directory.handle(encode(each), 0.0)
         self.holds: Announcement | None = A

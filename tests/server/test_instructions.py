@@ -46,7 +46,7 @@ async def test_they_say_where_the_tools_run(
     python: bool, plugins: bool, said: set[str], as_gateway: bool
 ) -> None:
     calls = some_calls(python=python, plugins=plugins)
-    server = create_mcp_server(calls, version="1", as_gateway=as_gateway)
+    server = create_mcp_server(calls, as_gateway=as_gateway)
     text = server.instructions or ""
     assert {each for each in (IN_TABS, IN_SERVER, SOME_IN_SERVER) if each in text} == said
     assert ("opentabs_call" in text) == as_gateway

@@ -154,7 +154,7 @@ async def test_a_call_that_fails_is_recorded_and_still_fails(
 async def test_a_record_names_the_client_that_made_the_call(mode: str) -> None:
     observed = Observed()
     info = Implementation(name="claude-code\n\x1b", version="2.1.0")
-    server = create_mcp_server(observed.tool_calls, version="1")
+    server = create_mcp_server(observed.tool_calls)
     async with Client(server, mode=mode, client_info=info) as client:
         await client.call_tool("chat_send", {})
     assert observed.records[0].client == "claude-code   2.1.0"
@@ -323,7 +323,7 @@ async def test_a_calls_span_is_the_child_of_the_mcp_sdks_span_of_its_request(
     monkeypatch.setattr("mcp.shared._otel._tracer", provider.get_tracer("mcp-python-sdk"))
     observed = Observed(value={"sent": True})
     observed.tool_calls.records.observe(span_exporter(tracer_provider=provider))
-    server = create_mcp_server(observed.tool_calls, version="1")
+    server = create_mcp_server(observed.tool_calls)
     async with Client(server, mode=mode) as client:
         with anyio.fail_after(PATIENT):
             await client.call_tool("chat_send", {})

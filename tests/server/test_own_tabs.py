@@ -399,9 +399,7 @@ async def test_the_tabs_of_a_browser_that_is_gone_are_forgotten() -> None:
 
 async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> None:
     work = a_bridge()
-    home = Bridge(
-        secret="t" * 64, origin="chrome-extension://x", version="1", name="home", number=1
-    )
+    home = Bridge(secret="t" * 64, origin="chrome-extension://x", name="home", number=1)
     pages = pages_of(work, home)
     opener = OwnTabs(pages)
     async with (
@@ -434,9 +432,7 @@ async def test_of_several_browsers_the_named_one_opens_and_closes_the_tab() -> N
 async def test_a_browser_that_is_gone_opens_no_tab_while_another_is_there() -> None:
     work = a_bridge()
     work.tabs.grace = 0.0
-    home = Bridge(
-        secret="t" * 64, origin="chrome-extension://x", version="1", name="home", number=1
-    )
+    home = Bridge(secret="t" * 64, origin="chrome-extension://x", name="home", number=1)
     opener = OwnTabs(pages_of(work, home))
     opened: list[int] = []
     async with (
@@ -476,7 +472,7 @@ def test_a_page_is_served_if_a_plugin_matches_and_does_not_exclude_it() -> None:
 async def test_a_client_that_goes_is_reported(mode: str) -> None:
     gone: list[str] = []
     async with own_tabs() as own:
-        server = create_mcp_server(own.tool_calls, version="1", on_client_gone=gone.append)
+        server = create_mcp_server(own.tool_calls, on_client_gone=gone.append)
         async with Client(server, mode=mode) as one:
             names = [tool.name for tool in (await one.list_tools()).tools]
             assert not gone
@@ -493,7 +489,7 @@ async def test_a_client_that_ends_its_session_is_reported_once_initialized_or_no
 ) -> None:
     gone: list[str] = []
     served = Served()
-    served.server = create_mcp_server(served.tool_calls, version="1", on_client_gone=gone.append)
+    served.server = create_mcp_server(served.tool_calls, on_client_gone=gone.append)
     headers = {"accept": "application/json, text/event-stream"}
     a_call = {"id": 2, "method": "tools/call", "params": {"name": "chat_send"}}
     async with served.over_http() as url, httpx2.AsyncClient(headers=headers) as http:

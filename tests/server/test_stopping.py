@@ -93,7 +93,7 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
     records: list[CallRecord] = []
     served.tool_calls.records.observe(records.append)
     results: list[types.CallToolResult] = []
-    server = create_mcp_server(served.tool_calls, version="1")
+    server = create_mcp_server(served.tool_calls)
     with anyio.fail_after(PATIENT):
         async with Client(server) as client, anyio.create_task_group() as tasks:
 
@@ -114,7 +114,7 @@ async def test_a_call_that_a_stop_ends_is_recorded_as_its_client_receives_it() -
 async def test_a_call_that_comes_while_the_server_stops_does_not_run() -> None:
     served = Served()
     served.tool_calls.running.stop()
-    async with Client(create_mcp_server(served.tool_calls, version="1")) as client:
+    async with Client(create_mcp_server(served.tool_calls)) as client:
         result = await client.call_tool("chat_send", {})
     assert "so chat_send did not run" in str(result.content[0])
     assert served.bridge.received == []

@@ -131,7 +131,7 @@ async def test_no_python_tool_may_have_its_name() -> None:
 async def test_clients_see_hints_a_schema_and_how_tab_ids_refer_to_it(mode: str) -> None:
     calls = some_calls(FakeBridge())
     calls.registry.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(calls, version="1")
+    server = create_mcp_server(calls)
     async with Client(server, mode=mode) as client:
         send, listing = (await client.list_tools()).tools
         assert client.instructions == INSTRUCTIONS  # it does not count as a Python tool
@@ -148,7 +148,7 @@ async def test_the_gateway_finds_and_calls_it(mode: str) -> None:
     bridge.handle_browser_gone()
     calls = some_calls(bridge)
     calls.registry.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(calls, version="1", as_gateway=True)
+    server = create_mcp_server(calls, as_gateway=True)
     async with Client(server, mode=mode) as client:
         asked = {"query": "which tabs are open", "ready": True}
         found = await client.call_tool("opentabs_list_tools", asked)

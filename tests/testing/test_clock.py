@@ -44,7 +44,7 @@ def test_an_invalid_duration_is_refused(duration: Any) -> None:
 
 def a_stopped_bridge() -> tuple[Bridge, StoppableClock]:
     clock = StoppableClock()
-    return Bridge(secret="s" * 64, origin="chrome-extension://x", version="1", clock=clock), clock
+    return Bridge(secret="s" * 64, origin="chrome-extension://x", clock=clock), clock
 
 
 class Caller:

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from opentabs_py import __version__
 from opentabs_py.cli.command_classes import App
 from opentabs_py.cli.exit_codes import CHAIN_FAILED
 from opentabs_py.cli.fleet_options import FleetName, NatsOptions
@@ -42,7 +41,7 @@ def status(
         from opentabs_py.cli.fleet_table import show_workers
         from opentabs_py.fleet.observed import observe_fleet
 
-        async with observe_fleet(options, version=__version__) as observed:
+        async with observe_fleet(options) as observed:
             workers = _in_order(observed)
             if json_:
                 write_json(
@@ -88,7 +87,7 @@ def top(
         from opentabs_py.cli.fleet_table import show_workers
         from opentabs_py.fleet.observed import observe_fleet
 
-        async with observe_fleet(options, version=__version__) as observed:
+        async with observe_fleet(options) as observed:
             with Live(console=out, screen=out.is_terminal, auto_refresh=False) as live:
                 while True:
                     observed.remove_silent()
@@ -120,7 +119,7 @@ def drain(
     async def ask() -> int:
         from opentabs_py.fleet.observed import observe_fleet
 
-        async with observe_fleet(options, version=__version__) as observed:
+        async with observe_fleet(options) as observed:
             found = await observed.drain(worker)
         err.print(f"{worker} takes no more calls, and stops {when_idle(found.total_running)}.")
         return 0

@@ -19,6 +19,7 @@ from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
 from opentabs_py.core.text import HYPHENATED, path_text
 from opentabs_py.errors import ProtocolError
+from opentabs_py.version import __version__
 
 T = TypeVar("T")
 
@@ -294,10 +295,11 @@ class VersionSkewError(ProtocolError):
         instance: Its run.
     """
 
-    def __init__(self, name: str, instance: str, opentabs: str, version: object, ours: str) -> None:
+    def __init__(self, name: str, instance: str, opentabs: str, version: object) -> None:
         super().__init__(
             f"The worker {name} runs opentabs-py {opentabs} (fleet protocol {version}), and this "
-            f"is opentabs-py {ours} (fleet protocol {FLEET_VERSION}). Run one version on both."
+            f"is opentabs-py {__version__} (fleet protocol {FLEET_VERSION}). Run one version on "
+            "both."
         )
         self.name = name
         self.instance = instance
@@ -331,12 +333,8 @@ def read_for_endpoint(data: bytes) -> ToEndpoint:
     return _read(_TO_ENDPOINT, data)
 
 
-def read_announcement(data: bytes, *, opentabs: str) -> Announcement:
+def read_announcement(data: bytes) -> Announcement:
     """Return what a worker announces.
-
-    Args:
-        data: The message.
-        opentabs: The version of this package, for the error.
 
     Raises:
         VersionSkewError: The worker speaks another version.
@@ -350,7 +348,7 @@ def read_announcement(data: bytes, *, opentabs: str) -> Announcement:
         sender = cast("dict[str, Any]", value)
         name, instance = str(sender.get("name"))[:100], str(sender.get("instance"))[:32]
         theirs = str(sender.get("opentabs"))[:100]
-        raise VersionSkewError(name, instance, theirs, sender.get("version"), opentabs)
+        raise VersionSkewError(name, instance, theirs, sender.get("version"))
     try:
         return _read(_ANNOUNCEMENT, data)
     except ProtocolError as error:

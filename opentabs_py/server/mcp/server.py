@@ -32,6 +32,7 @@ from opentabs_py.server.mcp.tool_list import Page, ToolList
 from opentabs_py.server.mcp.workarounds import declare_changes, progress_token
 from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.server.tools.tool_calls import ToolCalls
+from opentabs_py.version import __version__
 
 _Context = ServerRequestContext[ClientConnections]
 _CallResult = types.CallToolResult | types.InputRequiredResult
@@ -52,7 +53,6 @@ MIXED_INSTRUCTIONS = "Tools without a tabId run in the server and need no tab."
 def create_mcp_server(
     calls: ToolCalls,
     *,
-    version: str,
     as_gateway: bool = False,
     pace: Pace | None = None,
     streams: StreamSource | None = None,
@@ -68,7 +68,6 @@ def create_mcp_server(
 
     Args:
         calls: The calls of the tools to serve.
-        version: The server's version.
         as_gateway: Serve two tools instead: one finds the registry's tools, one calls them.
         pace: How often clients receive progress.
         streams: The streams of Python tools; None if no tool ever has any.
@@ -95,7 +94,7 @@ def create_mcp_server(
     )
     server = _Server(
         "opentabs",
-        version=version,
+        version=__version__,
         title="OpenTabs",
         lifespan=lifespan(on_client_gone),
         on_list_tools=handlers.list_tools,

@@ -34,7 +34,6 @@ class McpServers:
     Args:
         calls: The calls of the tools to serve.
         settings: The server's settings.
-        version: The server's version, as reported to clients.
         streams: The streams of Python tools.
         listed: The tools that are listed; by default, all.
         on_client_gone: Called with the session of each client that goes; must not block or raise.
@@ -45,14 +44,12 @@ class McpServers:
         calls: ToolCalls,
         settings: Settings,
         *,
-        version: str,
         streams: StreamSource | None = None,
         listed: ListedTools | None = None,
         on_client_gone: Callable[[SessionKey], None] = lambda _client: None,
     ) -> None:
         self._calls = calls
         self._settings = settings
-        self._version = version
         self._streams = streams
         self._listed = listed
         self._on_client_gone = on_client_gone
@@ -108,7 +105,6 @@ class McpServers:
             self._long_results = LongResults(self._settings.max_result)
         return create_mcp_server(
             self._calls,
-            version=self._version,
             as_gateway=as_gateway,
             pace=self._settings.pace,
             streams=self._streams,

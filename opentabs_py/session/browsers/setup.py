@@ -56,7 +56,6 @@ class BrowserSetup:
     Args:
         settings: Where to connect to, what to launch.
         options: How they are started.
-        version: The server's version, as the extension reports it.
         clock: The clock of the calls' timers.
         seams: Where tests take the place of the chain's parts.
         sites: Match patterns of the sites that plugins need.
@@ -72,7 +71,6 @@ class BrowserSetup:
         settings: Settings,
         options: BrowserPlan,
         *,
-        version: str,
         clock: AlarmClock,
         seams: Seams,
         sites: Sequence[str],
@@ -81,7 +79,6 @@ class BrowserSetup:
     ) -> None:
         self._settings = settings
         self._options = options
-        self._version = version
         self._clock = clock
         self._seams = seams
         self._sites = sites
@@ -132,7 +129,6 @@ class BrowserSetup:
             page_tools=PageRegistrations() if self._settings.webmcp else None,
             secret=extension.secret,
             origin=extension.origin,
-            version=self._version,
             message_limit=self._settings.message_limit,
             clock=self._clock,
             wrap_socket=self._seams.wrap_socket,

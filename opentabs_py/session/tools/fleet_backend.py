@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 import anyio
 from anyio.abc import TaskGroup
 
-from opentabs_py import __version__
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.clock import AlarmClock, Clock
 from opentabs_py.config.fleet import FleetOptions
@@ -113,7 +112,7 @@ async def join_fleet(
         FleetError: NATS cannot be reached, or refuses the connection.
         ConfigError: A file with certificates cannot be used.
     """
-    link = await stack.enter_async_context(nats_link(options, version=__version__))
+    link = await stack.enter_async_context(nats_link(options))
     fleet = Fleet(
         link,
         clock,

@@ -28,6 +28,7 @@ from opentabs_py.core.fleet.messages import (
 )
 from opentabs_py.core.fleet.subjects import Subjects, caller_of, permissions
 from opentabs_py.errors import ChainError, ProtocolError
+from opentabs_py.version import __version__
 from tests.core.fleet.test_pool import worker
 
 
@@ -66,7 +67,7 @@ def test_what_is_no_limit_is_refused(seconds: float) -> None:
 
 def test_an_announcement_arrives_as_it_was() -> None:
     said = worker("a", ready=None, labels={"site": "eu"}, running={"e" * 16: 1})
-    assert read_announcement(encode(said), opentabs="1") == said
+    assert read_announcement(encode(said)) == said
     assert said.total_running == 1
     assert said.total_ready == {}
 
@@ -120,16 +121,16 @@ def test_a_tool_with_hints_arrives_as_it_was() -> None:
 @pytest.mark.parametrize("data", [b"", b"[]", b'"text"', b"{"])
 def test_what_is_not_an_announcement_is_refused(data: bytes) -> None:
     with pytest.raises(ProtocolError) as refused:
-        read_announcement(data, opentabs="1")
+        read_announcement(data)
     assert not isinstance(refused.value, VersionSkewError)
 
 
 def test_another_version_is_refused_with_both() -> None:
     strange = json.dumps({"version": 7, "name": "w", "instance": "i", "opentabs": "2.0"}).encode()
     with pytest.raises(VersionSkewError) as skew:
-        read_announcement(strange, opentabs="1.0")
+        read_announcement(strange)
     assert "runs opentabs-py 2.0 (fleet protocol 7)" in str(skew.value)
-    assert f"is opentabs-py 1.0 (fleet protocol {FLEET_VERSION})" in str(skew.value)
+    assert f"is opentabs-py {__version__} (fleet protocol {FLEET_VERSION})" in str(skew.value)
     assert (skew.value.name, skew.value.instance) == ("w", "i")
 
 
@@ -221,7 +222,7 @@ def test_a_call_whose_end_is_unknown_may_have_run(error: ChainError, code: str) 
 def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
     said = json.loads(encode(worker("a"))) | {"name": name}
     with pytest.raises(ProtocolError, match="name"):
-        read_announcement(json.dumps(said).encode(), opentabs="1")
+        read_announcement(json.dumps(said).encode())
 
 
 @pytest.mark.parametrize(
@@ -233,7 +234,7 @@ def test_a_worker_is_not_named_as_a_subject_cannot_be(name: str) -> None:
 )
 def test_one_sentence_says_what_is_not_an_announcement(data: bytes, said: str) -> None:
     with pytest.raises(ProtocolError, match=said):
-        read_announcement(data, opentabs="1")
+        read_announcement(data)
 
 
 def test_an_endpoint_is_read_as_it_was_written_and_nothing_else_is() -> None:

@@ -31,7 +31,7 @@ PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 async def serving(bridge: Bridge, *, token: str | None = None) -> AsyncGenerator[int]:
     """Serve a bridge and no tools; yield the port."""
     pages = pages_of(bridge)
-    server = create_mcp_server(tool_calls_of(pages), version="1")
+    server = create_mcp_server(tool_calls_of(pages))
     with bind("127.0.0.1", 0) as listener:
         async with (
             run_http_apps({"/mcp": server}, request_limit=100_000) as apps,

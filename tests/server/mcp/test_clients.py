@@ -33,7 +33,7 @@ async def give_up(name: str, waited: float, *, mode: str = "auto") -> None:
     """Cancel a call as a client with this name, after this long on the server's clock."""
     clock, bridge = Clock(), FakeBridge()
     bridge.hangs = True
-    server = create_mcp_server(Served(bridge).tool_calls, version="1", now=clock.now)
+    server = create_mcp_server(Served(bridge).tool_calls, now=clock.now)
     info = types.Implementation(name=name, version="1")
     async with Client(server, mode=mode, client_info=info) as client:
         with anyio.fail_after(PATIENT):

@@ -48,8 +48,8 @@ class Asking(Served):
         self.tool_calls = tool_calls_of(self.bridge.pages, gate=self.gate)
         self.registry = self.tool_calls.registry
         self.registry.set_plugins([a_manifest(a_tool("send"))], {"chat": "reviewed"})
-        self.server = create_mcp_server(self.tool_calls, version="1")
-        self.gateway = create_mcp_server(self.tool_calls, version="1", as_gateway=True)
+        self.server = create_mcp_server(self.tool_calls)
+        self.gateway = create_mcp_server(self.tool_calls, as_gateway=True)
 
     async def _remember(self, rule: str, permission: Permission) -> None:
         self.remembered.append((rule, permission))

@@ -41,9 +41,7 @@ def serving(value: Any, *, error: Exception | None = None, **bounds: Any) -> Ser
     served.serve("send", output_schema=None)
     long_results = LongResults(LIMIT, **bounds)
     served.server, served.gateway = (
-        create_mcp_server(
-            served.tool_calls, version="1", as_gateway=as_gateway, long_results=long_results
-        )
+        create_mcp_server(served.tool_calls, as_gateway=as_gateway, long_results=long_results)
         for as_gateway in (False, True)
     )
     return served

@@ -33,7 +33,7 @@ STRICT = {"type": "object", "properties": {"n": {"type": "integer"}}, "required"
 def a_client(bridge: FakeBridge, mode: str, *tools: Json) -> Client:
     calls = tool_calls_of(bridge.pages)
     calls.registry.set_plugins([a_manifest(*(tools or [a_tool("send")]))])
-    server = create_mcp_server(calls, version="1.2.3")
+    server = create_mcp_server(calls)
     return Client(server, mode="legacy" if mode == "legacy" else "auto")
 
 
@@ -205,7 +205,7 @@ async def heard_on_the_wire(bridge: FakeBridge, meta: Json) -> list[Json]:
     """Send initialize, a call and a ping; return everything the server sends, in order."""
     calls = tool_calls_of(bridge.pages)
     calls.registry.set_plugins([a_manifest(a_tool("send"))])
-    server = create_mcp_server(calls, version="1.2.3")
+    server = create_mcp_server(calls)
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": CLIENT}
     call = {"name": "chat_send", "arguments": {}, "_meta": meta}
     said: list[Json] = [

@@ -40,10 +40,7 @@ class ListedTools:
 
     def __init__(self, cadence: Cadence, gate: Gate | None = None) -> None:
         self.bridge = Bridge(
-            secret="s" * 64,
-            origin="chrome-extension://x",
-            version="1",
-            page_tools=PageRegistrations(),
+            secret="s" * 64, origin="chrome-extension://x", page_tools=PageRegistrations()
         )
         self.pages = pages = pages_of(self.bridge)
         self.tool_calls = tool_calls_of(pages, limits=Limits(1.0, 2.0), gate=gate)

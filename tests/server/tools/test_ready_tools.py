@@ -67,7 +67,7 @@ async def exposed() -> AsyncGenerator[Exposed]:
     registry.set_plugins(manifests)
     registry.set_tools(PythonTools([chat], ToolHost(AlarmClock())).tools)
     ready = ReadyTools(registry, ReadyInPages(pages), ListedPlugins(rest=0.0, apart=0.0))
-    server = create_mcp_server(calls, version="1", listed=ready)
+    server = create_mcp_server(calls, listed=ready)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         extension = await greeted(connect)
         tasks.start_soon(ready.run)
@@ -118,5 +118,5 @@ async def test_clients_are_notified_that_the_list_follows_the_tabs() -> None:
         assert "Only the tools that work in an open tab are listed" in (
             it.server.instructions or ""
         )
-        everything = create_mcp_server(it.tool_calls, version="1")
+        everything = create_mcp_server(it.tool_calls)
         assert "are listed; the list" not in (everything.instructions or "")

@@ -52,7 +52,7 @@ async def closed_browser(
         launch.set_plan(PLAN)
         await launch.result()
         browser = SessionBrowser("default", launch, relaunch_urls=relaunch_urls)
-        browser.bridge = Bridge(secret="", origin="", version="0", clock=AlarmClock())
+        browser.bridge = Bridge(secret="", origin="", clock=AlarmClock())
         async with anyio.create_task_group() as browser._tasks:
             browser.handle_gone()
             yield browser
