@@ -260,10 +260,6 @@ class Bridge:
         """Return whether a secret is that of the extension, for requests of its own pages."""
         return secrets_match(secret, self._secret)
 
-    def admit(self, subprotocols: Sequence[str]) -> "Callable[[Socket], Awaitable[None]] | None":
-        """Return what serves an extension's connection; None if it does not send our secret."""
-        return self.serve if self.accepts(subprotocols) else None
-
     async def serve(self, socket: Socket) -> None:
         """Serve one accepted connection until it ends."""
         await serve_connection(

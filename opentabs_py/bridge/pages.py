@@ -16,7 +16,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import Clock
 from opentabs_py.core import protocol
-from opentabs_py.core.tabs.browsers import Browser, JoinedTabs, choose
+from opentabs_py.core.tabs.browsers import JoinedTabs, choose
 from opentabs_py.core.tabs.numbers import browser_of
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.tabs.selection import Tabs, Target, Wait
@@ -79,7 +79,6 @@ class Pages:
         self.clock = clock
         self._all_tabs: list[Tabs] = []
         self.tabs = JoinedTabs(self._all_tabs)
-        self._views: list[Browser] = []
         self.running_calls: list[int] = []
         self.ended_calls: list[int] = []
         self.avoided: set[int] = set()
@@ -194,8 +193,7 @@ class Pages:
         """Return what serves an extension's connection; None if it sends no secret of ours."""
         if self._join is not None:
             return self._serve_any if self.bridges[0].accepts(subprotocols) else None
-        admitting = (bridge.admit(subprotocols) for bridge in self.bridges)
-        return next((serve for serve in admitting if serve is not None), None)
+        return next((each.serve for each in self.bridges if each.accepts(subprotocols)), None)
 
     def knows(self, secret: str) -> bool:
         """Return whether a secret is that of an extension of ours."""
@@ -215,7 +213,6 @@ class Pages:
         if not self._by_id:
             bridge = self.bridges[0]
             bridge.name = name
-            self._views[0] = Browser(name, bridge.tabs, bridge.number)
         else:
             bridge = self._join(name, len(self.bridges))
             bridge.plugin_sync.plugins = self.bridges[0].plugin_sync.plugins
@@ -224,11 +221,10 @@ class Pages:
         return bridge
 
     def _add(self, bridge: Bridge) -> None:
-        bridge.on_change = self._notify
+        bridge.on_change = self._changes.notify
         self.bridges.append(bridge)
         self._all_tabs.append(bridge.tabs)
         bridge.tabs.owners = self.tabs.owners
-        self._views.append(Browser(bridge.name, bridge.tabs, bridge.number))
         self.running_calls.append(0)
         self.ended_calls.append(0)
 
@@ -240,7 +236,7 @@ class Pages:
             await self.bridges[last].ensure_browser()
         choose_now = partial(self._choice, target, last)
         choice: int | ChainError = await self._changes.decide(choose_now)
-        if isinstance(choice, int) and self._views[choice].tabs.status(target.plugin) != "ready":
+        if isinstance(choice, int) and self.bridges[choice].tabs.status(target.plugin) != "ready":
             # A page that was just opened, or a user who just signed in, may be unknown; and a
             # browser that was closed opens its pages again.
             if target.tab_id is None and not (self._interchangeable and self.connected):
@@ -255,7 +251,7 @@ class Pages:
 
     def _choice(self, target: Target, last: int | None, now: float) -> int | Wait | ChainError:
         ranks = [*map(self._rank, range(len(self.bridges)))] if self._interchangeable else None
-        return choose(self._views, target, last, now, ranks)
+        return choose(self.bridges, target, last, now, ranks)
 
     def _rank(self, index: int) -> tuple[float, int]:
         return inf if index in self.avoided else self.running_calls[index], self.ended_calls[index]
@@ -265,6 +261,3 @@ class Pages:
         self._last.move_to_end(key)
         if len(self._last) > REMEMBERED:
             self._last.popitem(last=False)
-
-    def _notify(self) -> None:
-        self._changes.notify()

@@ -5,8 +5,8 @@ what cannot be decided is an error that names them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from opentabs_py.core import failures
 from opentabs_py.core.protocol import DocumentState, HelloParams, LoadingTab, TabsParams
@@ -18,9 +18,8 @@ from opentabs_py.errors import CallRefusedError, ChainError
 Snapshot = TypeVar("Snapshot", HelloParams, TabsParams)
 
 
-@dataclass(frozen=True, slots=True)
-class Browser:
-    """A browser that may take a call.
+class Browser(Protocol):
+    """A browser that may take a call, such as a `Bridge`.
 
     Attributes:
         name: Its name, for users and agents.
@@ -30,7 +29,7 @@ class Browser:
 
     name: str
     tabs: Tabs
-    number: int = 0
+    number: int
 
 
 class JoinedTabs:

@@ -1,7 +1,7 @@
 """Which browser handles a call: never another person's by a guess."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -15,7 +15,6 @@ from opentabs_py.core.protocol import (
 )
 from opentabs_py.core.sites.instances import Instance, Instances
 from opentabs_py.core.tabs.browsers import (
-    Browser,
     JoinedTabs,
     choose,
     choose_for_new,
@@ -29,6 +28,13 @@ from opentabs_py.errors import CallRefusedError, ChainError
 
 NOW = 100.0
 CHAT = Target("chat", ("https://chat.example/*",))
+
+
+@dataclass
+class Browser:
+    name: str
+    tabs: Tabs
+    number: int = 0
 
 
 def document(
