@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from contextlib import ExitStack
 from typing import Any
 
 import anyio
@@ -91,14 +92,9 @@ class ChangeNotifier:
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Call a function with each change; return the unsubscriber."""
-        ends: list[Callable[[], None]] = []
+        ends = ExitStack()
         if self._subscribe is not None:
-            ends.append(self._subscribe(lambda: listener(ToolsListChanged())))
+            ends.callback(self._subscribe(lambda: listener(ToolsListChanged())))
         if self._streams is not None:
-            ends.append(self._streams.subscribe(lambda uri: listener(ResourceUpdated(uri))))
-
-        def end() -> None:
-            for each in ends:
-                each()
-
-        return end
+            ends.callback(self._streams.subscribe(lambda uri: listener(ResourceUpdated(uri))))
+        return ends.close

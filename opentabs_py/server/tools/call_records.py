@@ -1,7 +1,7 @@
 """The records of a server's calls, for those who ask for them."""
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -65,15 +65,11 @@ class CallRecords:
         Returns:
             A function that ends the observation.
         """
-        ends = [(self._ended if traced else self._ended_untraced).subscribe(observer)]
+        ends = ExitStack()
+        ends.callback((self._ended if traced else self._ended_untraced).subscribe(observer))
         if on_start is not None:
-            ends.append(self._started.subscribe(on_start))
-
-        def end() -> None:
-            for each in ends:
-                each()
-
-        return end
+            ends.callback(self._started.subscribe(on_start))
+        return ends.close
 
     def keep_values(self, excerpts: Excerpts) -> Callable[[], None]:
         """Keep arguments and results in the records of calls that begin from now on.

@@ -1,6 +1,7 @@
 """List only the tools that work now, because a tab of their site is open and ready."""
 
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Protocol
 
 import anyio
@@ -72,13 +73,10 @@ class ReadyTools:
 
     def subscribe(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Call a function whenever the tools change; return the unsubscriber."""
-        ends = (self._listed.subscribe(listener), self._listeners.subscribe(listener))
-
-        def end() -> None:
-            for each in ends:
-                each()
-
-        return end
+        ends = ExitStack()
+        ends.callback(self._listed.subscribe(listener))
+        ends.callback(self._listeners.subscribe(listener))
+        return ends.close
 
     async def run(self) -> None:
         """Follow the tabs until cancelled."""
