@@ -168,7 +168,7 @@ class Fleet:
             call.cancellation.comes_in_time = False
             began = anyio.current_time()
             if call.recorder is not None:
-                call.recorder.record_fleet_send(instant(self._clock))
+                call.recorder.record_passed("fleet.sent", instant(self._clock))
             try:
                 answer = await self._requests.request(
                     worker,

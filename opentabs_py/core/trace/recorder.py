@@ -211,10 +211,6 @@ class CallRecorder:
         if len(self._links) < KEPT:
             self._links.append(LinkMark(self._at(now), boot_id))
 
-    def record_fleet_send(self, now: Instant) -> None:
-        """Record that the call is sent to a worker of a fleet."""
-        self._stamps["fleet.sent"] = self._wall(now)
-
     def merge(self, theirs: CallRecord, now: Instant) -> None:
         """Merge a fleet worker's record of the call into this one, when its answer arrives."""
         self._owner, self._tool = theirs.plugin, theirs.tool
@@ -241,7 +237,9 @@ class CallRecorder:
     def succeed(self, value: Any, now: Instant) -> CallRecord:
         """Return the record of a call that returned a value."""
         record = self._record("succeeded", now)
-        return record if self._arguments is None else self._with_result(record, value)
+        if self._arguments is None:
+            return record
+        return replace(record, result=self._excerpts.of_value(value))
 
     def fail(self, error: BaseException, now: Instant) -> CallRecord:
         """Return the record of a call that failed; a non-`Exception` means it was cancelled."""
@@ -280,9 +278,6 @@ class CallRecorder:
             client=self._client,
             allowed=self._allowed,
         )
-
-    def _with_result(self, record: CallRecord, value: Any) -> CallRecord:
-        return replace(record, result=self._excerpts.of_value(value))
 
     def _at(self, now: Instant) -> float:
         return now.monotonic - self._began_monotonic

@@ -180,7 +180,7 @@ def test_a_wall_clock_that_is_set_during_a_call_changes_no_duration(by: float) -
 
 def test_a_worker_of_a_fleet_answers_when_it_did_if_the_clock_is_set_meanwhile() -> None:
     ours = taken()
-    ours.record_fleet_send(replace(at(1), wall=0.0))
+    ours.record_passed("fleet.sent", replace(at(1), wall=0.0))
     ours.merge(taken().succeed(1, at(1)), replace(at(4), wall=0.0))
     stamps = ours.succeed(1, replace(at(5), wall=0.0)).stamps
     assert (stamps["fleet.sent"], stamps["fleet.up"]) == (at(1).wall, at(4).wall)
@@ -390,7 +390,7 @@ def test_what_a_worker_recorded_becomes_part_of_the_endpoints_record() -> None:
     theirs.record_tool("chat", "send", in_page=True)
     theirs.record_dropped(3)
     ours = CallRecorder(call_id="a", name="chat_send", limits=Limits(), now=instant(10.0, 1.0))
-    ours.record_fleet_send(instant(11.0, 2.0))
+    ours.record_passed("fleet.sent", instant(11.0, 2.0))
     sent = read_record(theirs.succeed(1, instant(51.0, 2.0)).to_json())
     ours.merge(sent, instant(13.0, 4.0))
     record = ours.succeed(1, instant(14.0, 5.0))
