@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Final
 from urllib.parse import urlsplit
 
+from opentabs_py.core.hosts import url_host
 from opentabs_py.core.sites.origins import DEFAULT_PORTS
 
 LONGEST: Final = 64  # characters of a name; some clients accept no more
@@ -52,7 +53,7 @@ def site_of(url: str) -> PageSite | None:
         return None
     if parts.scheme not in DEFAULT_PORTS or not host:
         return None
-    shown = f"[{host}]" if ":" in host else host
+    shown = url_host(host)
     if port not in (None, DEFAULT_PORTS[parts.scheme]):
         shown += f":{port}"
     return PageSite(f"{parts.scheme}://{shown}", host)
@@ -61,7 +62,7 @@ def site_of(url: str) -> PageSite | None:
 def pattern_of(site: PageSite) -> str:
     """Return a match pattern of all pages of a site's host, at any port."""
     scheme = site.origin.partition("://")[0]
-    return f"{scheme}://{f'[{site.host}]' if ':' in site.host else site.host}/*"
+    return f"{scheme}://{url_host(site.host)}/*"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
+from opentabs_py.core.hosts import url_host
 from opentabs_py.core.json_numbers import MAX_SAFE_INTEGER
 from opentabs_py.core.schemas.checker import JsonObject
 from opentabs_py.core.sites.instances import find_namesakes
@@ -359,11 +360,9 @@ def url_pattern(url: str) -> str:
     if parts.scheme not in ("http", "https") or not host or "*" in host:
         raise ValueError(f"{url!r} is not an http or https URL")
     _ = parts.port  # raises ValueError if it is not valid
-    if ":" in host:
-        host = f"[{host}]"
-    elif not host.isascii():
+    if not host.isascii():
         host = host.encode("idna").decode()  # the form Chrome uses
-    pattern = f"{parts.scheme}://{host}/*"
+    pattern = f"{parts.scheme}://{url_host(host)}/*"
     parse_match_pattern(pattern)
     return pattern
 
