@@ -3,9 +3,9 @@
 import sqlite3
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from opentabs_py.audit.file import COLUMNS, FORMAT, WAIT, is_damage
 from opentabs_py.core.audit.entry import AuditEntry
@@ -51,15 +51,6 @@ class Filter:
             terms.append("outcome <> 'succeeded'")
         return " AND ".join(terms)
 
-    def parameters(self) -> dict[str, Any]:
-        """Return the values of these parameters."""
-        return {
-            "since": self.since,
-            "plugin": self.plugin,
-            "tool": self.tool,
-            "client": self.client,
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class KeptCall:
@@ -94,7 +85,7 @@ def read_calls(
     condition = which.condition()
     if before is not None:
         condition += " AND number < :before"
-    parameters = {**which.parameters(), "before": before, "limit": limit}
+    parameters = {**asdict(which), "before": before, "limit": limit}
     with _reading(path) as db:
         if db is None:
             return []
@@ -111,7 +102,7 @@ def read_statistics(path: Path, which: Filter = EVERY) -> list[ToolStatistics]:
     with _reading(path) as db:
         if db is None:
             return []
-        return summarize(db.execute(_ALL.format(which.condition()), which.parameters()))
+        return summarize(db.execute(_ALL.format(which.condition()), asdict(which)))
 
 
 def count_missed(path: Path, *, since: float | None = None) -> int:

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any, Final
 
@@ -38,16 +38,7 @@ class ToolStatistics:
 
     def to_json(self) -> dict[str, Any]:
         """Return it as a JSON object."""
-        return {
-            "tool": self.tool,
-            "calls": self.calls,
-            "failed": self.failed,
-            "refused": self.refused,
-            "cancelled": self.cancelled,
-            "p50": self.p50,
-            "p95": self.p95,
-            "longest": self.longest,
-        }
+        return asdict(self)
 
 
 def summarize(calls: Iterable[tuple[str, Outcome, float]]) -> list[ToolStatistics]:

@@ -7,6 +7,7 @@ does. All else that HAR has no place for is in `log._opentabs`.
 
 import base64
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from itertools import accumulate
@@ -89,15 +90,7 @@ def to_har(
         ],
         "storageState": recording.storage_state,
         "storageStateAtEnd": recording.storage_at_end,
-        "scrubbed": [
-            {
-                "kind": each.kind,
-                "where": each.where,
-                "replacement": each.replacement,
-                "count": each.count,
-            }
-            for each in recording.scrubbed
-        ],
+        "scrubbed": [asdict(each) for each in recording.scrubbed],
     }
     creator = {"name": "opentabs", "version": version}
     log = {"version": "1.2", "creator": creator, "pages": [], "entries": entries, "_opentabs": own}
