@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, cast
 
 from opentabs_py.core.recording.exchange import (
     DOCUMENT,
-    EVENT_STREAM,
     Exchange,
     RecordedCall,
     RecordedSocket,
@@ -19,7 +18,7 @@ from opentabs_py.core.recording.exchange import (
     is_json,
 )
 from opentabs_py.core.recording.matching import comparable
-from opentabs_py.core.recording.replay import redirect
+from opentabs_py.core.recording.replay import is_event_stream, redirect
 from opentabs_py.core.shapes.marks import marks_of
 from opentabs_py.core.shapes.routes import Route, is_same_site, route_of
 from opentabs_py.core.shapes.texts import is_word
@@ -100,7 +99,7 @@ def responses_of(recording: Recording, volatile: Sequence[str] = ()) -> Mapping[
         request = exchange.request
         if request.kind not in _API or not (tools or is_same_site(request.url, recording.url)):
             continue
-        if _is_streamed(exchange.response):
+        if is_event_stream(exchange):
             for route, value in _messages_of_stream(exchange, recording.url):
                 _note_value(found, route, value, tools)
             continue
@@ -155,10 +154,6 @@ def _during(at: float, calls: Sequence[RecordedCall]) -> set[str]:
         return running
     last = max(begun, key=lambda call: call.started + call.seconds)
     return {last.tool} if at <= last.started + last.seconds + _NOTICED_WITHIN else set()
-
-
-def _is_streamed(response: Response | None) -> bool:
-    return response is not None and response.mime == EVENT_STREAM
 
 
 def _messages_of_stream(exchange: Exchange, page_url: str) -> Iterator[tuple[Route, Any]]:

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from opentabs_py.core.recording.exchange import Response, is_json, is_text
+from opentabs_py.core.recording.exchange import Response, is_json, is_text, is_utf8
 
 _CHARSET: Final = re.compile(r';\s*charset\s*=\s*"?([^\s;"]*)"?', re.IGNORECASE)
 _UTF_8: Final = "; charset=utf-8"
@@ -17,7 +17,7 @@ def in_utf8(response: Response) -> Response:
     those that came.
     """
     body = response.body or b""
-    if not (is_text(response.mime) and _is_utf8(body)):
+    if not (is_text(response.mime) and is_utf8(body)):
         return response
     is_utf8_anyway = body.isascii() or is_json(response.mime)
 
@@ -34,11 +34,3 @@ def in_utf8(response: Response) -> Response:
         for name, value in response.headers
     ]
     return replace(response, headers=headers)
-
-
-def _is_utf8(body: bytes) -> bool:
-    try:
-        body.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -248,8 +248,11 @@ def reads_as_text(body: bytes, mime: str) -> bool:
     """Return whether a body is text, by its media type or, if that says nothing, by its content."""
     if is_text(mime) or mime.startswith("multipart/"):
         return True
-    if b"\0" in body:
-        return False
+    return b"\0" not in body and is_utf8(body)
+
+
+def is_utf8(body: bytes) -> bool:
+    """Return whether a body is valid UTF-8."""
     try:
         body.decode()
     except UnicodeDecodeError:
