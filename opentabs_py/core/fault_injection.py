@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from opentabs_py.core.text import path_text
+from opentabs_py.core.text import first_problem
 
 Hop = Literal["mcp", "websocket", "port", "event"]
 Direction = Literal["up", "down"]
@@ -233,9 +233,7 @@ def read_log(text: str) -> FaultLog:
     try:
         return _LOG.validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = path_text(first["loc"])
-        raise ValueError(f"This is not a fault log: {where or 'it'}: {first['msg']}.") from None
+        raise ValueError(f"This is not a fault log: {first_problem(error)}.") from None
 
 
 def ranges(numbers: Iterable[int]) -> str:

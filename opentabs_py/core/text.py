@@ -6,7 +6,10 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from types import NoneType
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:  # not loaded for commands that need none of it
+    from pydantic import ValidationError
 
 HYPHENATED: Final = r"[a-z0-9]+(-[a-z0-9]+)*"
 """A pattern of names in lower case, with single hyphens."""
@@ -84,6 +87,12 @@ def did_you_mean(near: Iterable[str]) -> str:
     """Return `did you mean 'a' or 'b'?`, or an empty string if no name is near."""
     either = " or ".join(map(repr, near))
     return f"did you mean {either}?" if either else ""
+
+
+def first_problem(error: "ValidationError") -> str:
+    """Return the first of what is not valid: the member, and why."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return ": ".join(filter(None, (path_text(first["loc"]), first["msg"])))
 
 
 def rule_text(message: str) -> str:

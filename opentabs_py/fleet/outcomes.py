@@ -9,7 +9,8 @@ from pydantic_core import PydanticSerializationError
 from opentabs_py.calling.tool import Output
 from opentabs_py.core import failures
 from opentabs_py.core.error_kinds import kind_of, rebuild
-from opentabs_py.core.fleet.messages import Failed, McpContent, Returned, first_problem
+from opentabs_py.core.fleet.messages import Failed, McpContent, Returned
+from opentabs_py.core.text import first_problem
 from opentabs_py.errors import BrokenResultError, CallError
 
 logger = logging.getLogger(__name__)

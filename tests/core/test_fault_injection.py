@@ -122,7 +122,7 @@ def test_a_log_is_written_as_json_and_read_again() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("{", "This is not a fault log: it: "),
+        ("{", "This is not a fault log: Invalid JSON: "),
         ('{"injected": []}', "This is not a fault log: seed: "),
         ('{"seed": 1, "injected": [{"rule": {"hop": "wire", "action": "drop"}}]}', r"rule\.hop: "),
     ],

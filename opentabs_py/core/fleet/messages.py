@@ -17,7 +17,7 @@ from opentabs_py.core.fleet.subjects import INSTANCE_ID
 from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
-from opentabs_py.core.text import HYPHENATED, path_text
+from opentabs_py.core.text import HYPHENATED, first_problem
 from opentabs_py.errors import ProtocolError
 from opentabs_py.version import __version__
 
@@ -362,12 +362,6 @@ def read_endpoint(data: bytes) -> EndpointAnnouncement:
         ProtocolError: It is not valid.
     """
     return _read(_ENDPOINT, data)
-
-
-def first_problem(error: ValidationError) -> str:
-    """Return the first of what is not valid: the member, and why."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return ": ".join(part for part in (path_text(first["loc"]), first["msg"]) if part)
 
 
 def _read(adapter: TypeAdapter[T], data: bytes) -> T:

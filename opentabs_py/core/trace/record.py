@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from opentabs_py.core import codes
 from opentabs_py.core.limits import Limits, Timer
-from opentabs_py.core.text import path_text
+from opentabs_py.core.text import first_problem
 from opentabs_py.core.trace.hops import Reached, Waterfall, reached, waterfall
 from opentabs_py.errors import (
     CallError,
@@ -331,12 +331,8 @@ def _read(adapter: TypeAdapter[T], line: str, number: int) -> T:
     try:
         return adapter.validate_json(line)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = path_text(first["loc"])
-        raise TraceError(
-            f"Line {number} is not a valid trace line: "
-            f"{f'{where}: ' if where else ''}{first['msg']}."
-        ) from None
+        why = first_problem(error)
+        raise TraceError(f"Line {number} is not a valid trace line: {why}.") from None
 
 
 def _no_trace(why: str) -> str:
