@@ -185,30 +185,24 @@ class RunningCall:
             self.record = record
 
 
+@dataclass(frozen=True, slots=True)
 class _Observer(CallObserver):
-    def __init__(
-        self,
-        sent: anyio.Event,
-        begun: anyio.Event,
-        progress: list[ProgressReport],
-        logs: list[CallLog],
-    ) -> None:
-        self._sent = sent
-        self._begun = begun
-        self._progress = progress
-        self._logs = logs
+    sent: anyio.Event
+    begun: anyio.Event
+    progress: list[ProgressReport]
+    logs: list[CallLog]
 
     def on_sent(self) -> None:
-        self._sent.set()
+        self.sent.set()
 
     def on_begun(self) -> None:
-        self._begun.set()
+        self.begun.set()
 
     def on_reports(self, reports: Sequence[ProgressReport], /) -> None:
-        self._progress.extend(reports)
+        self.progress.extend(reports)
 
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
-        self._logs.extend(CallLog(each.level, each.message, each.time / MS) for each in entries)
+        self.logs.extend(CallLog(each.level, each.message, each.time / MS) for each in entries)
 
 
 def _without_our_frames(error: Exception) -> Exception:

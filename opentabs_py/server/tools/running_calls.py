@@ -2,6 +2,7 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import anyio
 
@@ -10,16 +11,14 @@ from opentabs_py.core import failures
 from opentabs_py.errors import CallError
 
 
+@dataclass(slots=True)
 class _Running:
     """A running call of a tool, and the error that ended it, if its caller did not."""
 
-    __slots__ = ("cancellation", "error", "scope", "tool")
-
-    def __init__(self, tool: str, cancellation: Cancellation) -> None:
-        self.tool = tool
-        self.cancellation = cancellation
-        self.scope = anyio.CancelScope()
-        self.error: CallError | None = None
+    tool: str
+    cancellation: Cancellation
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    error: CallError | None = None
 
 
 class RunningCalls:
