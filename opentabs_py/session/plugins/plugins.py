@@ -202,11 +202,10 @@ class PluginSet:
         async with self._reloading:
             before = self.plugins, self.skipped
             loaded, skipped = await anyio.to_thread.run_sync(self._load)
-            if self._in_fleet:
-                self._registry.gate.set_rules(self._settings.permissions)
-                return compare_plugins(before, before)
             # At once: what follows may wait long, and the user may have turned a tool off.
             self._registry.gate.set_rules(self._settings.permissions)
+            if self._in_fleet:
+                return compare_plugins(before, before)
             new, standings = await anyio.to_thread.run_sync(self._stage, loaded, self.plugins)
             skipped += new.problems
             changes = compare_plugins(before, (new.plugins, skipped))
