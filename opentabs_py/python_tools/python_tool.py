@@ -186,7 +186,7 @@ class PythonTool:
                 failure = _raised(name, error)
         if task.cancelling() > cancelled_before and not _is_cancelled(run, task):
             await _forget_cancellation(task, cancelled_before)
-        failure = run.timeout() or failure
+        failure = run.timeout or failure
         if failure is None:
             return value
         run.flush()

@@ -106,6 +106,9 @@ class ToolRun:
         tool: The tool's name.
         client: The MCP client that made it, if one did.
         scope: Cancelled when a timer ends the call.
+        timeout: The error of the timer that ended it, if one did.
+        cancelled: Whether it ended without a value, so that no caller waits for it any longer.
+        is_over: Whether it has ended, in any way.
     """
 
     def __init__(self, host: ToolHost, tool: str, call: ToolCall, declaration: Declaration) -> None:
@@ -124,9 +127,9 @@ class ToolRun:
         self._streams: list[Stream] = []
         self._seq = 0
         self._timers = RunningTimers(host.clock, call.limits, self._time_out)
-        self._timeout: CallError | None = None
-        self._is_over = False
-        self._is_cancelled = False
+        self.timeout: CallError | None = None
+        self.cancelled = False
+        self.is_over = False
 
     # --- for the tool ---
 
@@ -140,24 +143,14 @@ class ToolRun:
         """Where its user has allowed it to run; None if they were not asked about a place."""
         return self._call.place
 
-    @property
-    def cancelled(self) -> bool:
-        """Whether it ended without a value, so that no caller waits for it any longer."""
-        return self._is_cancelled
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended, in any way."""
-        return self._is_over
-
     def record(self, report: CallReport) -> None:
         """Receive a report of the tool, from any thread; ignored after the end."""
-        if not self._is_over:
+        if not self.is_over:
             self._mailbox.put(report)
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call another tool within this call; its reports count as this call's as well."""
-        if self._is_over:
+        if self.is_over:
             raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
         if self.host.caller is None:
             raise RuntimeError(f"{self.tool} cannot call {name}: no server is running.")
@@ -176,7 +169,7 @@ class ToolRun:
         call = self._call_for_thread(name, arguments)
         calling = asyncio.run_coroutine_threadsafe(call, self._loop)
         self._calling.add(calling)
-        if self._is_over:  # perhaps since before it was added
+        if self.is_over:  # perhaps since before it was added
             calling.cancel()
         try:
             return calling.result()
@@ -199,13 +192,13 @@ class ToolRun:
         """Open a stream that belongs to this call, from any thread."""
         stream = self.host.streams.open(name, self, limits, self._loop)
         self._streams.append(stream)
-        if self._is_cancelled:  # perhaps since before it was added
+        if self.cancelled:  # perhaps since before it was added
             stream.end(_NO_VALUE)
         return stream
 
     def handle_update(self, update: StreamUpdate) -> None:
         """Receive an update of a stream, even after the call has returned."""
-        if not self._is_over:
+        if not self.is_over:
             self._timers.record_activity()
         report = CallReport("stream", update.text, update.text[:MESSAGE_MAX], float(update.number))
         self._pass_on(report)
@@ -217,10 +210,6 @@ class ToolRun:
         """The streams that it opened and that are still open."""
         return [stream for stream in self._streams if stream.is_open]
 
-    def timeout(self) -> CallError | None:
-        """Return the error of the timer that ended it, if one did."""
-        return self._timeout
-
     def flush(self) -> None:
         """Process what threads have reported so far."""
         self._mailbox.empty()
@@ -229,8 +218,8 @@ class ToolRun:
 
     def end(self, *, has_value: bool) -> None:
         """End the call: ignore further reports, and stop the timers."""
-        self._is_cancelled = not has_value
-        self._is_over = True
+        self.cancelled = not has_value
+        self.is_over = True
         self._timers.stop()
         if not has_value:  # its client never hears of them
             for stream in self._streams:
@@ -245,12 +234,12 @@ class ToolRun:
 
     def _time_out(self, timer: Timer) -> None:
         declared = getattr(self._declaration, timer) == getattr(self._call.limits, timer)
-        self._timeout = self._timers.error(declared=declared)
-        self._is_cancelled = True  # before the tool can look
+        self.timeout = self._timers.error(declared=declared)
+        self.cancelled = True  # before the tool can look
         self.scope.cancel()
 
     def _receive(self, report: CallReport) -> None:
-        if self._is_over:
+        if self.is_over:
             return
         self._timers.record_activity()
         if report.kind != "heartbeat":
@@ -268,7 +257,7 @@ class ToolRun:
         self.host.handlers.notify(ToolEvent(self.tool, self.call_id, seq, report))
         # A client receives the updates of streams themselves.
         is_for_clients = report.kind != "yield" and (report.kind != "stream" or self.client is None)
-        if self._is_over or not is_for_clients or not report.says_something:
+        if self.is_over or not is_for_clients or not report.says_something:
             return
         self._call.notify_progress(
             [ProgressReport(seq, report.progress, report.total, report.message)]
