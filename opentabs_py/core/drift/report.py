@@ -115,17 +115,12 @@ class DriftReport:
         """How many calls there are of each state."""
         return Counter(call.state for each in self.recordings for call in each.calls)
 
-    def has_drift(self, least: Severity = "harmless") -> bool:
-        """Return whether there is drift that is at least so severe."""
-        bar = SEVERITIES.index(least)
-        return any(SEVERITIES.index(each) >= bar for each in self._severities())
-
     def exit_code(self, least: Severity = "harmless") -> int:
         """Return 1 if there is drift that is at least that severe, 3 if inconclusive, else 0.
 
         It is conclusive if all calls that were not skipped have been compared, and there is one.
         """
-        if self.has_drift(least):
+        if any(SEVERITIES.index(each) >= SEVERITIES.index(least) for each in self._severities()):
             return DRIFT
         states = self.states
         compared = states.get("same", 0) + states.get("drift", 0)
