@@ -44,9 +44,9 @@ class McpServers:
         calls: ToolCalls,
         settings: Settings,
         *,
-        streams: StreamSource | None = None,
-        listed: ListedTools | None = None,
-        on_client_gone: Callable[[SessionKey], None] = lambda _client: None,
+        streams: StreamSource | None,
+        listed: ListedTools | None,
+        on_client_gone: Callable[[SessionKey], None],
     ) -> None:
         self._calls = calls
         self._settings = settings

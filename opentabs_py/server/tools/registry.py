@@ -146,9 +146,7 @@ class ToolRegistry:
         self._list()
 
     def set_registered(
-        self,
-        tools: Sequence[OtherwiseNamed],
-        may_return: Callable[[str], bool] = lambda _name: False,
+        self, tools: Sequence[OtherwiseNamed], may_return: Callable[[str], bool]
     ) -> None:
         """Serve these tools that pages have registered themselves, instead of any earlier ones.
 

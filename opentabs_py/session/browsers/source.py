@@ -46,7 +46,7 @@ class BrowserSource:
         browser: Literal["launch", "none"] | Attach,
         browsers: Mapping[str, str | Path] | int | None,
         *,
-        launch: Launcher | None = None,
+        launch: Launcher | None,
         relaunch_urls: Sequence[str] | None,
         is_needed: Callable[[], bool],
     ) -> None:

@@ -44,7 +44,7 @@ class Stager:
         self,
         plugins: Sequence[Plugin],
         standings: Mapping[str, Standing],
-        served: Sequence[Plugin] = (),
+        served: Sequence[Plugin],
     ) -> StagedPlugins:
         """Write the plugins' scripts.
 

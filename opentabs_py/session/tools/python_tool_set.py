@@ -42,7 +42,7 @@ class PythonToolSet:
         settings: Callable[[], Settings],
         clock: AlarmClock,
         *,
-        stream_prefix: str = "",
+        stream_prefix: str,
     ) -> None:
         self._settings = settings
         self._clock = clock
