@@ -28,6 +28,14 @@ class Changes:
         changed, self._next = self._next, anyio.Event()
         changed.set()
 
+    async def wait_quiet(self, seconds: float) -> None:
+        """Wait until nothing has changed for some seconds."""
+        is_quiet = False
+        while not is_quiet:
+            with anyio.move_on_after(seconds) as waiting:
+                await self.next().wait()
+            is_quiet = waiting.cancelled_caught
+
     async def decide(self, look: Callable[[float], _Decided | Wait]) -> _Decided:
         """Return what a function decides; while it says to wait, ask it again at each change.
 

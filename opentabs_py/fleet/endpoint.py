@@ -142,12 +142,10 @@ class Fleet:
         await self.link.subscribe(self.link.subjects.who, lambda _: self._announce())
         self.link.publish(self.link.subjects.who)
         with anyio.move_on_after(KNOWN_WITHIN):
-            is_quiet = False
-            while not (is_quiet and self.directory.all and self.catalog.is_read):
-                is_quiet = True
-                with anyio.move_on_after(QUIET_FOR):
-                    await self._offer_changes.next().wait()
-                    is_quiet = False
+            is_known = False
+            while not is_known:
+                await self._offer_changes.wait_quiet(QUIET_FOR)
+                is_known = bool(self.directory.all) and self.catalog.is_read
 
     # --- calls ---
 

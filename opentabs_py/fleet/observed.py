@@ -49,15 +49,7 @@ class ObservedFleet:
             while not (self.directory.all or self.endpoints):
                 await self._found.next().wait()
         with anyio.move_on_after(KNOWN_WITHIN):
-            await self._wait_quiet()
-
-    async def _wait_quiet(self) -> None:
-        is_quiet = False
-        while not is_quiet:
-            is_quiet = True
-            with anyio.move_on_after(QUIET_FOR):
-                await self._found.next().wait()
-                is_quiet = False
+            await self._found.wait_quiet(QUIET_FOR)
 
     def remove_silent(self) -> None:
         """Remove those that have not announced themselves for too long."""
