@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from opentabs_py.core import codes, failures
@@ -35,28 +36,30 @@ def judge_call(
         site: Its responses.
         live: The run.
     """
-    verdict = _Verdicts(recorded, outcome)
-    if outcome.skipped:
-        return verdict.skipped(outcome.skipped)
-    if outcome.barred:
-        return verdict.unknown(outcome.barred)
     call = outcome.call
+    seconds = 0.0 if call is None else call.seconds
+    verdict = partial(CallVerdict, recorded.tool, recorded.arguments, seconds=seconds)
+    if outcome.skipped:
+        return verdict("skipped", reason=outcome.skipped)
+    if outcome.barred:
+        return verdict("unknown", reason=outcome.barred)
     if call is None:
         text = f"{outcome.unready} does not get ready on the page"
-        return verdict.drift("tool", [Finding("readiness", text)])
+        return verdict("drift", "tool", [Finding("readiness", text)])
     error = call.error or {}
     code, message = str(error.get("code", "")), str(error.get("message", ""))
     expected = None if recorded.error is None else str(recorded.error.get("code", ""))
     if code and code == expected:
-        return verdict.same()
+        return verdict("same")
     if code and (reason := why_unknown(outcome)):
-        return verdict.unknown(reason)
+        return verdict("unknown", reason=reason)
     if expected is not None:
         how = f"fails with {code}" if code else "succeeds"
-        return verdict.drift("harmless", [Finding("error", f"failed with {expected}, and {how}")])
+        finding = Finding("error", f"failed with {expected}, and {how}")
+        return verdict("drift", "harmless", [finding])
     if code and code != codes.RESULT_BREAKS_SCHEMA:
         text = f"fails with {code}: {shorten(message, _LONGEST)}"
-        return verdict.drift("tool", [Finding("error", text)])
+        return verdict("drift", "tool", [Finding("error", text)])
     earlier = [
         each.value
         for recording in samples
@@ -69,28 +72,31 @@ def judge_call(
         # The rest is for an agent. Here no result follows, and it is the site that has changed.
         violations = message.removesuffix(failures.BROKEN_RESULT_FOLLOWS).rstrip()
         broken = Finding("schema", shorten(violations, _LONGEST))
-        return verdict.drift("schema", [broken, *map(Finding.of, found)])
+        return verdict("drift", "schema", [broken, *map(Finding.of, found)])
     missed = _unfinished(recorded.tool, samples, site, live)
-    return _judge_value(verdict, found, missed, site)
+    return _judge_value(recorded.tool, verdict, found, missed, site)
 
 
 def _judge_value(
-    verdict: "_Verdicts", found: Sequence[Change], missed: Sequence[Finding], site: ComparedSite
+    tool: str,
+    verdict: "partial[CallVerdict]",
+    found: Sequence[Change],
+    missed: Sequence[Finding],
+    site: ComparedSite,
 ) -> CallVerdict:
     empty = [change.path for change in found if change.what == "empty"]
-    if empty and site.has_emptied(verdict.tool):
+    if empty and site.has_emptied(tool):
         # What is empty on the site has to be empty in the result.
         found = [change for change in found if change.what != "empty"]
         if not found:
             where = ", ".join(path or "the result" for path in empty)
-            return verdict.unknown(
-                f"The site has nothing in {where} now, so it cannot be compared."
-            )
+            reason = f"The site has nothing in {where} now, so it cannot be compared."
+            return verdict("unknown", reason=reason)
     if not found and not missed:
-        return verdict.same()
+        return verdict("same")
     is_broken = missed or any(each.what in LACKING for each in found)
     severity: Severity = "tool" if is_broken else "harmless"
-    return verdict.drift(severity, [*map(Finding.of, found), *missed])
+    return verdict("drift", severity, [*map(Finding.of, found), *missed])
 
 
 def _unfinished(
@@ -110,31 +116,6 @@ def _unfinished(
             text = f"sends {route} once (was {often:.3g} times), so it may miss further pages"
             found.append(Finding("requests", text))
     return found
-
-
-class _Verdicts:
-    """Makes the verdict of one call."""
-
-    def __init__(self, recorded: RecordedCall, outcome: StepOutcome) -> None:
-        self.tool = recorded.tool
-        self._arguments = recorded.arguments
-        self._seconds = 0.0 if outcome.call is None else outcome.call.seconds
-
-    def same(self) -> CallVerdict:
-        return CallVerdict(self.tool, self._arguments, "same", seconds=self._seconds)
-
-    def skipped(self, reason: str) -> CallVerdict:
-        return CallVerdict(self.tool, self._arguments, "skipped", reason=reason)
-
-    def unknown(self, reason: str) -> CallVerdict:
-        return CallVerdict(
-            self.tool, self._arguments, "unknown", reason=reason, seconds=self._seconds
-        )
-
-    def drift(self, severity: Severity, findings: Sequence[Finding]) -> CallVerdict:
-        return CallVerdict(
-            self.tool, self._arguments, "drift", severity, findings, seconds=self._seconds
-        )
 
 
 def _is_same(one: RecordedCall, other: RecordedCall) -> bool:
