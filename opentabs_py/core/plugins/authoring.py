@@ -232,7 +232,8 @@ def _plugin_problems(
         )
         if not plugin.get(member)
     ]
-    found += _name_problems(package, plugin.get("name"), problem)
+    if (why := _name_problem(package, plugin.get("name"))) is not None:
+        found.append(problem("name", why))
     for member in ("urlPatterns", "excludePatterns"):
         patterns: JsonValue = plugin.get(member, [])
         if not isinstance(patterns, list):
@@ -262,22 +263,20 @@ def _contradictions(package: Any, plugin: Mapping[str, Any], entry: str) -> Iter
             yield SourceProblem(entry, None, None, member, why)
 
 
-def _name_problems(package: JsonValue, name: object, problem: Any) -> list[SourceProblem]:
+def _name_problem(package: JsonValue, name: object) -> str | None:
     if not isinstance(name, str) or not _PLUGIN_NAME.fullmatch(name):
-        why = (
+        return (
             f"{name!r} is not a valid plugin name; use lower-case letters, digits and '-', "
             "for example 'chat'"
         )
-        return [problem("name", why)]
     package_name = package.get("name") if isinstance(package, dict) else None
     if not isinstance(package_name, str):
-        return []
+        return None
     bare = package_name.rpartition("opentabs-plugin-")[2]
     try:
         plugin = plugin_id(package_name)
     except ValueError:
-        return []  # already reported
+        return None  # already reported
     if name in (plugin, bare):
-        return []
-    why = f"is {name!r}, but {PACKAGE} names the plugin {plugin!r}; make them the same"
-    return [problem("name", why)]
+        return None
+    return f"is {name!r}, but {PACKAGE} names the plugin {plugin!r}; make them the same"
