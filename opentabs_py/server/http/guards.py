@@ -41,22 +41,19 @@ class LocalOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 403."""
+        answer = self._app
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if not self._is_local(_HOST, headers.get("host", "")):
-                refusal = _refuse(
+                answer = _refuse(
                     "The Host header does not name this machine; use 127.0.0.1 or localhost."
                 )
             elif not (
                 all(self._is_local(_ORIGIN, each) for each in headers.getlist("origin"))
                 or self._is_extension(headers, scope["path"])
             ):
-                refusal = _refuse("The Origin header does not name this machine.")
-            else:
-                refusal = self._app
-            await refusal(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+                answer = _refuse("The Origin header does not name this machine.")
+        await answer(scope, receive, send)
 
     def _is_extension(self, headers: Headers, path: str) -> bool:
         if self._extension is None:
@@ -110,16 +107,15 @@ class RequireToken:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Forward the request, or answer 401."""
+        answer = self._app
         if scope["type"] == "http":
             # The scheme may be in any case (RFC 9110, section 11.1).
             scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
             is_given = hmac.compare_digest(given.strip(" ").encode(), self._wanted)
             if scheme.lower() != "bearer" or not is_given:
-                refusal = JSONResponse(
+                answer = JSONResponse(
                     {"error": "Send the server's token: `Authorization: Bearer TOKEN`."},
                     status_code=401,
                     headers={"WWW-Authenticate": "Bearer"},
                 )
-                await refusal(scope, receive, send)
-                return
-        await self._app(scope, receive, send)
+        await answer(scope, receive, send)
