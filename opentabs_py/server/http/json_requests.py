@@ -1,6 +1,5 @@
 """Requests whose body is JSON, and their answers: those of the console, and of commands."""
 
-import json
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -68,7 +67,7 @@ async def read(request: Request, kind: type[B], *, limit: int) -> B:
                 raise BadRequestError(f"The request is longer than {limit:,} bytes.", status)
         return kind.model_validate_json(bytes(content))
     except ValidationError as error:
-        problems: list[Any] = json.loads(error.json(include_url=False, include_input=False))
+        problems = error.errors(include_url=False, include_context=False, include_input=False)
         texts = [(".".join(map(str, each["loc"])), each["msg"]) for each in problems]
         why = "; ".join(": ".join(filter(None, each)) for each in texts)
         raise BadRequestError(f"The request is not valid. {why}") from None
