@@ -118,6 +118,12 @@ async def fake_nats(accepts: int) -> AsyncGenerator[FakeNats]:
         nats.stop()
 
 
+@asynccontextmanager
+async def linked() -> AsyncGenerator[tuple[FakeNats, NatsLink]]:
+    async with fake_nats(LONGEST_PACKET) as nats, nats_link(FleetOptions(nats.url)) as link:
+        yield nats, link
+
+
 async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting_to_change() -> (
     None
 ):
@@ -129,20 +135,14 @@ async def test_a_server_that_accepts_no_whole_packet_is_refused_with_the_setting
 
 
 async def test_a_server_that_accepts_a_whole_packet_is_used() -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (_, link):
         assert link.connected
 
 
 async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_each_loss(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (nats, link):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
         nats.accepts = 1000
@@ -163,10 +163,7 @@ async def test_a_server_that_accepts_less_after_a_reconnect_is_logged_and_so_is_
 
 
 async def test_a_link_that_is_back_is_not_connected_before_others_are_notified() -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (nats, link):
         noticed: list[bool] = []
         relinked = anyio.Event()
         link.relinked.subscribe(lambda: noticed.append(link.connected))
@@ -184,10 +181,7 @@ async def test_a_link_that_is_back_is_not_connected_before_others_are_notified()
 
 
 async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (nats, link):
         nats.answers.clear()
         for _ in range(40):
             link.publish("result", bytes(LONGEST_PACKET))
@@ -201,10 +195,7 @@ async def test_on_a_slow_link_a_short_message_passes_the_long_ones_that_wait() -
 
 
 async def test_what_waits_when_the_link_goes_down_is_dropped() -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (nats, link):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
         nats.answers.clear()
@@ -232,10 +223,7 @@ async def test_a_message_says_what_arrived_and_that_nobody_listens_even_after_a_
         if message.data == b"bad":
             raise KeyError
 
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (nats, link):
         await link.subscribe("there", handle)
         await link.flush()
         [number] = nats.subscriptions
@@ -256,10 +244,7 @@ async def test_a_message_says_what_arrived_and_that_nobody_listens_even_after_a_
 async def test_a_subject_that_nats_refuses_is_logged_with_what_lists_the_permissions(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)),
-    ):
+    async with linked() as (nats, _):
         nats.say("-ERR 'Permissions Violation for Subscription to \"there\"'\n")
         with anyio.fail_after(PATIENT):
             while not caplog.messages:
@@ -271,10 +256,7 @@ async def test_a_subject_that_nats_refuses_is_logged_with_what_lists_the_permiss
 async def test_a_connection_that_the_server_ends_with_an_error_is_established_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async with (
-        fake_nats(accepts=LONGEST_PACKET) as nats,
-        nats_link(FleetOptions(nats.url)) as link,
-    ):
+    async with linked() as (nats, link):
         relinked = anyio.Event()
         link.relinked.subscribe(relinked.set)
         await link.subscribe("there", lambda _: None)
