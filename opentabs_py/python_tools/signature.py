@@ -96,11 +96,10 @@ class Signature:
         if more and not self._bound.isdisjoint(more):
             refused = [(name, "there is no such argument") for name in more if name in self._bound]
             raise failures.invalid_arguments(tool, refused)
-        passed = model.model_fields_set
-        if self._filled:
-            passed = passed | self._filled
-        given = {self._names[field]: getattr(model, field) for field in self._names
-                 if field in passed}  # fmt: skip
+        passed = model.model_fields_set | self._filled
+        given = {
+            name: getattr(model, field) for field, name in self._names.items() if field in passed
+        }
         positional = self._pop_positional(given) if self._positional else []
         return positional, {**given, **more}
 
