@@ -7,10 +7,7 @@ from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.plugin_listing import plugin_tool_listing
 from opentabs_py.core.arguments import ArgumentReader
-from opentabs_py.core.page_arguments import (
-    split_instance,
-    split_tab_id,
-)
+from opentabs_py.core.page_arguments import split_instance, split_tab_id
 from opentabs_py.core.plugin_names import qualified_names
 from opentabs_py.core.plugins.manifest import ManifestTool, PluginManifest
 from opentabs_py.core.plugins.settings import url_pattern

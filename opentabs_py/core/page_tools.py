@@ -14,12 +14,7 @@ from typing import Final, cast
 from opentabs_py.core.page_arguments import TAB_ID
 from opentabs_py.core.page_tool_names import Naming, PageSite, name_tools, site_of
 from opentabs_py.core.plugin_names import PAGE
-from opentabs_py.core.protocol import (
-    DocumentState,
-    LoadingTab,
-    PageToolsParams,
-    RegisteredTool,
-)
+from opentabs_py.core.protocol import DocumentState, LoadingTab, PageToolsParams, RegisteredTool
 from opentabs_py.core.schemas.checker import JsonObject, check_schema
 from opentabs_py.core.schemas.patterns import with_patterns
 from opentabs_py.core.text import is_seen, quantity, shorten

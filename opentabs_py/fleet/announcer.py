@@ -7,14 +7,7 @@ from typing import Final
 import anyio
 
 from opentabs_py.calling.tool import Tool
-from opentabs_py.core.fleet.messages import (
-    ServedOwner,
-    State,
-    ToolJson,
-    Tools,
-    digest_of,
-    encode,
-)
+from opentabs_py.core.fleet.messages import ServedOwner, State, ToolJson, Tools, digest_of, encode
 from opentabs_py.core.plugin_names import RESERVED_TOOLS
 from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 
 from opentabs_py.core.fleet.claims import Claims, claims_of, conflict
 from opentabs_py.core.fleet.liveness import SILENT_FOR, Liveness
-from opentabs_py.core.fleet.messages import (
-    Announcement,
-    VersionSkewError,
-    read_announcement,
-)
+from opentabs_py.core.fleet.messages import Announcement, VersionSkewError, read_announcement
 from opentabs_py.core.text import one_line
 from opentabs_py.errors import ProtocolError
 

@@ -7,12 +7,7 @@ from pathlib import Path
 import pytest
 
 from opentabs_py.audit.file import FORMAT
-from opentabs_py.audit.history import (
-    Filter,
-    count_missed,
-    read_calls,
-    read_statistics,
-)
+from opentabs_py.audit.history import Filter, count_missed, read_calls, read_statistics
 from opentabs_py.errors import AuditError
 from tests.audit.records import ALL, add, an_entry, numbers
 

@@ -15,12 +15,7 @@ from opentabs_py.core.recording.exchange import (
     Request,
     header,
 )
-from opentabs_py.core.recording.matching import (
-    Comparable,
-    comparable,
-    differences,
-    distance,
-)
+from opentabs_py.core.recording.matching import Comparable, comparable, differences, distance
 from opentabs_py.core.recording.reading import is_read
 from opentabs_py.core.recording.rpc import with_id_of
 from opentabs_py.core.sites.origins import resolve_link

@@ -6,14 +6,7 @@ pytest runs in a process of its own; the test kit's part in it sends events, the
 import json
 from typing import Annotated, Final, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from opentabs_py.core.text import cut_middle, shorten, well_formed

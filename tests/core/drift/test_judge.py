@@ -9,13 +9,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.drift.judge import judge
 from opentabs_py.core.drift.live import LiveRun, StepOutcome
 from opentabs_py.core.drift.report import CallVerdict, Finding, RecordingVerdict
-from opentabs_py.core.recording.exchange import (
-    Exchange,
-    RecordedCall,
-    Recording,
-    Request,
-    Scrubbed,
-)
+from opentabs_py.core.recording.exchange import Exchange, RecordedCall, Recording, Request, Scrubbed
 from tests.core.drift.samples import HOME, called, failed, got, lived, recording, sent_on
 
 ITEMS = [{"id": 1, "title": "a"}, {"id": 2, "title": "b"}]

@@ -6,12 +6,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from opentabs_py.core.fleet.congestion import (
-    INITIAL_WINDOW,
-    MAX_WINDOW,
-    MIN_WINDOW,
-    QUEUING_DELAY,
-)
+from opentabs_py.core.fleet.congestion import INITIAL_WINDOW, MAX_WINDOW, MIN_WINDOW, QUEUING_DELAY
 from opentabs_py.core.fleet.pacer import SHORT, Outgoing, Pacer
 
 LONG = 64 * 1024  # bytes of a long message

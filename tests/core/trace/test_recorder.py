@@ -23,19 +23,8 @@ from opentabs_py.core.trace.record import (
     read_record,
     record_line,
 )
-from opentabs_py.core.trace.recorder import (
-    KEPT,
-    NAME_MAX,
-    STACK_MAX,
-    CallRecorder,
-    Instant,
-)
-from opentabs_py.errors import (
-    CallError,
-    ChainError,
-    ErrorDetail,
-    ToolFailedError,
-)
+from opentabs_py.core.trace.recorder import KEPT, NAME_MAX, STACK_MAX, CallRecorder, Instant
+from opentabs_py.errors import CallError, ChainError, ErrorDetail, ToolFailedError
 
 CALL = "c" * 32
 LIMITS = Limits(idle=2.0, ceiling=10.0)

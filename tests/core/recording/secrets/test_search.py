@@ -4,11 +4,7 @@ import gzip
 
 import pytest
 
-from opentabs_py.core.recording.exchange import (
-    RecordedCall,
-    RecordedSocket,
-    Recording,
-)
+from opentabs_py.core.recording.exchange import RecordedCall, RecordedSocket, Recording
 from opentabs_py.core.recording.scrub_rules import ScrubRules
 from tests.core.recording.secrets.finding import (
     FORM,
