@@ -117,9 +117,8 @@ class AuditFile:
             with suppress(sqlite3.Error):
                 db.execute("ROLLBACK")
             raise
-        with suppress(
-            sqlite3.OperationalError
-        ):  # the calls are written; the next batch tries again
+        # The calls are written. If this fails, the next batch tries again.
+        with suppress(sqlite3.OperationalError):
             self._shrink(db)
 
     def _shrink(self, db: sqlite3.Connection) -> None:
