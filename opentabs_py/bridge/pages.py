@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 REMEMBERED: Final = 1000  # how many clients' last browsers are known, one for each plugin
 
-_Key = tuple[SessionKey, str]  # a client, and the plugin that it used
+_Key = tuple[SessionKey | None, str]  # a client, and the plugin that it used
 
 
 async def ensure_any_browser(bridges: Sequence[Bridge]) -> None:
@@ -85,7 +85,7 @@ class Pages:
         self._join = join
         self._interchangeable = interchangeable
         self._by_id: dict[str, Bridge] = {}
-        self._last: OrderedDict[_Key, int] = OrderedDict()
+        self._last: OrderedDict[_Key, int] = OrderedDict()  # of clients that have a session
         self._changes = Changes()
         for bridge in bridges:
             self._add(bridge)
@@ -153,8 +153,8 @@ class Pages:
             ChainError: As for one browser, or several could take the call.
         """
         index = 0 if len(self.bridges) == 1 else await self._choose(target)
-        if (key := self._key_of(target)) is not None:
-            self._remember(key, index)
+        if target.client is not None and not self._interchangeable:
+            self._remember(target, index)
         self.running_calls[index] += 1
         try:
             return await self.bridges[index].call(target, tool, call)
@@ -166,15 +166,9 @@ class Pages:
         """Return the document in which a call would run now; None if that is not known."""
         if len(self.bridges) == 1:
             return self.bridges[0].find_document(target)
-        key = self._key_of(target)
-        last = None if key is None else self._last.get(key)
+        last = self._last.get((target.client, target.plugin))
         choice = self._choice(target, last, anyio.current_time())
         return self.bridges[choice].find_document(target) if isinstance(choice, int) else None
-
-    def _key_of(self, target: Target) -> _Key | None:
-        """Return what a call's browser is remembered by; None if it is not remembered."""
-        is_known = target.client is not None and not self._interchangeable
-        return (str(target.client), target.plugin) if is_known else None
 
     async def wait_reconnected(self) -> None:
         """Wait for an extension that has just disconnected.
@@ -229,8 +223,7 @@ class Pages:
         self.ended_calls.append(0)
 
     async def _choose(self, target: Target) -> int:
-        key = self._key_of(target)
-        last = None if key is None else self._last.get(key)
+        last = self._last.get((target.client, target.plugin))
         if last is not None and target.tab_id is None:
             # Another's pages may be those of another person.
             await self.bridges[last].ensure_browser()
@@ -256,7 +249,8 @@ class Pages:
     def _rank(self, index: int) -> tuple[float, int]:
         return inf if index in self.avoided else self.running_calls[index], self.ended_calls[index]
 
-    def _remember(self, key: _Key, index: int) -> None:
+    def _remember(self, target: Target, index: int) -> None:
+        key = target.client, target.plugin
         self._last[key] = index
         self._last.move_to_end(key)
         if len(self._last) > REMEMBERED:
