@@ -26,7 +26,6 @@ class LocalTabsList(TabsList):
     """
 
     def __init__(self, pages: Pages, list_all: ListTabs | None = None) -> None:
-        super().__init__()
         self._pages = pages
         self._list_all = list_all
 
@@ -60,7 +59,6 @@ class LocalTabsOpen(TabsOpen):
     """
 
     def __init__(self, pages: Pages, own_tabs: OwnTabs) -> None:
-        super().__init__()
         self._pages = pages
         self._own_tabs = own_tabs
 
@@ -98,7 +96,6 @@ class LocalTabsClose(TabsClose):
     """
 
     def __init__(self, own_tabs: OwnTabs) -> None:
-        super().__init__()
         self._own_tabs = own_tabs
 
     async def close_tab(self, call: ToolCall, tab: int) -> Any:

@@ -27,7 +27,6 @@ class RemoteTabsList(TabsList):
     """
 
     def __init__(self, fleet: "Fleet") -> None:
-        super().__init__()
         self._fleet = fleet
 
     async def list_tabs(self, call: ToolCall) -> Any:
@@ -46,7 +45,6 @@ class RemoteTabsOpen(TabsOpen):
     """
 
     def __init__(self, fleet: "Fleet") -> None:
-        super().__init__()
         self._fleet = fleet
 
     async def open_tab(self, call: ToolCall, url: str, browser: str | None) -> Any:
@@ -94,7 +92,6 @@ class RemoteTabsClose(TabsClose):
     """
 
     def __init__(self, fleet: "Fleet") -> None:
-        super().__init__()
         self._fleet = fleet
 
     async def close_tab(self, call: ToolCall, tab: int) -> Any:

@@ -5,7 +5,7 @@ A subclass does it: in the browsers of this server, or in the workers of a fleet
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Final
 
 from opentabs_py.browser.urls import web_address
@@ -98,9 +98,10 @@ class _TabTool(ABC):
     listing: Listing
     limits: Limits | None = None
 
-    def __init__(self) -> None:
+    @cached_property
+    def _arguments(self) -> ArgumentReader:
         schema = self.listing.input_schema
-        self._arguments = ArgumentReader(self.listing.name, schema, limit=_LONGEST_INPUT)
+        return ArgumentReader(self.listing.name, schema, limit=_LONGEST_INPUT)
 
 
 class TabsList(_TabTool):
