@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from opentabs_py.bridge.in_page_tool import Checked, InPageTool
 from opentabs_py.bridge.pages import Pages
+from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.listing import Listing
 from opentabs_py.core import failures
 from opentabs_py.core.arguments import ArgumentReader
@@ -120,7 +121,7 @@ class PageTool(InPageTool):
             raise chosen
         return found[chosen.tab_id]
 
-    def find_document(self, call: Any) -> DocumentState | None:
+    def find_document(self, call: ToolCall) -> DocumentState | None:
         """Return the document in which a call would run now; None if that is not known."""
         try:
             return super().find_document(call)
