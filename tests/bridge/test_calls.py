@@ -1,5 +1,7 @@
 """Running calls whose link is lost and restored, and their traces and logs."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import anyio
@@ -14,6 +16,8 @@ from tests.bridge.bridged import CALL, RESULT, TARGET, Caller, call_and_answer
 from tests.fakes import (
     OTHER_PAGE,
     TAB,
+    Connect,
+    FakeSocket,
     Json,
     a_bridge,
     a_document,
@@ -28,13 +32,19 @@ from tests.waiting import PATIENT
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_result_that_was_not_acknowledged_is_accepted_after_a_reconnect() -> None:
-    bridge = a_bridge()
+@asynccontextmanager
+async def calling() -> AsyncGenerator[tuple[Connect, FakeSocket, Caller, str]]:
+    """Make a call, and yield once its page has it."""
+    bridge, caller = a_bridge(), Caller()
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
-        first = await greeted(connect, a_document())
-        caller = Caller()
+        socket = await greeted(connect, a_document())
         tasks.start_soon(caller, bridge, CALL)
-        call_id = (await first.hear("tool.dispatch"))["params"]["callId"]
+        sent = await socket.hear("tool.dispatch")
+        yield connect, socket, caller, sent["params"]["callId"]
+
+
+async def test_a_result_that_was_not_acknowledged_is_accepted_after_a_reconnect() -> None:
+    async with calling() as (connect, first, caller, call_id):
         first.hang_up()
         second = await greeted(connect, a_document(call_id))
         second.say(about_call("tool.result", call_id, seq=0, value="kept"))
@@ -44,12 +54,7 @@ async def test_a_result_that_was_not_acknowledged_is_accepted_after_a_reconnect(
 
 
 async def test_a_call_that_the_page_has_not_heard_of_is_sent_again_after_a_reconnect() -> None:
-    bridge = a_bridge()
-    async with running(bridge) as connect, anyio.create_task_group() as tasks:
-        first = await greeted(connect, a_document())
-        caller = Caller()
-        tasks.start_soon(caller, bridge, CALL)
-        call_id = (await first.hear("tool.dispatch"))["params"]["callId"]
+    async with calling() as (connect, first, caller, call_id):
         first.hang_up()
         second = await greeted(connect, a_document())
         assert (await second.hear("tool.dispatch"))["params"]["callId"] == call_id
@@ -62,11 +67,7 @@ async def test_a_call_that_the_page_has_not_heard_of_is_sent_again_after_a_recon
     [({"crashed": [TAB]}, "PAGE_CRASHED"), ({"fresh": True}, "EXTENSION_RELOADED")],
 )
 async def test_a_call_that_did_not_survive_ends_at_the_next_hello(news: Json, code: str) -> None:
-    bridge, caller = a_bridge(), Caller()
-    async with running(bridge) as connect, anyio.create_task_group() as tasks:
-        first = await greeted(connect, a_document())
-        tasks.start_soon(caller, bridge, CALL)
-        await first.hear("tool.dispatch")
+    async with calling() as (connect, first, caller, _):
         first.hang_up()
         second = connect()
         said = hello()
@@ -78,24 +79,14 @@ async def test_a_call_that_did_not_survive_ends_at_the_next_hello(news: Json, co
 
 
 async def test_a_call_whose_document_vanishes_ends_at_once() -> None:
-    bridge = a_bridge()
-    async with running(bridge) as connect, anyio.create_task_group() as tasks:
-        socket = await greeted(connect, a_document())
-        caller = Caller()
-        tasks.start_soon(caller, bridge, CALL)
-        await socket.hear("tool.dispatch")
+    async with calling() as (_, socket, caller, _):
         socket.say(tabs_changed(a_document(documentId=OTHER_PAGE)))  # the tab has moved on
         with pytest.raises(ChainError, match="may have run"):
             await caller.outcome()
 
 
 async def test_a_call_whose_tab_vanishes_ends_as_closed() -> None:
-    bridge = a_bridge()
-    async with running(bridge) as connect, anyio.create_task_group() as tasks:
-        socket = await greeted(connect, a_document())
-        caller = Caller()
-        tasks.start_soon(caller, bridge, CALL)
-        await socket.hear("tool.dispatch")
+    async with calling() as (_, socket, caller, _):
         socket.say(tabs_changed(tabs=[]))
         with pytest.raises(ChainError) as caught:
             await caller.outcome()

@@ -16,6 +16,14 @@ from opentabs_py.session.browsers.recycling import RecycleAfter, Recycling
 from tests.fakes import TAB, a_bridge, a_document, about_call, greeted, running
 from tests.waiting import PATIENT, until_all_wait
 
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(autouse=True)
+def looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("opentabs_py.session.browsers.recycling.LOOK_EVERY", 0.01)
+    monkeypatch.setattr("opentabs_py.session.browsers.recycling.MEASURE_EVERY", 0.0)
+
 
 @pytest.mark.parametrize(
     ("given", "after"),
@@ -58,11 +66,7 @@ class FakeBrowser:
         await self.back.wait()
 
 
-@pytest.mark.anyio
-async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("opentabs_py.session.browsers.recycling.LOOK_EVERY", 0.01)
+async def test_a_call_that_begins_while_its_only_browser_closes_runs_in_the_next_one() -> None:
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
     pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
@@ -100,12 +104,7 @@ class FakeLaunch:
         return self.needs
 
 
-@pytest.mark.anyio
-async def test_a_browser_that_needs_too_much_memory_is_replaced(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("opentabs_py.session.browsers.recycling.LOOK_EVERY", 0.01)
-    monkeypatch.setattr("opentabs_py.session.browsers.recycling.MEASURE_EVERY", 0.0)
+async def test_a_browser_that_needs_too_much_memory_is_replaced() -> None:
     bridges = [a_bridge(), a_bridge(), a_bridge()]
     launches = [FakeLaunch(10**9), FakeLaunch(2 * 10**9), None]
     browsers = [FakeBrowser(*each) for each in zip(bridges, launches, strict=True)]
@@ -118,11 +117,7 @@ async def test_a_browser_that_needs_too_much_memory_is_replaced(
         tasks.cancel_scope.cancel()
 
 
-@pytest.mark.anyio
-async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("opentabs_py.session.browsers.recycling.LOOK_EVERY", 0.01)
+async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser() -> None:
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
     pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
@@ -135,12 +130,10 @@ async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser(
         tasks.cancel_scope.cancel()
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("held_by", ["call", "tab"])
 async def test_a_browser_is_not_replaced_while_a_call_or_a_clients_own_tab_needs_it(
-    held_by: str, monkeypatch: pytest.MonkeyPatch
+    held_by: str,
 ) -> None:
-    monkeypatch.setattr("opentabs_py.session.browsers.recycling.LOOK_EVERY", 0.01)
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
     pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
