@@ -25,38 +25,21 @@ _TIMEOUTS: Final[dict[str, ErrorKind]] = {
 }
 
 
-class ErrorFields(Protocol):
-    """The fields of an error, as a message has them."""
+class _ErrorFields(Protocol):
+    """The fields of an error, as a message has them; see `ErrorDetail`."""
 
     @property
-    def code(self) -> str:
-        """See `ErrorDetail.code`."""
-        ...
-
+    def code(self) -> str: ...
     @property
-    def message(self) -> str:
-        """See `ErrorDetail.message`."""
-        ...
-
+    def message(self) -> str: ...
     @property
-    def category(self) -> str | None:
-        """See `ErrorDetail.category`."""
-        ...
-
+    def category(self) -> str | None: ...
     @property
-    def retryable(self) -> bool:
-        """See `ErrorDetail.retryable`."""
-        ...
-
+    def retryable(self) -> bool: ...
     @property
-    def retry_after_ms(self) -> float | None:
-        """See `ErrorDetail.retry_after_ms`."""
-        ...
-
+    def retry_after_ms(self) -> float | None: ...
     @property
-    def stack(self) -> str | None:
-        """See `ErrorDetail.stack`."""
-        ...
+    def stack(self) -> str | None: ...
 
 
 def kind_of(error: CallError) -> ErrorKind:
@@ -76,7 +59,7 @@ def kind_of(error: CallError) -> ErrorKind:
             return "other"
 
 
-def rebuild(kind: ErrorKind, fields: ErrorFields, *, value: Any = None) -> CallError:
+def rebuild(kind: ErrorKind, fields: _ErrorFields, *, value: Any = None) -> CallError:
     """Return the error that a message describes.
 
     Args:
