@@ -563,7 +563,6 @@ class OpenTabs:
             ignore_default_args=self._ignore_default_args,
             by_hand=self._source.is_loaded_by_hand,
             attach=self._source.attach,
-            first_number=self._seams.first_number,
             interchangeable=self._source.are_interchangeable,
         )
         server = self._server = SessionServer(

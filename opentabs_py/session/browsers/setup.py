@@ -32,7 +32,6 @@ class BrowserPlan:
         ignore_default_args: Playwright switches to leave out.
         by_hand: The user loads the extension into their own browser.
         attach: The running browser that it is loaded into, if that is done.
-        first_number: The number of the first browser, with which those of its tabs begin.
         interchangeable: Whether any of the browsers may take any call.
     """
 
@@ -41,7 +40,6 @@ class BrowserPlan:
     ignore_default_args: Sequence[str]
     by_hand: bool
     attach: Attach | None
-    first_number: int
     interchangeable: bool
 
     @property
@@ -133,7 +131,7 @@ class BrowserSetup:
             clock=self._clock,
             wrap_socket=self._seams.wrap_socket,
             name=name,
-            number=self._options.first_number + index,
+            number=self._seams.first_number + index,
         )
         if self._guide_url is not None:
             bridge.tabs.advice = f"{self._guide_url} shows how to load it into your browser."
