@@ -6,7 +6,7 @@
 /** @import {PluginRow, TabRow} from "./console/store.js" */
 /** @import {ToolInShort} from "./console/tool_list.js" */
 
-import { h, plural, site } from "./console/dom.js";
+import { h, keepingFocus, pluginPath, plural, site } from "./console/dom.js";
 import { pluginIcon } from "./console/icons.js";
 import { EXPOSED, isExposed, READINESS } from "./console/store.js";
 import { toolList } from "./console/tool_list.js";
@@ -76,14 +76,11 @@ export function activeTabView({ store, link }, profile) {
     ]);
     if (version === drawn) return;
     drawn = version;
-    const active = document.activeElement;
-    const focused = active instanceof HTMLElement ? active.dataset.plugin : undefined;
-    element.replaceChildren(
-      ...(row === undefined || plugins.length === 0 ? nothing() : found(row, plugins)),
+    keepingFocus(element, () =>
+      element.replaceChildren(
+        ...(row === undefined || plugins.length === 0 ? nothing() : found(row, plugins)),
+      ),
     );
-    if (focused === undefined) return;
-    const again = element.querySelector(`[data-plugin="${CSS.escape(focused)}"]`);
-    if (again instanceof HTMLElement) again.focus();
   }
 
   /**
@@ -118,12 +115,8 @@ export function activeTabView({ store, link }, profile) {
       h(
         "header",
         {},
-        icon(plugin),
-        h(
-          "a",
-          { href: `#/plugins/${encodeURIComponent(plugin.name)}`, "data-plugin": plugin.name },
-          plugin.title,
-        ),
+        pluginIcon(plugin, link),
+        h("a", { href: pluginPath(plugin.name), "data-keep": plugin.name }, plugin.title),
         h("span", { class: `badge ${readiness}` }, READINESS[readiness]),
       ),
       state !== undefined &&
@@ -135,11 +128,7 @@ export function activeTabView({ store, link }, profile) {
         : toolList(tools.slice(0, TOOLS)),
       tools !== null &&
         tools.length > TOOLS &&
-        h(
-          "a",
-          { href: `#/plugins/${encodeURIComponent(plugin.name)}` },
-          `All ${plural(tools.length, "tool")}`,
-        ),
+        h("a", { href: pluginPath(plugin.name) }, `All ${plural(tools.length, "tool")}`),
     );
   }
 
@@ -178,23 +167,14 @@ export function activeTabView({ store, link }, profile) {
     return h(
       "li",
       {},
-      icon(plugin),
+      pluginIcon(plugin, link),
       h(
         "span",
         { class: "what" },
-        h(
-          "a",
-          { href: `#/plugins/${encodeURIComponent(plugin.name)}`, "data-plugin": plugin.name },
-          plugin.title,
-        ),
+        h("a", { href: pluginPath(plugin.name), "data-keep": plugin.name }, plugin.title),
         h("code", { class: "quiet" }, more > 0 ? `${first} and ${more} more` : first),
       ),
     );
-  }
-
-  /** @param {PluginRow} plugin */
-  function icon(plugin) {
-    return pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`);
   }
 
   chrome.tabs.onActivated.addListener(look);

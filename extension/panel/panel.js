@@ -38,16 +38,12 @@ const router = new Router(
 );
 const console_ = { store, link, go: router.go };
 const approvals = approvalsView(console_);
-const views = {
-  now: { title: "This tab", icon: /** @type {const} */ ("tabs"), view: nowView() },
-  try: { title: "Tools", icon: /** @type {const} */ ("try"), view: tryView(console_) },
-  calls: { title: "Calls", icon: /** @type {const} */ ("calls"), view: callsView(console_) },
-  plugins: {
-    title: "Plugins",
-    icon: /** @type {const} */ ("plugins"),
-    view: pluginsView(console_),
-  },
-};
+const views = /** @type {const} */ ({
+  now: { title: "This tab", icon: "tabs", view: nowView() },
+  try: { title: "Tools", icon: "try", view: tryView(console_) },
+  calls: { title: "Calls", icon: "calls", view: callsView(console_) },
+  plugins: { title: "Plugins", icon: "plugins", view: pluginsView(console_) },
+});
 /** @typedef {keyof typeof views} Name */
 const names = /** @type {Name[]} */ (Object.keys(views));
 

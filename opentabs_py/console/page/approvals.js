@@ -5,7 +5,17 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {PluginRow, QuestionRow} from "./store.js" */
 
-import { announce, byId, closableNotice, h, keepingFocus, plural, write } from "./dom.js";
+import {
+  announce,
+  byId,
+  closableNotice,
+  emptyState,
+  h,
+  keepingFocus,
+  pluginPath,
+  plural,
+  write,
+} from "./dom.js";
 import { whyFailed } from "./link.js";
 import { STANDING } from "./plugin.js";
 import { needsReview } from "./store.js";
@@ -108,7 +118,7 @@ export function approvalsView({ store, link }) {
         "p",
         { class: "badges" },
         h("code", { class: "quiet" }, tool),
-        h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(plugin)}` }, plugin),
+        h("a", { class: "badge", href: pluginPath(plugin) }, plugin),
         tabTitle !== null && h("span", { class: "badge" }, tabTitle),
         h("span", { class: "quiet left", role: "timer" }),
       ),
@@ -132,7 +142,7 @@ export function approvalsView({ store, link }) {
           h(
             "li",
             { class: "tab" },
-            h("a", { href: `#/plugins/${encodeURIComponent(name)}`, "data-keep": name }, title),
+            h("a", { href: pluginPath(name), "data-keep": name }, title),
             h("span", { class: "badge warn" }, STANDING[standing]),
             h("span", { class: "quiet" }, "Its tools are off until you approve it."),
           ),
@@ -197,16 +207,15 @@ export function announcer(store) {
 
 /** @param {boolean} isGone whether the server is */
 function nothing(isGone) {
-  const [what, why] = isGone
-    ? [
+  return isGone
+    ? emptyState(
         "Questions cannot be shown now",
         "This page has no connection to the server. If the server has stopped, the calls that waited for you have ended.",
-      ]
-    : [
+      )
+    : emptyState(
         "Nothing is waiting for you",
         "A call that needs your permission appears here, as long as this page is open.",
-      ];
-  return h("div", { class: "empty" }, h("p", {}, what), h("p", { class: "quiet" }, why));
+      );
 }
 
 /** @param {string} title of the tool that an answer was about */

@@ -6,7 +6,19 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {CallRow} from "./store.js" */
 
-import { clock, h, matches, shownOf, site, wordsOf, write } from "./dom.js";
+import {
+  clock,
+  emptyState,
+  h,
+  matches,
+  offerNames,
+  searchField,
+  shownOf,
+  site,
+  terms,
+  wordsOf,
+  write,
+} from "./dom.js";
 import { whyFailed } from "./link.js";
 import { List } from "./list.js";
 import { describe } from "./viewer/details.js";
@@ -50,15 +62,7 @@ const SO_FAR = {
  */
 export function callsView({ store, link, go }) {
   const narrow = matchMedia("(max-width: 900px)");
-  const query = h("input", {
-    type: "search",
-    class: "filter",
-    placeholder: "Filter by tool, page, error or id  ( / )",
-    "aria-label": "Filter calls",
-    autocomplete: "off",
-    spellcheck: "false",
-    oninput: () => show(),
-  });
+  const query = searchField("Filter calls", "Filter by tool, page, error or id", () => show());
   const state = h(
     "select",
     { "aria-label": "Outcome", onchange: () => show() },
@@ -79,7 +83,7 @@ export function callsView({ store, link, go }) {
     onLeave: () => go("calls"),
     growsAtTop: true,
   });
-  const empty = h("div", { class: "empty" });
+  const empty = h("div", {});
   const earlier = new Earlier(
     link,
     () => store.rows("calls"),
@@ -171,7 +175,11 @@ export function callsView({ store, link, go }) {
   function show() {
     const words = wordsOf(query.value);
     const all = [...store.rows("calls").values(), ...earlier.others()];
-    showPlugins(all);
+    offerNames(
+      plugin,
+      [["", "All plugins"]],
+      all.map((call) => call.plugin),
+    );
     asking = new Set([...store.rows("questions").values()].map((question) => question.call));
     const shown = all.filter(
       (call) =>
@@ -186,41 +194,8 @@ export function callsView({ store, link, go }) {
     write(count, shownOf(shown.length, all.length, "call"));
     list.element.hidden = shown.length === 0;
     empty.hidden = shown.length > 0;
-    if (shown.length === 0) fillEmpty(all.length);
+    if (shown.length === 0) empty.replaceChildren(nothing(all.length));
     list.show(shown);
-  }
-
-  /** @param {number} all */
-  function fillEmpty(all) {
-    if (all > 0)
-      empty.replaceChildren(
-        h("p", {}, "No call matches."),
-        h("p", { class: "quiet" }, "Change the filter above."),
-      );
-    else
-      empty.replaceChildren(
-        h("p", {}, "No calls yet"),
-        h(
-          "p",
-          { class: "quiet" },
-          "Calls of every client appear here as they begin. ",
-          h("a", { href: "#/try" }, "Try a tool"),
-          ".",
-        ),
-      );
-  }
-
-  /** @param {readonly CallRow[]} calls */
-  function showPlugins(calls) {
-    const names = [...new Set(calls.map((call) => call.plugin ?? ""))].filter(Boolean).sort();
-    const known = [...plugin.options].slice(1).map((option) => option.value);
-    if (names.join() === known.join() && plugin.options.length > 0) return;
-    const chosen = plugin.value;
-    plugin.replaceChildren(
-      h("option", { value: "" }, "All plugins"),
-      ...names.map((name) => h("option", { value: name }, name)),
-    );
-    plugin.value = names.includes(chosen) ? chosen : "";
   }
 
   // --- the chosen call ---
@@ -297,12 +272,11 @@ export function callsView({ store, link, go }) {
       waiting ? h("a", { class: "button", href: "#/approvals" }, "Answer") : tryLink(call.name),
     );
     const row = store.rows("calls").get(call.id);
-    for (const [name, value] of [
+    const more = terms([
       ["Client", row?.client],
       ["Allowed", row?.allowed],
-    ]) {
-      if (value) place.querySelector(".facts")?.append(h("dt", {}, name), h("dd", {}, value));
-    }
+    ]);
+    place.querySelector(".facts")?.append(...more);
     const focused = details.contains(document.activeElement);
     const { scrollTop } = details;
     const shown = details.firstElementChild;
@@ -318,19 +292,14 @@ export function callsView({ store, link, go }) {
    * @param {string} why there is no record
    */
   function fillRow(call, why) {
-    const facts = h("dl", { class: "facts" });
-    /** @type {[string, string | null | undefined][]} */
-    const rows = [
+    const facts = terms([
       ["When", `${new Date(1000 * call.started).toLocaleString()}, for ${timeText(call)}`],
       ["Error", call.error && [call.error.code, call.error.message].filter(Boolean).join(": ")],
       ["Site", call.url && site(call.url)],
       ["Tab", call.tab?.toString()],
       ["Client", call.client],
       ["Allowed", call.allowed],
-    ];
-    for (const [name, value] of rows) {
-      if (value) facts.append(h("dt", {}, name), h("dd", {}, value));
-    }
+    ]);
     const values = [
       ["Arguments", call.arguments],
       ["Result", call.result],
@@ -343,7 +312,7 @@ export function callsView({ store, link, go }) {
         h("h2", {}, call.name, " ", h("span", { class: `pill ${call.state}` }, stateText(call))),
         h("p", { class: "quiet" }, why),
         h("div", { class: "buttons" }, tryLink(call.name), close),
-        facts,
+        h("dl", { class: "facts" }, ...facts),
         ...values,
       ),
     );
@@ -372,8 +341,6 @@ export function callsView({ store, link, go }) {
     const anyRuns = [...store.rows("calls").values()].some((call) => call.state === "running");
     if (element.isConnected && anyRuns) list.refresh();
   }, 500);
-  opened = "-";
-  open("");
   return {
     element,
     search: query,
@@ -388,6 +355,13 @@ export function callsView({ store, link, go }) {
     },
     leave: () => go("calls"),
   };
+}
+
+/** @param {number} all how many calls there are, if none is shown */
+function nothing(all) {
+  if (all > 0) return emptyState("No call matches.", "Change the filter above.");
+  const link = h("a", { href: "#/try" }, "Try a tool");
+  return emptyState("No calls yet", "Calls of every client appear here as they begin. ", link, ".");
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Elements, and how numbers and times are written. Whatever a page or a plugin wrote is text here and is only
- * ever set as text.
+ * Elements, and how numbers, times and addresses are written. Whatever a page or a plugin wrote is text here and is
+ * only ever set as text.
  */
 
 /** @typedef {Node | string | null | undefined | false} Child */
@@ -125,6 +125,14 @@ export function site(url) {
 }
 
 /**
+ * The address of a plugin in the console.
+ * @param {string} plugin
+ */
+export function pluginPath(plugin) {
+  return `#/plugins/${encodeURIComponent(plugin)}`;
+}
+
+/**
  * Return whether every word of a query is in a string.
  * @param {readonly string[]} words in lower case
  * @param {string} text
@@ -149,6 +157,60 @@ export function isTyping(target) {
     target instanceof HTMLSelectElement ||
     (target instanceof HTMLInputElement && !["checkbox", "radio", "button"].includes(target.type))
   );
+}
+
+/**
+ * The field that filters a view.
+ * @param {string} label
+ * @param {string} hint what to write there
+ * @param {() => void} onInput
+ */
+export function searchField(label, hint, onInput) {
+  return h("input", {
+    type: "search",
+    class: "filter",
+    placeholder: `${hint}  ( / )`,
+    "aria-label": label,
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: onInput,
+  });
+}
+
+/**
+ * Offer names in a `select`, after its other choices. What is chosen stays so while it is offered.
+ * @param {HTMLSelectElement} select
+ * @param {[string, string][]} others values and texts
+ * @param {(string | null)[]} given the names, each any number of times
+ */
+export function offerNames(select, others, given) {
+  const names = [...new Set(given)].filter((name) => name !== null).sort();
+  const choices = [...others, ...names.map((name) => /** @type {const} */ ([name, name]))];
+  const { options, value: chosen } = select;
+  if (
+    options.length === choices.length &&
+    choices.every(([value], at) => options[at]?.value === value)
+  )
+    return;
+  select.replaceChildren(...choices.map(([value, text]) => h("option", { value }, text)));
+  if (choices.some(([value]) => value === chosen)) select.value = chosen;
+}
+
+/**
+ * What is shown where there is nothing else.
+ * @param {string} what
+ * @param {...Child} why or what to do
+ */
+export function emptyState(what, ...why) {
+  return h("div", { class: "empty" }, h("p", {}, what), h("p", { class: "quiet" }, ...why));
+}
+
+/**
+ * The terms of a list and their values, without those that have none.
+ * @param {[string, string | null | undefined][]} rows
+ */
+export function terms(rows) {
+  return rows.flatMap(([name, value]) => (value ? [h("dt", {}, name), h("dd", {}, value)] : []));
 }
 
 /**
@@ -179,16 +241,16 @@ export function copyButton(text, label) {
  * @param {(choice: string) => void} onChoose
  */
 export function switcher(label, choices, onChoose) {
-  const buttons = choices.map(([value, text], index) =>
-    h("button", { type: "button", "data-value": value, "aria-pressed": index === 0 }, text),
+  const buttons = choices.map(([value, text]) =>
+    h("button", { type: "button", "data-value": value }, text),
   );
   /** @param {string | undefined} value */
   const mark = (value) => {
     for (const each of buttons)
       each.setAttribute("aria-pressed", String(each.dataset.value === value));
   };
+  mark(choices[0]?.[0]);
   for (const each of buttons) {
-    each.setAttribute("aria-pressed", String(each === buttons[0]));
     each.addEventListener("click", () => {
       mark(each.dataset.value);
       onChoose(each.dataset.value ?? "");

@@ -58,14 +58,13 @@ export function toolIcon(name) {
  * The icon of a plugin, or its initial.
  * @param {{name: string, title: string, kind: string, icon: string | null}} plugin
  * @param {Link} link
- * @param {string} path of its icon
  */
-export function pluginIcon(plugin, link, path) {
+export function pluginIcon(plugin, link) {
   const place = h("span", { class: "plugin-icon", "aria-hidden": "true" });
   if (plugin.icon !== null) {
     const image = h("img", { alt: "", width: 24, height: 24 });
     image.addEventListener("error", () => image.replaceWith(initial(plugin.title)));
-    link.load(image, `${path}?${plugin.icon}`);
+    link.load(image, `/icons/${encodeURIComponent(plugin.name)}.svg?${plugin.icon}`);
     place.append(image);
   } else if (plugin.kind === "python") {
     place.append(glyph("python"));

@@ -5,7 +5,18 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {LogRow} from "./store.js" */
 
-import { clock, copyButton, h, matches, shownOf, wordsOf, write } from "./dom.js";
+import {
+  clock,
+  copyButton,
+  emptyState,
+  h,
+  matches,
+  offerNames,
+  searchField,
+  shownOf,
+  wordsOf,
+  write,
+} from "./dom.js";
 import { List } from "./list.js";
 
 const LEVELS = ["debug", "info", "warning", "error", "critical"];
@@ -15,14 +26,7 @@ const LEVELS = ["debug", "info", "warning", "error", "critical"];
  * @returns {View}
  */
 export function logsView({ store }) {
-  const query = h("input", {
-    type: "search",
-    class: "filter",
-    placeholder: "Filter by text  ( / )",
-    "aria-label": "Filter logs",
-    autocomplete: "off",
-    oninput: () => show(),
-  });
+  const query = searchField("Filter logs", "Filter by text", () => show());
   const level = h(
     "select",
     { "aria-label": "Minimum level", onchange: () => show() },
@@ -57,7 +61,7 @@ export function logsView({ store }) {
     onChoose: open,
     onLeave: () => open(null),
   });
-  const empty = h("div", { class: "empty" });
+  const empty = h("div", {});
   const whole = h("section", { class: "whole", "aria-label": "The selected entry", hidden: true });
   const element = h(
     "div",
@@ -121,6 +125,14 @@ export function logsView({ store }) {
     const words = wordsOf(query.value);
     const least = LEVELS.indexOf(level.value);
     const all = [...store.rows("logs").values()];
+    offerNames(
+      source,
+      [
+        ["", "All sources"],
+        [" ", "The server"],
+      ],
+      all.map((entry) => entry.plugin),
+    );
     const shown = all.filter(
       (entry) =>
         LEVELS.indexOf(entry.level) >= least &&
@@ -131,45 +143,20 @@ export function logsView({ store }) {
     list.element.hidden = shown.length === 0;
     empty.hidden = shown.length > 0;
     empty.replaceChildren(
-      h("p", {}, all.length === 0 ? "Nothing was logged yet" : "No entry matches."),
-      h(
-        "p",
-        { class: "quiet" },
-        all.length === 0
-          ? "What the server and the plugins log appears here."
-          : "Change the filter above.",
-      ),
+      all.length === 0
+        ? emptyState("Nothing was logged yet", "What the server and the plugins log appears here.")
+        : emptyState("No entry matches.", "Change the filter above."),
     );
     list.show(shown);
     if (follow.checked) list.scrollToEnd();
   }
 
-  function showSources() {
-    const names = [...new Set([...store.rows("logs").values()].map(({ plugin }) => plugin ?? ""))]
-      .filter(Boolean)
-      .sort();
-    const known = [...source.options].slice(2).map(({ value }) => value);
-    if (names.join() === known.join() && source.options.length > 0) return;
-    const chosen = source.value;
-    source.replaceChildren(
-      h("option", { value: "" }, "All sources"),
-      h("option", { value: " " }, "The server"),
-      ...names.map((name) => h("option", { value: name }, name)),
-    );
-    source.value = chosen === " " || names.includes(chosen) ? chosen : "";
-  }
-
   return {
     element,
     search: query,
-    show() {
-      showSources();
-      show();
-    },
+    show,
     update(changed) {
-      if (!changed.has("logs")) return;
-      showSources();
-      show();
+      if (changed.has("logs")) show();
     },
   };
 }

@@ -11,7 +11,7 @@
 /** @import {ProblemRow, PluginRow, TabRow} from "./store.js" */
 /** @import {Change, ToolInShort} from "./tool_list.js" */
 
-import { closableNotice, copyButton, h, keepingFocus, plural, site } from "./dom.js";
+import { closableNotice, copyButton, h, keepingFocus, pluginPath, plural, site } from "./dom.js";
 import { glyph, pluginIcon } from "./icons.js";
 import { whyFailed } from "./link.js";
 import { reviewSection } from "./review.js";
@@ -184,7 +184,7 @@ function about(plugin, tabs, link) {
   return h(
     "section",
     { class: "about", "aria-label": plugin.title },
-    pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`),
+    pluginIcon(plugin, link),
     h(
       "div",
       { class: "what" },
@@ -312,7 +312,7 @@ export function problemList(problems) {
             ? h("strong", {}, problem.directory?.split(/[\\/]/).at(-1) ?? "A plugin")
             : h(
                 "a",
-                { href: path(problem.plugin), "data-keep": `plugin ${problem.id}` },
+                { href: pluginPath(problem.plugin), "data-keep": `plugin ${problem.id}` },
                 problem.plugin,
               ),
           h("span", { class: "quiet" }, problem.directory ?? `in tab ${problem.tab}`),
@@ -321,14 +321,6 @@ export function problemList(problems) {
       ),
     ),
   );
-}
-
-/**
- * The address of a plugin in the console.
- * @param {string} plugin
- */
-export function path(plugin) {
-  return `#/plugins/${encodeURIComponent(plugin)}`;
 }
 
 /** @param {string} url */

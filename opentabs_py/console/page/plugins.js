@@ -6,9 +6,21 @@
 /** @import {ProblemRow, PluginRow} from "./store.js" */
 /** @import {ToolInShort} from "./tool_list.js" */
 
-import { focusOn, h, keepingFocus, matches, plural, shownOf, wordsOf, write } from "./dom.js";
+import {
+  emptyState,
+  focusOn,
+  h,
+  keepingFocus,
+  matches,
+  pluginPath,
+  plural,
+  searchField,
+  shownOf,
+  wordsOf,
+  write,
+} from "./dom.js";
 import { pluginIcon } from "./icons.js";
-import { KIND, path, pluginView, problemList, STANDING, statusOf } from "./plugin.js";
+import { KIND, pluginView, problemList, STANDING, statusOf } from "./plugin.js";
 import { needsReview } from "./store.js";
 import { toolList } from "./tool_list.js";
 
@@ -17,14 +29,8 @@ import { toolList } from "./tool_list.js";
  * @returns {View}
  */
 export function pluginsView({ store, link, go }) {
-  const query = h("input", {
-    type: "search",
-    class: "filter",
-    placeholder: "Find a plugin or a tool  ( / )",
-    "aria-label": "Find a plugin or a tool",
-    autocomplete: "off",
-    oninput: () => (opened === "" ? show() : go("plugins")),
-  });
+  const what = "Find a plugin or a tool";
+  const query = searchField(what, what, () => (opened === "" ? show() : go("plugins")));
   const count = h("span", { class: "quiet count" });
   const content = h("div", { class: "scroll-area" });
   const element = h(
@@ -88,32 +94,17 @@ export function pluginsView({ store, link, go }) {
 
   /** @param {number} plugins */
   function nothing(plugins) {
-    if (plugins > 0)
-      return h(
-        "div",
-        { class: "empty" },
-        h("p", {}, "Nothing matches."),
-        h("p", { class: "quiet" }, "Search for other words."),
-      );
-    if (store.isEndpoint)
-      return h(
-        "div",
-        { class: "empty" },
-        h("p", {}, "No worker serves a plugin"),
-        h("p", { class: "quiet" }, "Start one: ", h("code", {}, "opentabs worker --plugin DIR")),
-      );
-    return h(
-      "div",
-      { class: "empty" },
-      h("p", {}, "No plugin is served"),
-      h(
-        "p",
-        { class: "quiet" },
-        "Serve one: ",
-        h("code", {}, "opentabs serve --plugin DIR"),
-        ", or write one: ",
-        h("code", {}, "opentabs new NAME"),
-      ),
+    if (plugins > 0) return emptyState("Nothing matches.", "Search for other words.");
+    if (store.isEndpoint) {
+      const command = h("code", {}, "opentabs worker --plugin DIR");
+      return emptyState("No worker serves a plugin", "Start one: ", command);
+    }
+    return emptyState(
+      "No plugin is served",
+      "Serve one: ",
+      h("code", {}, "opentabs serve --plugin DIR"),
+      ", or write one: ",
+      h("code", {}, "opentabs new NAME"),
     );
   }
 
@@ -143,8 +134,8 @@ export function pluginsView({ store, link, go }) {
     const mine = problems.filter((each) => each.plugin === plugin.name).length;
     return h(
       "a",
-      { class: "card-link", href: path(plugin.name), "data-keep": plugin.name },
-      pluginIcon(plugin, link, `/icons/${encodeURIComponent(plugin.name)}.svg`),
+      { class: "card-link", href: pluginPath(plugin.name), "data-keep": plugin.name },
+      pluginIcon(plugin, link),
       h(
         "span",
         { class: "what" },
@@ -211,11 +202,9 @@ export function pluginsView({ store, link, go }) {
       opened = name;
       show();
       if (hadFocus && name !== left) focusOn(content, name === "" ? left : "back");
-      if (name === "") query.placeholder = "Find a plugin or a tool  ( / )";
     },
     update(changed) {
-      if (["plugins", "problems", "tabs"].some((each) => changed.has(/** @type {any} */ (each))))
-        show();
+      if (changed.has("plugins") || changed.has("problems") || changed.has("tabs")) show();
     },
     leave: () => go("plugins"),
   };

@@ -5,7 +5,18 @@
 /** @import {Console, View} from "./main.js" */
 /** @import {BrowserRow, TabRow} from "./store.js" */
 
-import { h, keepingFocus, matches, shownOf, site, wordsOf, write } from "./dom.js";
+import {
+  emptyState,
+  h,
+  keepingFocus,
+  matches,
+  pluginPath,
+  searchField,
+  shownOf,
+  site,
+  wordsOf,
+  write,
+} from "./dom.js";
 import { EXPOSED, isExposed, READINESS } from "./store.js";
 
 /**
@@ -13,14 +24,7 @@ import { EXPOSED, isExposed, READINESS } from "./store.js";
  * @returns {View}
  */
 export function tabsView({ store }) {
-  const query = h("input", {
-    type: "search",
-    class: "filter",
-    placeholder: "Filter by title, URL or plugin  ( / )",
-    "aria-label": "Filter tabs",
-    autocomplete: "off",
-    oninput: () => show(),
-  });
+  const query = searchField("Filter tabs", "Filter by title, URL or plugin", () => show());
   const count = h("span", { class: "quiet count" });
   const content = h("div", { class: "scroll-area" });
   const element = h(
@@ -48,20 +52,14 @@ export function tabsView({ store }) {
             shown.filter((tab) => tab.browser === browser.name),
           ),
         ),
-        ...(browsers.length === 0 ? [nothing()] : []),
-      ),
-    );
-  }
-
-  function nothing() {
-    return h(
-      "div",
-      { class: "empty" },
-      h("p", {}, "This server has no browser"),
-      h(
-        "p",
-        { class: "quiet" },
-        "Its tools run beside it, or in the browsers of a fleet's workers.",
+        ...(browsers.length > 0
+          ? []
+          : [
+              emptyState(
+                "This server has no browser",
+                "Its tools run beside it, or in the browsers of a fleet's workers.",
+              ),
+            ]),
       ),
     );
   }
@@ -126,7 +124,7 @@ export function tabsView({ store }) {
               "a",
               {
                 class: `badge ${plugin.readiness}`,
-                href: `#/plugins/${encodeURIComponent(plugin.name)}`,
+                href: pluginPath(plugin.name),
                 title: plugin.reason ?? "",
                 "data-keep": `${tab.id} ${plugin.name}`,
               },

@@ -7,7 +7,18 @@
 /** @import {ToolInShort} from "./tool_list.js" */
 
 import { copyAs } from "./copies.js";
-import { focusOn, h, matches, shownOf, switcher, wordsOf, write } from "./dom.js";
+import {
+  emptyState,
+  focusOn,
+  h,
+  matches,
+  pluginPath,
+  searchField,
+  shownOf,
+  switcher,
+  wordsOf,
+  write,
+} from "./dom.js";
 import { glyph, toolIcon } from "./icons.js";
 import { Refusal, whyFailed } from "./link.js";
 import { runOf } from "./run.js";
@@ -32,14 +43,9 @@ const FOUND = 60; // tools that the picker shows
  */
 export function tryView(console_) {
   const { store, link, go } = console_;
-  const query = h("input", {
-    type: "search",
-    class: "filter",
-    placeholder: "Find a tool  ( / )",
-    "aria-label": "Find a tool",
-    autocomplete: "off",
-    oninput: () => (opened === "" ? pick() : go("try")),
-  });
+  const query = searchField("Find a tool", "Find a tool", () =>
+    opened === "" ? pick() : go("try"),
+  );
   const count = h("span", { class: "quiet count" });
   const content = h("div", { class: "scroll-area" });
   const element = h(
@@ -83,21 +89,13 @@ export function tryView(console_) {
     );
     write(count, shownOf(found.length, tools?.length ?? 0, "tool"));
     if (found.length === 0) {
-      const text = tools?.length === 0 ? "No tool is served" : "No tool matches.";
       const serve = store.isEndpoint
         ? "Start a worker: opentabs worker"
         : "Serve a plugin: opentabs serve";
       content.replaceChildren(
-        h(
-          "div",
-          { class: "empty" },
-          h("p", {}, text),
-          h(
-            "p",
-            { class: "quiet" },
-            tools?.length === 0 ? `${serve} --plugin DIR` : "Search for other words.",
-          ),
-        ),
+        tools?.length === 0
+          ? emptyState("No tool is served", `${serve} --plugin DIR`)
+          : emptyState("No tool matches.", "Search for other words."),
       );
       return;
     }
@@ -196,6 +194,7 @@ function benchOf(given, { store, link }) {
     rows: 10,
     "aria-label": "The arguments, as JSON",
     spellcheck: "false",
+    hidden: true,
     oninput: () => change("json"),
   });
   const wrong = h("p", { class: "wrong", role: "alert", hidden: true });
@@ -246,7 +245,6 @@ function benchOf(given, { store, link }) {
       outcome,
     ),
   );
-  json.hidden = true;
   element.addEventListener("submit", (event) => {
     event.preventDefault();
     start();
@@ -440,6 +438,6 @@ function marks(tool) {
     hints.readOnlyHint === true && h("span", { class: "badge" }, "only reads"),
     hints.destructiveHint === true && h("span", { class: "badge warn" }, "may destroy"),
     !tool.needsTab && h("span", { class: "badge" }, "runs in the server"),
-    h("a", { class: "badge", href: `#/plugins/${encodeURIComponent(tool.owner)}` }, tool.owner),
+    h("a", { class: "badge", href: pluginPath(tool.owner) }, tool.owner),
   ];
 }
