@@ -4,7 +4,7 @@
 
 /** @import {Run} from "./report.js" */
 
-import { h, plural } from "./dom.js";
+import { h, plural, terms } from "./dom.js";
 import { duration } from "./viewer/model.js";
 
 /**
@@ -28,29 +28,18 @@ export function aboutRuns(runs) {
  * @param {string} name
  */
 function about(run, name) {
-  /** @type {[string, string][]} */
-  const facts = [
+  const facts = terms([
     ["Started", new Date(run.started * 1000).toLocaleString()],
     ["Took", duration(1000 * run.seconds)],
     ...Object.entries(run.versions),
     ["System", run.platform],
     ["Arguments", run.arguments.map(quoted).join(" ")],
-    ...Object.entries(run.seeds).map(([seed, value]) => pair(seed, String(value))),
+    ...Object.entries(run.seeds).map(
+      ([seed, value]) => /** @type {[string, string]} */ ([seed, String(value)]),
+    ),
     ["Processes", run.workers > 0 ? plural(run.workers, "worker") : ""],
-  ];
-  const list = h("dl", { class: "facts" });
-  for (const [term, value] of facts)
-    if (value !== "") list.append(h("dt", {}, term), h("dd", {}, value));
-  return h("section", {}, name !== "" && h("h2", {}, name), list);
-}
-
-/**
- * @param {string} name
- * @param {string} value
- * @returns {[string, string]}
- */
-function pair(name, value) {
-  return [name, value];
+  ]);
+  return h("section", {}, name !== "" && h("h2", {}, name), h("dl", { class: "facts" }, ...facts));
 }
 
 /** @param {string} argument */

@@ -9,7 +9,17 @@
 /** @import {TestRow, TestStore} from "./test_store.js" */
 
 import { GROUPS, groupOf } from "./counts.js";
-import { h, isTyping, matches, plural, wordsOf, write } from "./dom.js";
+import {
+  emptyState,
+  h,
+  isTyping,
+  keepingFocus,
+  matches,
+  plural,
+  searchField,
+  wordsOf,
+  write,
+} from "./dom.js";
 import { List } from "./list.js";
 import { Memory } from "./screenshots.js";
 import { sign, stateSign } from "./signs.js";
@@ -42,20 +52,13 @@ function isFile(row) {
 }
 
 /**
- * @param {Shown} shown
+ * @param {Shown} given
  * @returns {View & {filter(state: string): void, reveal(id: string): void}}
  */
-export function testsView({ store, describe, load, go, run, resume, more, whose, onFilter }) {
+export function testsView(given) {
+  const { store, describe, go, run, onFilter } = given;
   const narrow = matchMedia("(max-width: 900px)");
-  const query = h("input", {
-    type: "search",
-    class: "filter",
-    placeholder: "Filter by name, file or error  ( / )",
-    "aria-label": "Filter tests",
-    autocomplete: "off",
-    spellcheck: "false",
-    oninput: () => show(),
-  });
+  const query = searchField("Filter tests", "Filter by name, file or error", () => show());
   const state = h(
     "select",
     { "aria-label": "State", onchange: () => filter(state.value) },
@@ -81,7 +84,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
     },
     onLeave: () => go("tests"),
   });
-  const empty = h("div", { class: "empty" });
+  const empty = h("div", {});
   const details = h("aside", {
     class: "details",
     "aria-label": "The selected test",
@@ -105,19 +108,11 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
   );
   /** @type {Map<string, FileRow>} */
   let files = new Map();
-  let opened = "-";
+  let opened = "";
   let shownAs = ""; // what the details were drawn from
   let isReading = false;
   const memory = new Memory();
-  const actions = {
-    load,
-    close,
-    memory,
-    ...(run === undefined ? {} : { run }),
-    ...(resume === undefined ? {} : { resume }),
-    ...(more === undefined ? {} : { more }),
-    ...(whose === undefined ? {} : { whose }),
-  };
+  const actions = { ...given, close, memory };
 
   // --- the list ---
 
@@ -217,7 +212,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
   /** @param {number} all */
   function fillEmpty(all) {
     const isBusy = store.status !== null && store.status.state !== "idle";
-    const [first, second] =
+    const [what, why] =
       all > 0
         ? ["No test matches.", "Change the filter above."]
         : isBusy || store.status === null
@@ -225,7 +220,7 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
           : run === undefined
             ? ["No test was selected", ""]
             : ["There are no tests yet", "Tests are in tests/, in files such as test_chat.py."];
-    empty.replaceChildren(h("p", {}, first), h("p", { class: "quiet" }, second));
+    empty.replaceChildren(emptyState(what, why));
   }
 
   // --- the chosen test ---
@@ -273,16 +268,8 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
     if (version === shownAs) return;
     shownAs = version;
     const focused = details.contains(document.activeElement);
-    const label = document.activeElement?.getAttribute("data-keep") ?? "";
-    const { scrollTop } = details;
-    details.replaceChildren(...draw());
-    details.scrollTop = scrollTop;
-    if (!focused) return;
-    const again = [...details.querySelectorAll("[data-keep]")].find(
-      (each) => each.getAttribute("data-keep") === label,
-    );
-    if (again instanceof HTMLElement && label !== "") again.focus();
-    else details.focus();
+    keepingFocus(details, () => details.replaceChildren(...draw()));
+    if (focused && !details.contains(document.activeElement)) details.focus();
   }
 
   function close() {
@@ -319,7 +306,6 @@ export function testsView({ store, describe, load, go, run, resume, more, whose,
   setInterval(() => {
     if (store.tests.some((test) => test.state === "running")) list.refresh();
   }, 500);
-  open("");
   return {
     element,
     search: query,
