@@ -44,14 +44,11 @@ def _sum(counted: "Sequence[tuple[str, ToolTokens]]") -> dict[str, int]:
 
 
 def _show(counted: "Sequence[tuple[str, ToolTokens]]", advice: str | None) -> None:
-    from rich.table import Table
+    from opentabs_py.cli.terminal import new_table, out
 
-    from opentabs_py.cli.terminal import out
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("tool", overflow="fold")
-    for column in ("description", "arguments", "result", "tokens"):
-        table.add_column(column, justify="right")
+    table = new_table("tool", "description", "arguments", "result", "tokens")
+    for column in table.columns[1:]:
+        column.justify = "right"
     for name, tokens in counted:
         parts = (tokens.description, tokens.input, tokens.output, tokens.total)
         table.add_row(f"[cyan]{name}[/]", *(f"{part:,}" for part in parts))

@@ -18,6 +18,7 @@ from opentabs_py.errors import OpenTabsError
 
 if TYPE_CHECKING:
     from rich.progress import Progress
+    from rich.table import Table
 
 LINES_APART = 1.0  # s
 _RULE = 4  # columns that Rich needs around the text of a rule
@@ -67,6 +68,16 @@ def print_error(error: OpenTabsError) -> None:
 def warn(text: str) -> None:
     """Print a warning for the user."""
     err.print(f"[yellow]warning:[/] {escape(text)}", soft_wrap=True)
+
+
+def new_table(*columns: str) -> "Table":
+    """Return a table without lines, which wraps what is too long rather than cut it."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
 
 
 def print_rule(markup: str) -> None:

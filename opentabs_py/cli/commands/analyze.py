@@ -137,7 +137,7 @@ def _document(site: "KnownSite") -> dict[str, Any]:
 def _print(site: "KnownSite") -> None:
     from rich.table import Table
 
-    from opentabs_py.cli.terminal import out
+    from opentabs_py.cli.terminal import new_table, out
 
     auth = site.auth
     rows = {
@@ -154,9 +154,7 @@ def _print(site: "KnownSite") -> None:
     out.print(f"[bold]{_plain(site.recording.url)}[/]\n", soft_wrap=True)
     out.print(about)
     if site.tools:
-        tools = Table(box=None, header_style="bold", pad_edge=False)
-        for column in ("tool", "", "request", "arguments"):
-            tools.add_column(column, overflow="fold")
+        tools = new_table("tool", "", "request", "arguments")
         for tool in site.tools:
             tools.add_row(
                 _plain(tool.name),

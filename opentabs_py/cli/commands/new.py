@@ -101,10 +101,8 @@ def _read(file: Path, chosen: list[str]) -> "KnownSite":
 
 
 def _generate(name: str, directory: Path, language: "Language", site: "KnownSite") -> None:
-    from rich.table import Table
-
     from opentabs_py import __version__
-    from opentabs_py.cli.terminal import err, warn
+    from opentabs_py.cli.terminal import err, new_table, warn
     from opentabs_py.generate.plugin import RECORDING, write_plugin
     from opentabs_py.plugins.scaffold import whole_or_nothing
     from opentabs_py.recording.files import write_recording
@@ -113,9 +111,7 @@ def _generate(name: str, directory: Path, language: "Language", site: "KnownSite
     with whole_or_nothing(directory):
         _create(name, directory, language, files=made.files, dropped=made.dropped)
         write_recording(made.recording, directory / "tests" / RECORDING, version=__version__)
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for column in ("tool", "", "request", "tested by"):
-        table.add_column(column, overflow="fold")
+    table = new_table("tool", "", "request", "tested by")
     for tool in site.tools:
         count = sum(call.tool == tool.name for call in made.calls)
         table.add_row(

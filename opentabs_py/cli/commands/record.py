@@ -245,16 +245,13 @@ def _driver_error(tabs: "OpenTabs") -> BrowserError | None:
 
 
 def _print_scrubbed(recording: "Recording") -> None:
-    from rich.table import Table
-
-    from opentabs_py.cli.terminal import err
+    from opentabs_py.cli.terminal import err, new_table
     from opentabs_py.core.text import shorten
 
     if not recording.scrubbed:
         err.print("No secrets were recognized.")
         return
-    columns = ("scrubbed", "different", "times", "for example by", "found in")
-    table = Table(*columns, box=None, header_style="bold", pad_edge=False)
+    table = new_table("scrubbed", "different", "times", "for example by", "found in")
     for column in table.columns[1:3]:
         column.justify = "right"
     for kind in dict.fromkeys(each.kind for each in recording.scrubbed):

@@ -148,10 +148,8 @@ def _load(wanted: str, settings: "Settings") -> "Plugin":
 
 
 def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
-    from rich.table import Table
-
     from opentabs_py.cli.plugin_warnings import print_skipped
-    from opentabs_py.cli.terminal import err, out, write_json
+    from opentabs_py.cli.terminal import err, new_table, out, write_json
     from opentabs_py.consent.reviews import find_standing
     from opentabs_py.plugins.build_content import content_digest
     from opentabs_py.plugins.folders import load_configured
@@ -173,9 +171,7 @@ def _list(settings: "Settings", reviews: "Reviews", *, as_json: bool) -> None:
     if not rows:
         err.print("No plugins are installed: your settings name none.")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("plugin", "version", "review", "directory"):
-        table.add_column(column, overflow="fold")
+    table = new_table("plugin", "version", "review", "directory")
     colours = {"unreviewed": "red", "changed": "yellow", "reviewed": "green"}
     for each, what, _approval in rows:
         colour = colours.get(what, "dim")
@@ -214,7 +210,7 @@ def _show(
     from rich.table import Table
 
     from opentabs_py.calling.plugin_listing import plugin_tool_listing
-    from opentabs_py.cli.terminal import out
+    from opentabs_py.cli.terminal import new_table, out
     from opentabs_py.core.consent import decide
     from opentabs_py.core.text import one_line
 
@@ -239,9 +235,7 @@ def _show(
         state += f" [dim]({escape(approval.version)})[/]"
     about.add_row("[dim]review[/]", state)
     out.print(about)
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for column in ("tool", "does", "once approved"):
-        table.add_column(column, overflow="fold")
+    table = new_table("tool", "does", "once approved")
     for tool in manifest.tools:
         listing = plugin_tool_listing(manifest, tool)
         permission = decide(settings.permissions, listing.gated("reviewed")).permission

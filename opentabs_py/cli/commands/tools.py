@@ -153,14 +153,10 @@ def _show(rows: Sequence[_Row], *, cost: bool, as_json: bool, nothing: str) -> N
 
 
 def _print(listings: "Sequence[Listing]") -> None:
-    from rich.table import Table
-
-    from opentabs_py.cli.terminal import out
+    from opentabs_py.cli.terminal import new_table, out
     from opentabs_py.core.page_arguments import TAB_ID
 
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("tool", "arguments", "what it does"):
-        table.add_column(column, overflow="fold")
+    table = new_table("tool", "arguments", "what it does")
     for each in listings:
         schema = each.input_schema
         required = schema.get("required", [])
