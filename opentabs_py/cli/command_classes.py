@@ -1,10 +1,10 @@
 """How commands are made, and what their `--help` looks like beyond what Typer does."""
 
 import inspect
+import os
 import re
 import shlex
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import typer
@@ -43,7 +43,8 @@ def _unexpected(argument: str, options: set[str]) -> str:
     from opentabs_py.core.text import shorten
 
     message = f"Got unexpected extra argument ({shorten(argument, 200)})."
-    if "--plugin" in options and _is_directory(argument):
+    # `Path.is_dir` would raise for an argument that is too long, as JSON may be.
+    if "--plugin" in options and os.path.isdir(argument):  # noqa: PTH112
         option = "--plugin"
     elif "--tools" in options and argument.endswith(".py"):
         option = "--tools"
@@ -54,13 +55,6 @@ def _unexpected(argument: str, options: set[str]) -> str:
     else:
         return message
     return f"{message} Did you mean {option} {shlex.quote(shorten(argument, 200))}?"
-
-
-def _is_directory(argument: str) -> bool:
-    try:
-        return Path(argument).is_dir()
-    except OSError:  # it is too long for a path, as JSON may be
-        return False
 
 
 class _Group(TyperGroup):

@@ -2,6 +2,7 @@
 
 import hashlib
 import mimetypes
+import os
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -57,12 +58,9 @@ class Files:
 
     def _find_in(self, directory: Path, name: str) -> _File | None:
         path = directory / name
-        try:
-            is_file = path.is_file()
-        except OSError:  # the name is too long
+        if path.parent != directory:  # on Windows, a name with a backslash would lead out of it
             return None
-        # On Windows, a name with a backslash would lead out of it.
-        if not name or path.parent != directory or not is_file:
+        if not os.path.isfile(path):  # noqa: PTH113 (`Path.is_file` raises for a name too long)
             return None
         modified = path.stat().st_mtime_ns
         known = self._read.get(path)

@@ -1,5 +1,6 @@
 """`opentabs analyze`: say what a site is made of, and what tools it could have."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -56,7 +57,8 @@ def analyze(
         else:
             _print(site)
 
-    if "://" not in target and (target.endswith(".har") or _is_there(target)):
+    # `Path.exists` would raise for a name that is too long.
+    if "://" not in target and (target.endswith(".har") or os.path.exists(target)):  # noqa: PTH110
         show(read_recording(Path(target)))
         return
     try:
@@ -96,13 +98,6 @@ async def _visit(url: str, settings: "Settings", wait: float) -> "Recording":
                 pass  # it never stops asking
             recording = await recorder.stop()
     return scrub(recording, settings.scrub)
-
-
-def _is_there(target: str) -> bool:
-    try:
-        return Path(target).exists()
-    except OSError:  # the name is too long
-        return False
 
 
 def _document(site: "KnownSite") -> dict[str, Any]:
