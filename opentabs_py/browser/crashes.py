@@ -46,11 +46,8 @@ def start_worker_at_crashes(
             if is_connected():
                 return
 
-    def handle_crash(page: Page) -> None:
-        tasks.start_soon(start_worker, page)
-
     def watch(page: Page) -> None:
-        page.on("crash", handle_crash)
+        page.on("crash", lambda page: tasks.start_soon(start_worker, page))
 
     for page in context.pages:
         watch(page)

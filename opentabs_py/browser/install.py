@@ -115,7 +115,7 @@ def _privilege(environ: Mapping[str, str], *, as_root: bool) -> tuple[str, ...] 
     if sudo is None:
         return None
     prefix = (sudo, "-n")
-    asked = run((*prefix, "true"), environ, limit=PROBE_LIMIT, on_line=_ignore)
+    asked = run((*prefix, "true"), environ, limit=PROBE_LIMIT)
     return prefix if asked is None else None
 
 
@@ -154,12 +154,8 @@ def _try(
 def _why_it_does_not_start(chromium: Path, environ: Mapping[str, str]) -> str | None:
     if sys.platform == "win32":
         return None  # `--version` opens a window there
-    failure = run((str(chromium), "--version"), environ, limit=PROBE_LIMIT, on_line=_ignore)
+    failure = run((str(chromium), "--version"), environ, limit=PROBE_LIMIT)
     return None if failure is None else f"{chromium} was installed but does not start: {failure}"
-
-
-def _ignore(_line: str) -> None:
-    """Discard a line."""
 
 
 def run(
@@ -167,7 +163,7 @@ def run(
     environ: Mapping[str, str],
     *,
     limit: float,
-    on_line: Callable[[str], None],
+    on_line: Callable[[str], None] = lambda _: None,
 ) -> str | None:
     """Run a command, forwarding its output line by line; return why it failed, or None.
 

@@ -127,7 +127,7 @@ class Watch:
     @contextmanager
     def _looking(self) -> Generator[None]:
         """Let a page look while the context is open; its user can answer questions."""
-        end_tracing = self._calls.records.observe(_ignore)  # while it looks, calls are traced
+        end_tracing = self._calls.records.observe(lambda _: None)  # so that calls are traced
         try:
             with self._questions.shown():
                 yield
@@ -200,10 +200,6 @@ class Watch:
     def _handle_end(self, record: CallRecord) -> None:
         self._running.pop(record.call_id, None)
         self.board.handle_end(record)
-
-
-def _ignore(_record: CallRecord) -> None:
-    """Do nothing: the same record comes to `Watch`."""
 
 
 def _seen(record: CallRecord) -> tuple[object, ...]:

@@ -29,7 +29,6 @@ def describe_request(each: PageRequest, mask: Callable[[str], str]) -> dict[str,
 
 async def describe_bodies(request: Request, mask: Callable[[str], str]) -> dict[str, Any]:
     """Return what a request sent and received, cut."""
-    text = ""
     try:
         response = await request.response()  # its page may be closed
         text = "" if response is None else await response.text()

@@ -316,7 +316,7 @@ class Runner:
         if isinstance(event, ScreenshotTaken):
             event = event.model_copy(update={"file": f"{self._number}/{event.file}"})
         self.board.handle(event)
-        self._notify()
+        self._changes.notify()
 
     def _kept(self) -> set[str]:
         """Return the directories of runs that tests still refer to."""
@@ -358,9 +358,6 @@ class Runner:
             "lost": self._lost,
         }
         self.board.set_status(status)
-        self._notify()
-
-    def _notify(self) -> None:
         self._changes.notify()
 
 

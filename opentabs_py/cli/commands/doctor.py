@@ -142,7 +142,10 @@ async def _probe_all(probe: Probe, stack: AsyncExitStack, *, headed: bool | None
         detail.append(f"{len(channels['channels'])} channels")
     async with probe("MCP client ↔ server (Streamable HTTP)") as detail:
         outcome, _ = await call_over_mcp(
-            tabs.mcp_url, "demo_export_messages", {"channelId": "general"}, _ignore
+            tabs.mcp_url,
+            "demo_export_messages",
+            {"channelId": "general"},
+            lambda _progress, _total, _message: None,  # the outcome has it
         )
         if outcome["isError"]:
             raise OpenTabsError(outcome["error"]["message"])
@@ -172,7 +175,3 @@ def _look_at_plugins() -> str:
     names = ", ".join(plugin.manifest.name for plugin in plugins)
     old = [plugin.manifest.name for plugin in plugins if plugin.manifest.sdk_version is None]
     return "; ".join([names or "none configured", *(f"{name}: {UNKNOWN}" for name in old)])
-
-
-def _ignore(_progress: float, _total: float | None, _message: str | None) -> None:
-    """Ignore a report: the client records the progress itself."""

@@ -1,5 +1,6 @@
 """`opentabs fleet`: inspect and drain the workers of a fleet."""
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -151,7 +152,7 @@ def permissions(
         if role != "worker":
             raise ConfigError(f"--worker is for the role worker. Leave it out for {role}.")
     allowed = least(fleet, role, worker or "*")
-    lines = [f"  {verb}: [{', '.join(map(_quoted, on))}]" for verb, on in allowed.items()]
+    lines = [f"  {verb}: {json.dumps(on)}" for verb, on in allowed.items()]
     write_result("permissions: {\n" + "\n".join(lines) + "\n}\n")
 
 
@@ -160,10 +161,6 @@ def when_idle(running: int) -> str:
     if not running:
         return "now"
     return f"when its {f'{running} calls have' if running > 1 else 'last call has'} ended"
-
-
-def _quoted(text: str) -> str:
-    return f'"{text}"'
 
 
 def _in_order(observed: "ObservedFleet") -> list["Announcement"]:

@@ -111,10 +111,6 @@ def _both_required(ours: list[str], theirs: list[str]) -> list[str]:
     return list(dict.fromkeys([*ours, *theirs]))
 
 
-def _either(ours: bool, theirs: bool) -> bool:
-    return ours or theirs
-
-
 def _both_hold(ours: Any, theirs: Any) -> Schema:
     return {"allOf": [ours, theirs]}
 
@@ -156,5 +152,5 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "pattern": _patterns,
     "required": _both_required,
     "type": _common_types,
-    "uniqueItems": _either,
+    "uniqueItems": max,  # of False and True
 }

@@ -1,5 +1,6 @@
 """Strings: edge cases, formats, and the patterns of JSON Schema as Python reads them."""
 
+import operator
 import re
 from math import ceil, floor
 from typing import Any, Final
@@ -65,7 +66,7 @@ def text(least: int = 0, most: int | None = None) -> SearchStrategy[str]:
     if most == 0 or (most is not None and most <= 8 and not edges):
         return plain
     huge = st.builds(
-        _times,
+        operator.mul,
         st.sampled_from("a\u65e5\U0001f600 "),
         st.integers(min(max(least, 1), largest), largest),
     )
@@ -90,10 +91,6 @@ def _stretched(match: str, length: int) -> str:
     return (match * length)[:length]
 
 
-def _times(letter: str, count: int) -> str:
-    return letter * count
-
-
 def _python_pattern(pattern: str) -> str:
     """Return a pattern of ECMAScript as Python writes it; the rest is the same in both."""
 
@@ -110,10 +107,6 @@ def _python_pattern(pattern: str) -> str:
     return re.sub(r"\(\?<([A-Za-z_]\w*)>", r"(?P<\1>", written)
 
 
-def _uris() -> SearchStrategy[str]:
-    return provisional.urls()
-
-
 _FORMATS: Final[dict[str, SearchStrategy[str]]] = {
     "date": st.dates().map(lambda day: day.isoformat()),
     "date-time": st.datetimes().map(lambda moment: f"{moment.isoformat()}Z"),
@@ -125,10 +118,10 @@ _FORMATS: Final[dict[str, SearchStrategy[str]]] = {
     "idn-hostname": provisional.domains(),
     "ipv4": st.ip_addresses(v=4).map(str),
     "ipv6": st.ip_addresses(v=6).map(str),
-    "uri": _uris(),
-    "uri-reference": st.one_of(_uris(), st.from_regex(r"\A/[a-z0-9/]{0,20}\Z")),
-    "iri": _uris(),
-    "iri-reference": _uris(),
+    "uri": provisional.urls(),
+    "uri-reference": st.one_of(provisional.urls(), st.from_regex(r"\A/[a-z0-9/]{0,20}\Z")),
+    "iri": provisional.urls(),
+    "iri-reference": provisional.urls(),
     "uuid": st.uuids().map(str),
     "json-pointer": st.from_regex(r"\A(/[a-z0-9~0]{0,8}){0,3}\Z"),
     "regex": st.sampled_from(["", ".", "^a*$", r"\d+", "[a-z]{2,}", "(a|b)?"]),

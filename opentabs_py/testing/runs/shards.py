@@ -5,6 +5,7 @@ tests agree, on whatever machine. The tests of a file share fixtures, so they st
 there are more of them than a part would have.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from heapq import heapify, heapreplace
 from typing import Any, Final
@@ -90,10 +91,7 @@ def _report(
     part: int, count: int, kept: Sequence[pytest.Item], left: Sequence[pytest.Item]
 ) -> list[str]:
     lines = [f"This was part {part} of {count}: {len(kept)} of {len(kept) + len(left)} tests."]
-    files: dict[str, int] = {}
-    for item in left:
-        file = _file(item.nodeid)
-        files[file] = files.get(file, 0) + 1
+    files = Counter(_file(item.nodeid) for item in left)
     if files:
         lines.append("Left to the other parts:")
         lines += [f"  {number} in {file}" for file, number in [*files.items()][:_SHOWN]]
