@@ -100,9 +100,7 @@ def _show(state: ServerState, request: Mapping[str, Any], *, as_json: bool) -> d
     client, answering = LocalClient(state), Lock()
     with (
         progress_bar("Calling", quiet=as_json) as bar,
-        closing(
-            TerminalQuestions(partial(_answer, client, answering), pause=bar.pause)
-        ) as questions,
+        closing(TerminalQuestions(partial(_answer, client, answering), bar.pause)) as questions,
         closing(client.call(request)) as events,
     ):
         for event in events:

@@ -29,7 +29,7 @@ START_ENDS = 2.0  # s after the server is ready; by then its clients have asked 
 async def serve_session(
     session: "OpenTabs",
     *,
-    urls: Sequence[str] = (),
+    urls: Sequence[str],
     exit_with_browser: bool = False,
     stdio: bool = False,
     claim: "Claim | None" = None,
@@ -181,7 +181,7 @@ async def _watch_browser(browser: "SessionBrowser", ends: anyio.CancelScope | No
         logger.info("%s is open again", which)
 
 
-def _print_how_to_load(directory: str, guide: str | None) -> None:
+def _print_how_to_load(directory: str, guide: str) -> None:
     sys.stderr.write(
         f"""\
 Waiting for the extension. {guide} guides you through loading it:

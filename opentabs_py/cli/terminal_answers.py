@@ -31,7 +31,7 @@ async def answer_in_terminal(
         with suppress(RuntimeError):  # the loop has ended
             call_on_loop(loop, partial(questions.answer, question_id, answer, by="terminal"))
 
-    shown = TerminalQuestions(answer, pause=pause)
+    shown = TerminalQuestions(answer, pause)
     woken = asyncio.Event()
     unsubscribe = questions.subscribe(woken.set)
     try:

@@ -5,7 +5,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 
 from opentabs_py.cli.prompts import prompt, read_line, show
 from opentabs_py.core.questions import Answer, Question
@@ -25,8 +25,7 @@ class TerminalQuestions:
     def __init__(
         self,
         answer: Callable[[str, Answer], object],
-        *,
-        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
+        pause: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self._answer = answer
         self._pause = pause

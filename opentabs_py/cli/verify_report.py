@@ -57,7 +57,7 @@ def _print_recording(verdict: RecordingVerdict) -> None:
         out.print("  [bold]Responses of the site that have changed[/]")
     for request in verdict.requests:
         by = f"  [dim]during {_line(', '.join(request.tools))}[/]" if request.tools else ""
-        _print_line("✗", request.severity, _line(request.request) + by)
+        _print_line(request.severity, _line(request.request) + by)
         _print_findings(request.findings)
     out.print()
 
@@ -65,18 +65,16 @@ def _print_recording(verdict: RecordingVerdict) -> None:
 def _print_call(call: CallVerdict, *, reason: str) -> None:
     text = _line(call_text(call))
     if call.severity is not None:
-        _print_line("✗", call.severity, text)
+        _print_line(call.severity, text)
     else:
         explanation = f"  [dim]{_line(reason)}[/]" if reason else ""
         out.print(f"  {_SIGNS[call.state]} {text}{explanation}", soft_wrap=True)
     _print_findings(call.findings)
 
 
-def _print_line(sign: str, severity: Severity, text: str) -> None:
+def _print_line(severity: Severity, text: str) -> None:
     style = _STYLES[severity]
-    out.print(
-        f"  [{style}]{sign}[/] {text}  [{style}]{SEVERITY_WORDS[severity]}[/]", soft_wrap=True
-    )
+    out.print(f"  [{style}]✗[/] {text}  [{style}]{SEVERITY_WORDS[severity]}[/]", soft_wrap=True)
 
 
 def _print_findings(findings: Sequence[Finding]) -> None:

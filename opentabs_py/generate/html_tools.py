@@ -122,8 +122,8 @@ def plan_pages(
     operations: Sequence[Operation],
     samples: Sequence[Sample],
     flows: Flows,
-    replaced: Collection[str] = (),
-    chosen: Sequence[str] = (),
+    replaced: Collection[str],
+    chosen: Sequence[str],
 ) -> Sequence[HtmlTool]:
     """Return the tools for the pages of a site.
 

@@ -109,7 +109,7 @@ def inputs_of(
     operation: Operation,
     flows: Flows,
     pagination: Pagination | None,
-    replaced: Collection[str] = (),
+    replaced: Collection[str],
 ) -> Inputs:
     """Return what goes into an operation's requests.
 

@@ -104,9 +104,9 @@ class PlannedTool:
 def plan_tools(
     operations: Sequence[Operation],
     flows: Flows,
-    replaced: Collection[str] = (),
-    chosen: Sequence[str] = (),
-    credentials: Collection[str] = (),
+    replaced: Collection[str],
+    chosen: Sequence[str],
+    credentials: Collection[str],
 ) -> Sequence[PlannedTool]:
     """Return the tools for some operations.
 

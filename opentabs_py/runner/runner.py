@@ -80,7 +80,7 @@ class Suite:
 @dataclass(frozen=True, slots=True)
 class _Wish:
     chosen: Chosen
-    why: str
+    why: str = ""
 
 
 class Runner:
@@ -123,10 +123,10 @@ class Runner:
 
     # --- what users ask for ---
 
-    def run_tests(self, chosen: Chosen, why: str = "") -> None:
+    def run_tests(self, chosen: Chosen) -> None:
         """Run tests, after stopping those that run."""
         self._asked = chosen
-        self._begin(_Wish(chosen, why))
+        self._begin(_Wish(chosen))
 
     def stop(self) -> None:
         """Stop the run."""
