@@ -95,18 +95,16 @@ class _Responses:
 
 
 def _call(tool: PlannedTool, sample: Sample, responses: _Responses) -> AnsweredCall | None:
-    if tool.answers(sample):
-        stable = responses.are_alike(sample.request)
-        if isinstance(tool, HtmlTool) and tool.has_next:
-            value, pages = tool.read_on(sample)
-            arguments = tool.inputs.of(sample)
-            if value[HAS_MORE]:
-                arguments[MAX_PAGES] = pages
-            return AnsweredCall(tool.name, arguments, value, is_stable=stable, pages=pages)
-        return AnsweredCall(
-            tool.name, tool.inputs.of(sample), tool.value_of(sample), is_stable=stable
-        )
-    return None
+    if not tool.answers(sample):
+        return None
+    stable = responses.are_alike(sample.request)
+    arguments = tool.inputs.of(sample)
+    if not (isinstance(tool, HtmlTool) and tool.has_next):
+        return AnsweredCall(tool.name, arguments, tool.value_of(sample), is_stable=stable)
+    value, pages = tool.read_on(sample)
+    if value[HAS_MORE]:
+        arguments[MAX_PAGES] = pages
+    return AnsweredCall(tool.name, arguments, value, is_stable=stable, pages=pages)
 
 
 def _error(
@@ -155,7 +153,7 @@ def _pages_from(tool: PlannedTool, first: Sample, responses: _Responses) -> Answ
         sample = after
     if following:
         arguments = {**arguments, MAX_PAGES: pages}
-    value = {tool.items: items, HAS_MORE: bool(following)}
+    value = {tool.wrap: items, HAS_MORE: bool(following)}
     return AnsweredCall(tool.name, arguments, value, is_stable=stable, pages=pages)
 
 

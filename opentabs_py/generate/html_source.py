@@ -64,7 +64,7 @@ def _fields(tool: HtmlTool) -> Sequence[str]:
 
 
 def _read(tool: HtmlTool) -> Sequence[str]:
-    query = _object(tool, "query")
+    query = _query(tool)
     options = f"{{ {f'query: {query}, ' if query != '{}' else ''}signal: context?.signal }}"
     rows = ""
     if tool.listing is not None:
@@ -142,10 +142,9 @@ def _page_of(tool: HtmlTool) -> str:
     return f"`{path}?{query}`" if query else f"`{path}`"
 
 
-def _object(tool: HtmlTool, place: str) -> str:
-    fixed = tool.inputs.query if place == "query" else tool.inputs.payload
-    members = [f"{member(name)}: {literal(value)}" for name, value in fixed.items()]
-    members += [_member(each) for each in tool.inputs.arguments if each.place == place]
+def _query(tool: HtmlTool) -> str:
+    members = [f"{member(name)}: {literal(value)}" for name, value in tool.inputs.query.items()]
+    members += [_member(each) for each in tool.inputs.arguments if each.place == "query"]
     return f"{{ {', '.join(members)} }}" if members else "{}"
 
 

@@ -15,10 +15,10 @@ def at(value: Any, path: Sequence[str]) -> Any:
     return value
 
 
-def walk(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[Path, Any]]:
+def walk(value: Any) -> Iterator[tuple[Path, Any]]:
     """Yield the value and the members of its objects with their paths, the upper ones first."""
     level: list[tuple[Path, Any]] = [((), value)]
-    for _ in range(depth):
+    for _ in range(_DEEPEST):
         below: list[tuple[Path, Any]] = []
         for path, each in level:
             yield path, each

@@ -55,7 +55,8 @@ class PlannedTool:
         inputs: What goes into its requests.
         pagination: How it reads on, if the response is a list in pages.
         unwrap: Where the result is in a response.
-        wrap: The member of the result that holds the value, if the value is not an object.
+        wrap: The member of the result that holds the value, if the value is not an object, or
+            the items of a list in pages.
         result: What its results look like.
     """
 
@@ -83,11 +84,6 @@ class PlannedTool:
     def source(self) -> str:
         """The request that it sends, such as `GET /api/messages`."""
         return str(self.operation)
-
-    @property
-    def items(self) -> str:
-        """The member of the result of a list in pages that holds its items."""
-        return self.wrap
 
     def answers(self, sample: Sample) -> bool:
         """Return whether a request was answered with what the tool returns."""

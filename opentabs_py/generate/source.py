@@ -82,9 +82,9 @@ class _Writer:
 
     def _pages(self, pagination: Pagination) -> Sequence[str]:
         tool = self._tool
-        items, held = list_variable(tool), f'z.infer<typeof Result>["{tool.items}"]'
-        result = tool.items if items == tool.items else f"{tool.items}: {items}"
-        report = _broken(_progress(pagination, tool.items, items), 24)
+        items, held = list_variable(tool), f'z.infer<typeof Result>["{tool.wrap}"]'
+        result = tool.wrap if items == tool.wrap else f"{tool.wrap}: {items}"
+        report = _broken(_progress(pagination, tool.wrap, items), 24)
         return [
             f"const {items}{self._type(held)} = [];",
             f"let next{self._type('unknown')} = {_first(pagination)};",
