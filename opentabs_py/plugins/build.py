@@ -97,7 +97,7 @@ class Builder:
         entry = _first(directory, ENTRIES)
         if entry is None:
             why = f"has no {ENTRIES[0]}; write one that exports the plugin (or {ENTRIES[2]})"
-            problems.append(SourceProblem(f"{directory.name}/", None, None, "", why))
+            problems.append(SourceProblem(f"{directory.name}/", why=why))
         if entry is None or package is None:
             return Built(directory, "", tuple(problems), seconds=perf_counter() - began)
         name = _name(package)
@@ -113,9 +113,7 @@ class Builder:
         problems += find_source_problems(package, report, entry=entry, icons=self._icons)
         if with_types and (tsc := find_tsc(directory)) is not None:
             problems += await check_types(directory, tsc, self._toolchain.node)
-        warnings = [
-            SourceProblem(w.file or entry, w.line, None, "", w.why) for w in report.warnings
-        ]
+        warnings = [SourceProblem(w.file or entry, w.line, why=w.why) for w in report.warnings]
         tools = tuple(str(tool.fields.get("name")) for tool in report.description.tools)
         files: dict[str, bytes] = {}
         changed = False
@@ -215,7 +213,7 @@ def _read_package(directory: Path) -> tuple[dict[str, Any] | None, list[SourcePr
         if isinstance(value, dict):
             return value, []
         why = "is not a JSON object"
-    return None, [SourceProblem(PACKAGE, None, None, "", why)]
+    return None, [SourceProblem(PACKAGE, why=why)]
 
 
 def _name(package: Mapping[str, Any]) -> str:

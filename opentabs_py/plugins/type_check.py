@@ -46,11 +46,11 @@ async def check_types(directory: Path, tsc: Path, node: Path) -> list[SourceProb
     ]
     if done.returncode != 0 and not problems:
         why = f"cannot be checked: {tsc} exited with {done.returncode}: {output.strip()}"
-        return [SourceProblem(SETTINGS, None, None, "", why)]
+        return [SourceProblem(SETTINGS, why=why)]
     return problems
 
 
 def _problem(found: re.Match[str]) -> SourceProblem:
     line = None if found["line"] is None else int(found["line"])
     why = f"{found['why']} ({found['code']})"
-    return SourceProblem(found["file"] or SETTINGS, line, None, "", why)
+    return SourceProblem(found["file"] or SETTINGS, line, why=why)

@@ -6,7 +6,7 @@ this module turns that report into `tools.json`, under the same rules that loadi
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ConfigDict, JsonValue
@@ -37,10 +37,10 @@ class SourceProblem:
     """
 
     file: str
-    line: int | None
-    tool: str | None
-    path: str
-    why: str
+    line: int | None = None
+    tool: str | None = None
+    path: str = ""
+    why: str = field(kw_only=True)
 
     @property
     def place(self) -> str:
@@ -130,12 +130,12 @@ def find_source_problems(
         entry: The module that exports the plugin, relative to the plugin's directory.
         icons: The icons that tools may use.
     """
-    found = [SourceProblem(f.file or entry, f.line, None, "", f.why) for f in report.problems]
+    found = [SourceProblem(f.file or entry, f.line, why=f.why) for f in report.problems]
     tools = report.description.tools
     # The builder has already reported what is not valid JSON Schema; check the rest anyway.
     listed: JsonValue = {"tools": [_tool_json(tool, icons) for tool in tools]}
     in_package, in_tools = find_problems(package, listed)
-    found += [SourceProblem(PACKAGE, None, None, path_text(f.path), f.why) for f in in_package]
+    found += [SourceProblem(PACKAGE, path=path_text(f.path), why=f.why) for f in in_package]
     if (plugin := report.description.plugin) is not None:
         of_plugin = _plugin_problems(package, plugin, entry)
         if not (in_package or of_plugin):
@@ -144,11 +144,12 @@ def find_source_problems(
     for index, tool in enumerate(tools):
         name = _name(tool, index)
         file = tool.file or entry
-        found += [SourceProblem(file, tool.line, name, f.path, f.why) for f in tool.problems]
+        found += [SourceProblem(file, tool.line, name, f.path, why=f.why) for f in tool.problems]
         for problem in in_tools:
             if problem.path[:2] == ("tools", index):
                 path = [_MEMBERS.get(str(problem.path[2]), problem.path[2]), *problem.path[3:]]
-                found.append(SourceProblem(file, tool.line, name, path_text(path), problem.why))
+                text = path_text(path)
+                found.append(SourceProblem(file, tool.line, name, text, why=problem.why))
         found += _icon_problems(tool, file, name, icons)
     return found
 
@@ -215,14 +216,14 @@ def _icon_problems(tool: ToolReport, file: str, name: str, icons: Icons) -> list
         return []
     hint = did_you_mean(nearest(icon, icons.names())) or "see https://lucide.dev/icons"
     why = f"{icon!r} is not a Lucide icon; {hint}"
-    return [SourceProblem(file, tool.line, name, "icon", why)]
+    return [SourceProblem(file, tool.line, name, "icon", why=why)]
 
 
 def _plugin_problems(
     package: JsonValue, plugin: Mapping[str, Any], entry: str
 ) -> list[SourceProblem]:
     def problem(path: str, why: str) -> SourceProblem:
-        return SourceProblem(entry, None, None, path, why)
+        return SourceProblem(entry, path=path, why=why)
 
     found = [
         problem(member, f"is missing; {what}")
@@ -260,7 +261,7 @@ def _contradictions(package: Any, plugin: Mapping[str, Any], entry: str) -> Iter
             has = "none" if theirs is None else show_value(theirs)
             why = f"is {show_value(ours)}, but servers read {PACKAGE}, which has {has}; "
             why += "make them the same"
-            yield SourceProblem(entry, None, None, member, why)
+            yield SourceProblem(entry, path=member, why=why)
 
 
 def _name_problem(package: JsonValue, name: object) -> str | None:

@@ -99,7 +99,7 @@ def test_a_problem_of_a_tool_is_reported_with_its_file_its_name_and_the_path() -
     [found] = problems(report(tool(input=None, problems=[problem])))
 
     assert found == SourceProblem(
-        "src/tools/send.ts", 4, "send_message", "input.when", "uses z.date()"
+        "src/tools/send.ts", 4, "send_message", "input.when", why="uses z.date()"
     )
 
 
