@@ -7,7 +7,7 @@ from typing import Final
 from weakref import WeakSet
 
 import anyio
-from playwright.async_api import ConsoleMessage, Dialog, Download, Error, Frame, Page, Request
+from playwright.async_api import Dialog, Download, Frame, Page, Request
 
 from opentabs_py.core.tabs.owners import SessionKey
 from opentabs_py.core.text import shorten
@@ -121,12 +121,6 @@ def watch(page: Page, mask: Callable[[str], str]) -> Watched:
         watched.console.append((kind, shorten(mask(text), LONGEST_MESSAGE)))
         watched.lines += 1
 
-    def log(message: ConsoleMessage) -> None:
-        write(message.type, message.text)
-
-    def fail(error: Error) -> None:
-        write("uncaught", str(error))
-
     def end(request: Request) -> None:
         if request.url.startswith(_OF_BROWSER):
             return
@@ -150,8 +144,8 @@ def watch(page: Page, mask: Callable[[str], str]) -> Watched:
         watched.seen.clear()
         watched.editors = Editors()
 
-    page.on("console", log)
-    page.on("pageerror", fail)
+    page.on("console", lambda message: write(message.type, message.text))
+    page.on("pageerror", lambda error: write("uncaught", str(error)))
     page.on("requestfinished", end)
     page.on("requestfailed", end)
     page.on("popup", watched.opened.add)

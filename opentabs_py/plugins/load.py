@@ -203,33 +203,23 @@ def load_plugins(
         cache: Knows plugins whose files have not changed, and manifests.
         now: The time of day, in ns.
     """
-    with cache or nullcontext():
-        return _load_all(directories, settings or {}, served, cache, now)
-
-
-def _load_all(
-    directories: Iterable[Path],
-    settings: Given,
-    served: Iterable[Plugin],
-    cache: ManifestCache | None,
-    now: Callable[[], int],
-) -> tuple[list[Plugin], list[SkippedPlugin]]:
     before = {plugin.directory: plugin for plugin in served}
     plugins: list[Plugin] = []
     skipped: list[SkippedPlugin] = []
-    # A directory named twice, say in a file and on the command line, is one plugin.
-    for directory in {each.resolve(): each for each in directories}.values():
-        name = None
-        try:
-            plugin = before.get(directory)
-            if plugin is None or not _is_unchanged(plugin):
-                plugin = load_plugin(directory, cache, now=now)
-            name = plugin.manifest.name
-            plugins.append(_configured(plugin, settings))
-        except PluginError as error:
-            skipped.append(SkippedPlugin(directory, str(error), name))
-            if directory in before and can_read(directory):  # most likely it is being built
-                plugins.append(before[directory])
+    with cache or nullcontext():
+        # A directory named twice, say in a file and on the command line, is one plugin.
+        for directory in {each.resolve(): each for each in directories}.values():
+            name = None
+            try:
+                plugin = before.get(directory)
+                if plugin is None or not _is_unchanged(plugin):
+                    plugin = load_plugin(directory, cache, now=now)
+                name = plugin.manifest.name
+                plugins.append(_configured(plugin, settings or {}))
+            except PluginError as error:
+                skipped.append(SkippedPlugin(directory, str(error), name))
+                if directory in before and can_read(directory):  # most likely it is being built
+                    plugins.append(before[directory])
     alone = _without_namesakes(plugins, before, skipped)
     return _without_clashes(alone, skipped), skipped
 

@@ -113,17 +113,13 @@ def find_node() -> tuple[Path, list[str]]:
     if found is None:
         none = "there is none on PATH"
         raise BuildError(_MISSING.format(oldest=OLDEST_NODE, found=none))
-    version = _output(Path(found), "--version")
+    asked = subprocess.run([found, "--version"], capture_output=True, text=True, check=False)
+    version = asked.stdout.strip()
     major = version.removeprefix("v").partition(".")[0]
     if not major.isdigit() or int(major) < OLDEST_NODE:
         old = f"{found} is {version or 'broken'}"
         raise BuildError(_MISSING.format(oldest=OLDEST_NODE, found=old))
     return Path(found), [shutil.which("npm") or "npm"]
-
-
-def _output(node: Path, *arguments: str) -> str:
-    done = subprocess.run([node, *arguments], capture_output=True, text=True, check=False)
-    return done.stdout.strip()
 
 
 def _install(node: Path, npm: list[str], directory: Path) -> None:
@@ -153,9 +149,8 @@ def _install(node: Path, npm: list[str], directory: Path) -> None:
             missing = isinstance(error, FileNotFoundError)
             reason = "there is no npm on your PATH" if missing else str(error)
             raise BuildError(
-                "Cannot install esbuild, Zod and the icons, which build plugins: "
-                f"{reason}. `pip install 'opentabs-py[build]'` "
-                "includes Node and npm."
+                f"Cannot install esbuild, Zod and the icons, which build plugins: {reason}. "
+                "`pip install 'opentabs-py[build]'` includes Node and npm."
             ) from error
         if done.returncode != 0:
             lines = (done.stderr or done.stdout).strip().splitlines()
