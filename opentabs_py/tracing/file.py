@@ -4,7 +4,6 @@ import logging
 import os
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from opentabs_py.core.trace.record import (
@@ -60,12 +59,7 @@ class TraceWriter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _append(self, text: str) -> None:

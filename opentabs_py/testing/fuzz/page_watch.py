@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from types import TracebackType
 from typing import Any, Final, Self
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Request, WebSocket
@@ -44,12 +43,7 @@ class PageWatch:
             self._listen_to_page(page)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for target, event, listener in self._listening:
             with suppress(KeyError, Error):
                 target.remove_listener(event, listener)

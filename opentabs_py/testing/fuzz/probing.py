@@ -3,7 +3,6 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from time import monotonic
-from types import TracebackType
 from typing import Any, Final, Self
 
 from playwright.sync_api import Error, Page
@@ -69,12 +68,7 @@ class Probe:
         self._home = [(page, page.url) for page in self._pages.pages]
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stack.close()
 
     @property
