@@ -58,19 +58,18 @@ def browser_of(two: OpenTabs, name: str) -> SessionBrowser:
     return next(each for each in two.internals.browsers if each.bridge.name == name)
 
 
-async def open_in(two: OpenTabs, name: str, url: str, *, is_shown: bool = False) -> int:
-    """Open a page in one person's browser; return its tab's number among those of both."""
+async def open_in(two: OpenTabs, name: str, url: str) -> int:
+    """Open a page in one person's browser, behind another; return its tab's number among all."""
     browser = browser_of(two, name)
     page = await browser.open(url)
-    if not is_shown:  # another tab is active
-        await browser.context.new_page()
+    await browser.context.new_page()  # which is active then
     with anyio.fail_after(PATIENT):
         while True:
             changed = browser.bridge.changed()
             for document in browser.bridge.tabs.documents:
                 state = document.plugins.get("chat")
                 is_ready = state is not None and state.readiness == "ready"
-                if is_ready and (document.url, document.active) == (page.url, is_shown):
+                if is_ready and document.url == page.url and not document.active:
                     return document.tab_id
             await changed.wait()
 

@@ -106,7 +106,7 @@ ModelContext.prototype.getTools = ModelContext.prototype.executeTool = undefined
 
 
 @asynccontextmanager
-async def serving_page(host: str = "127.0.0.1") -> AsyncGenerator[str]:
+async def serving_page() -> AsyncGenerator[str]:
     """Serve the page at every path; yield the address of the site."""
 
     async def page(request: Request) -> HTMLResponse:
@@ -116,4 +116,4 @@ async def serving_page(host: str = "127.0.0.1") -> AsyncGenerator[str]:
     listener = bind("127.0.0.1", 0)
     app = Starlette(routes=[Route("/{title:path}", page)])
     async with serve_http(app, listener):
-        yield f"http://{host}:{listener.getsockname()[1]}/"
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"

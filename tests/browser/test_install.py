@@ -89,10 +89,10 @@ def add_program(tmp_path: Path, name: str, script: str) -> Path:
     return program
 
 
-def add_apt_get(tmp_path: Path, *, packages: str, installs: str = CHROMIUM) -> Path:
+def add_apt_get(tmp_path: Path, *, packages: str) -> Path:
     """Put an apt-get that knows some packages on the path; return the log of its calls."""
     log = tmp_path / "apt.log"
-    (tmp_path / "package").write_text(installs)
+    (tmp_path / "package").write_text(CHROMIUM)
     add_program(
         tmp_path,
         "apt-get",

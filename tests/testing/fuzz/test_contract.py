@@ -1,7 +1,6 @@
 """Which promise a call broke, according to a snapshot of it."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,8 @@ def failed(code: str, *, kind: type[Any] = ToolFailedError, **more: Any) -> Call
     return seen(error=kind(ErrorDetail(code, "why", **more)))
 
 
-def breach_of(call: CallSnapshot, documented: Sequence[str] = ("NOT_FOUND",)) -> Breach | None:
-    return find_breach(call, documented=documented, within=5)
+def breach_of(call: CallSnapshot) -> Breach | None:
+    return find_breach(call, documented=["NOT_FOUND"], within=5)
 
 
 def test_a_value_within_its_schema_and_a_documented_code_break_nothing() -> None:
