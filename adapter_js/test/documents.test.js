@@ -3,41 +3,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import vm from "node:vm";
-import { settled } from "./fakes.js";
+import { fakeServer, settled } from "./fakes.js";
 
 const TAB = 7;
 const PAGE = "d".repeat(32);
 const NEXT = "e".repeat(32);
 
-/** @type {any[]} what the server was sent and nobody has looked at yet */
-const sent = [];
+const server = fakeServer();
+const { sent } = server;
 /** @type {() => Promise<object[]>} the result of a script in a page */
 let runInPage = async () => [];
 /** @type {any[]} the functions that were run in pages */
 const functions = [];
 
-class FakeSocket {
-  static OPEN = 1;
-  readyState = FakeSocket.OPEN;
-  constructor() {
-    server = this;
-  }
-  onopen() {}
-  /** @param {{data: string}} event */
-  onmessage({ data }) {
-    assert.fail(data);
-  }
-  /** @param {string} text */
-  send(text) {
-    sent.push(JSON.parse(text));
-  }
-}
-/** @type {FakeSocket} the server's end */
-let server;
-
 Object.assign(globalThis, {
-  WebSocket: FakeSocket,
-  fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
   chrome: {
     action: { setTitle() {}, setBadgeText() {} },
     runtime: { getURL: String, getManifest: () => ({ version: "1" }), lastError: undefined },
@@ -73,15 +52,13 @@ const tabs = await import("../../extension/background/tabs.js");
 function say(message) {
   const text =
     typeof message === "string" ? message : JSON.stringify({ jsonrpc: "2.0", ...message });
-  server.onmessage({ data: text });
+  server.say(text);
 }
 
 /** Connects the worker to the server. */
 async function greet() {
   link.start(router.sayHello, router.receive, router.becomeAnother);
-  await settled();
-  server.onopen();
-  await settled();
+  await server.open();
   say({ id: 1, result: { serverVersion: "1", time: 0, messageLimit: 1e9 } });
   await settled();
 }

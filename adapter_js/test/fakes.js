@@ -222,3 +222,48 @@ export function fakeWorker() {
     },
   };
 }
+
+/**
+ * Replaces the server, and returns its end of the worker's current connection.
+ */
+export function fakeServer() {
+  /** @type {any[]} what the worker has sent and nobody has looked at yet */
+  const sent = [];
+  /** @type {FakeSocket | undefined} */
+  let socket;
+  class FakeSocket {
+    static OPEN = 1;
+    readyState = FakeSocket.OPEN;
+    constructor() {
+      socket = this;
+    }
+    onopen() {}
+    /** @param {{reason: string}} _event */
+    onclose(_event) {}
+    /** @param {{data: string}} _event */
+    onmessage(_event) {}
+    close() {
+      this.onclose({ reason: "" });
+    }
+    /** @param {string} text */
+    send(text) {
+      sent.push(JSON.parse(text));
+    }
+  }
+  Object.assign(globalThis, {
+    WebSocket: FakeSocket,
+    fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
+  });
+  return {
+    sent,
+    /** Accepts the connection that the worker is waiting for, if any. */
+    async open() {
+      await settled();
+      socket?.onopen();
+      await settled();
+    },
+    /** @param {string} data */
+    say: (data) => socket?.onmessage({ data }),
+    close: () => socket?.close(),
+  };
+}

@@ -2,36 +2,13 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { settled } from "./fakes.js";
+import { fakeServer } from "./fakes.js";
 
-/** @type {any[]} what the server was sent */
-const sent = [];
+const server = fakeServer();
 /** @type {(() => void)[]} what waits for a time */
 const timers = [];
 /** @type {Set<string>} what fails in Chrome */
 const failing = new Set();
-
-class FakeSocket {
-  static OPEN = 1;
-  readyState = FakeSocket.OPEN;
-  constructor() {
-    server = this;
-  }
-  onopen() {}
-  /** @param {{reason: string}} event */
-  onclose({ reason }) {
-    assert.fail(reason);
-  }
-  close() {
-    this.onclose({ reason: "" });
-  }
-  /** @param {string} text */
-  send(text) {
-    sent.push(JSON.parse(text));
-  }
-}
-/** @type {FakeSocket | null} the server's end */
-let server = null;
 
 /**
  * @template T
@@ -43,10 +20,8 @@ function chromeCall(name, value) {
 }
 
 Object.assign(globalThis, {
-  WebSocket: FakeSocket,
   setTimeout: (/** @type {() => void} */ run) => timers.push(run),
   clearTimeout() {},
-  fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
   console: { ...console, warn() {} },
   chrome: {
     action: { setTitle() {}, setBadgeText() {} },
@@ -64,15 +39,8 @@ const link = await import("../../extension/background/link.js");
 const registry = await import("../../extension/background/registry.js");
 const router = await import("../../extension/background/router.js");
 
-/** Opens the connection that the worker is waiting for, if any. */
-async function open() {
-  await settled();
-  server?.onopen();
-  await settled();
-}
-
 beforeEach(() => {
-  sent.length = 0;
+  server.sent.length = 0;
   failing.clear();
 });
 
@@ -85,15 +53,15 @@ for (const name of ["local", "session", "tabs"]) {
       () => assert.fail("it received something"),
       () => assert.fail("it was replaced"),
     );
-    await open();
-    assert.equal(sent.length, 0);
+    await server.open();
+    assert.equal(server.sent.length, 0);
     failing.clear();
     for (const run of timers.splice(0)) run();
-    await open();
+    await server.open();
     assert.deepEqual(
-      sent.map(({ method, params }) => [method, params.browserId]),
+      server.sent.map(({ method, params }) => [method, params.browserId]),
       [["hello", "b".repeat(32)]],
     );
-    server?.close();
+    server.close();
   });
 }

@@ -2,40 +2,15 @@
 
 import assert from "node:assert/strict";
 import { beforeEach, test } from "node:test";
-import { settled } from "./fakes.js";
+import { fakeServer } from "./fakes.js";
 
-/** @type {any[]} what the server was sent, but for hellos */
-const sent = [];
+const server = fakeServer();
 /** @type {(() => void)[]} what waits for a time */
 const timers = [];
 
-class FakeSocket {
-  static OPEN = 1;
-  readyState = FakeSocket.OPEN;
-  constructor() {
-    server = this;
-  }
-  onopen() {}
-  /** @param {{reason: string}} _event */
-  onclose(_event) {}
-  /** @param {{data: string}} event */
-  onmessage({ data }) {
-    assert.fail(data);
-  }
-  /** @param {string} text */
-  send(text) {
-    const message = JSON.parse(text);
-    if (message.method !== "hello") sent.push(message);
-  }
-}
-/** @type {FakeSocket} the server's end */
-let server;
-
 Object.assign(globalThis, {
-  WebSocket: FakeSocket,
   setTimeout: (/** @type {() => void} */ run) => timers.push(run),
   clearTimeout() {},
-  fetch: async () => ({ json: async () => ({ server: "127.0.0.1:1", secret: "s" }) }),
   chrome: {
     action: { setTitle() {}, setBadgeText() {} },
     runtime: { getURL: String, getManifest: () => ({ version: "1" }) },
@@ -54,12 +29,6 @@ const router = await import("../../extension/background/router.js");
 
 registry.restore();
 link.start(router.sayHello, router.receive, router.becomeAnother);
-
-async function open() {
-  await settled();
-  server.onopen();
-  await settled();
-}
 
 /** @param {number} time */
 function ping(time) {
@@ -80,15 +49,15 @@ function chunks(text, stream) {
   ];
 }
 
-const answered = () => sent.map(({ method, params }) => [method, params.pingTime]);
+const answered = () => server.sent.map(({ method, params }) => [method, params.pingTime]);
 
 beforeEach(async () => {
-  await open();
-  sent.length = 0;
+  await server.open();
+  server.sent.length = 0;
 });
 
 test("a message in chunks is handled once it is whole", () => {
-  for (const data of [...chunks(ping(1), 1), ...chunks(ping(2), 2)]) server.onmessage({ data });
+  for (const data of [...chunks(ping(1), 1), ...chunks(ping(2), 2)]) server.say(data);
   assert.deepEqual(answered(), [
     ["pong", 1],
     ["pong", 2],
@@ -97,7 +66,7 @@ test("a message in chunks is handled once it is whole", () => {
 
 test("a message in one frame between two chunks is handled at once", () => {
   const [first, second, last] = chunks(ping(1), 1);
-  for (const data of [first, ping(2), second, last]) server.onmessage({ data });
+  for (const data of [first, ping(2), second, last]) server.say(data);
   assert.deepEqual(answered(), [
     ["pong", 2],
     ["pong", 1],
@@ -105,10 +74,11 @@ test("a message in one frame between two chunks is handled at once", () => {
 });
 
 test("the rest of a message is not waited for on the next connection", async () => {
-  server.onmessage({ data: chunks(ping(1), 1)[0] });
-  server.onclose({ reason: "" });
+  server.say(chunks(ping(1), 1)[0]);
+  server.close();
   for (const run of timers.splice(0)) run();
-  await open();
-  for (const data of chunks(ping(2), 1)) server.onmessage({ data });
+  await server.open();
+  server.sent.length = 0;
+  for (const data of chunks(ping(2), 1)) server.say(data);
   assert.deepEqual(answered(), [["pong", 2]]);
 });
