@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
-import anyio.to_thread
 import pytest
 
 from e2e.browser.desktop import ALLOW, CANCEL, Chromium
@@ -28,7 +27,7 @@ async def chromium(display: str, tmp_path: Path) -> AsyncGenerator[Chromium]:
     await person.stop()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A separate data directory, where the attached extension is staged."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
@@ -58,17 +57,30 @@ async def until(condition: Callable[[], bool]) -> None:
             await anyio.sleep(0.1)
 
 
-async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> None:
-    """Click a button of the dialog once it is there, until it is gone."""
-    browser = the_browser(tabs)
-    await until(lambda: "asks" in browser.bridge.tabs.user_action)
+async def click_until(
+    chromium: Chromium, place: tuple[int, int], condition: Callable[[], bool]
+) -> None:
+    """Click until something has happened: an early click may have hit nothing."""
     with anyio.fail_after(PATIENT):
-        while "asks" in browser.bridge.tabs.user_action:
+        while not condition():
             chromium.click(place)
             await anyio.sleep(0.5)
 
 
-@pytest.mark.usefixtures("data")
+async def answer(chromium: Chromium, tabs: OpenTabs, place: tuple[int, int]) -> None:
+    """Click a button of the dialog once it is there, until it is gone."""
+    browser = the_browser(tabs)
+    await until(lambda: "asks" in browser.bridge.tabs.user_action)
+    await click_until(chromium, place, lambda: "asks" not in browser.bridge.tabs.user_action)
+
+
+async def allow(chromium: Chromium, tabs: OpenTabs) -> None:
+    """Click Allow in the dialog, and wait for the page."""
+    await answer(chromium, tabs, ALLOW)
+    with anyio.fail_after(PATIENT):
+        await tabs.internals.bridge.wait_ready("chat")
+
+
 async def test_a_tool_runs_in_the_browser_of_the_user_who_allows_it(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
@@ -77,24 +89,19 @@ async def test_a_tool_runs_in_the_browser_of_the_user_who_allows_it(
     async with attached(chromium, tmp_path) as tabs:
         with pytest.raises(ChainError, match="not connected"):
             await tabs.call("chat_version")
-        await answer(chromium, tabs, ALLOW)
-        with anyio.fail_after(PATIENT):
-            await tabs.internals.bridge.wait_ready("chat")
+        await allow(chromium, tabs)
         assert (await tabs.call("chat_where"))["url"] == f"{site}/mine"
         manifest = json.loads((tabs.extension_dir / "manifest.json").read_bytes())
         assert manifest["host_permissions"] == ["http://127.0.0.1/*"]
 
 
-@pytest.mark.usefixtures("data")
 async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
     chromium.allow_debugging()
     chromium.start(f"{site}/mine")
     async with attached(chromium, tmp_path, keep=True) as tabs:
-        await answer(chromium, tabs, ALLOW)
-        with anyio.fail_after(PATIENT):
-            await tabs.internals.bridge.wait_ready("chat")
+        await allow(chromium, tabs)
     # Another server, on another port: the extension finds it, without a dialog.
     async with attached(chromium, tmp_path) as tabs:
         with anyio.fail_after(PATIENT):
@@ -106,7 +113,6 @@ async def test_the_extension_is_taken_out_at_the_end_unless_it_is_kept(
         await until(lambda: "Click Allow" in the_browser(tabs).bridge.tabs.user_action)
 
 
-@pytest.mark.usefixtures("data")
 async def test_the_user_who_presses_cancel_is_not_asked_again_and_calls_say_why(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
@@ -120,26 +126,20 @@ async def test_the_user_who_presses_cancel_is_not_asked_again_and_calls_say_why(
         assert error.value.detail.code == "EXTENSION_NOT_CONNECTED"
 
 
-@pytest.mark.usefixtures("data")
 async def test_a_browser_that_restarts_is_asked_again(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
     chromium.allow_debugging()
     chromium.start(f"{site}/mine")
     async with attached(chromium, tmp_path) as tabs:
-        await answer(chromium, tabs, ALLOW)
-        with anyio.fail_after(PATIENT):
-            await tabs.internals.bridge.wait_ready("chat")
+        await allow(chromium, tabs)
         await chromium.stop()
         await until(lambda: not tabs.internals.bridge.connected)
         chromium.start(f"{site}/again")
-        await answer(chromium, tabs, ALLOW)
-        with anyio.fail_after(PATIENT):
-            await tabs.internals.bridge.wait_ready("chat")
+        await allow(chromium, tabs)
         assert (await tabs.call("chat_where"))["url"] == f"{site}/again"
 
 
-@pytest.mark.usefixtures("data")
 async def test_an_extension_that_the_user_removed_is_loaded_again_after_a_restart(
     chromium: Chromium, tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,9 +148,7 @@ async def test_an_extension_that_the_user_removed_is_loaded_again_after_a_restar
     chromium.start(f"{site}/mine")
     async with attached(chromium, tmp_path) as tabs:
         browser = the_browser(tabs)
-        await answer(chromium, tabs, ALLOW)
-        with anyio.fail_after(PATIENT):
-            await tabs.internals.bridge.wait_ready("chat")
+        await allow(chromium, tabs)
         assert await browser.bridge.remove_extension("as its user might")
         await until(lambda: "does not connect" in browser.bridge.tabs.user_action)
         await chromium.stop()
@@ -158,10 +156,7 @@ async def test_an_extension_that_the_user_removed_is_loaded_again_after_a_restar
         chromium.start(f"{site}/again")
         await until(lambda: "asks" in browser.bridge.tabs.user_action)
         # Its new id makes it another browser, but it is still the one that is attached to.
-        with anyio.fail_after(PATIENT):
-            while not tabs.internals.pages.connected:
-                chromium.click(ALLOW)
-                await anyio.sleep(0.5)
+        await click_until(chromium, ALLOW, lambda: tabs.internals.pages.connected)
         await until(lambda: browser.bridge.tabs.user_action == "")
         assert (await tabs.call("chat_where"))["url"] == f"{site}/again"
     # It was removed at the end, so the next server has to ask.
@@ -169,7 +164,6 @@ async def test_an_extension_that_the_user_removed_is_loaded_again_after_a_restar
         await until(lambda: "Click Allow" in the_browser(tabs).bridge.tabs.user_action)
 
 
-@pytest.mark.usefixtures("data")
 async def test_without_debugging_the_error_says_what_to_tick(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
@@ -180,16 +174,13 @@ async def test_without_debugging_the_error_says_what_to_tick(
             await tabs.call("chat_version")
 
 
-@pytest.mark.usefixtures("data")
 async def test_the_extensions_panel_answers_for_a_person_in_their_own_browser(
     chromium: Chromium, tmp_path: Path, site: str
 ) -> None:
     chromium.allow_debugging()
     chromium.start(f"{site}/mine")
     async with attached(chromium, tmp_path) as tabs:
-        await answer(chromium, tabs, ALLOW)
-        with anyio.fail_after(PATIENT):
-            await tabs.internals.bridge.wait_ready("chat")
+        await allow(chromium, tabs)
         gate = tabs.internals.registry.gate
         gate.set_rules({"chat": "ask"})
         with pytest.raises(CallRefusedError, match="no way to ask"):
@@ -199,7 +190,4 @@ async def test_the_extensions_panel_answers_for_a_person_in_their_own_browser(
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(tabs.call, "chat_version")  # fails if it is not allowed
             await until(lambda: len(gate.questions.waiting) == 1)
-            with anyio.fail_after(PATIENT):
-                while gate.questions.waiting:
-                    chromium.click(ALLOW_ONCE)
-                    await anyio.sleep(0.5)
+            await click_until(chromium, ALLOW_ONCE, lambda: not gate.questions.waiting)

@@ -90,7 +90,7 @@ async def running(plugin: Path) -> AsyncGenerator[OpenTabs]:
         yield tabs
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 async def open_page(running: OpenTabs, sdk_site: str) -> Page:
     opened = await running.open(f"{sdk_site}/")
     with anyio.fail_after(PATIENT):
@@ -151,14 +151,12 @@ USES: dict[str, Any] = {
 OTHERS = {"ToolError", "log", "notifyReadinessChanged"}  # each has a test of its own
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_every_export_of_the_sdk_is_used_in_a_page(running: OpenTabs) -> None:
     exported = await running.call("sdk_probe_names")
 
     assert set(exported["names"]) == USES.keys() | OTHERS
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_every_function_returns_what_it_promises(running: OpenTabs) -> None:
     # In this order: some read what an earlier one stores.
     values = {
@@ -168,7 +166,6 @@ async def test_every_function_returns_what_it_promises(running: OpenTabs) -> Non
     assert values == USES
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_the_fields_of_a_tool_error_arrive_whole(running: OpenTabs) -> None:
     with pytest.raises(ToolFailedError) as caught:
         await running.call("sdk_probe_attempt", {"what": "ToolError"})
@@ -182,7 +179,6 @@ async def test_the_fields_of_a_tool_error_arrive_whole(running: OpenTabs) -> Non
     }
 
 
-@pytest.mark.usefixtures("open_page")
 @pytest.mark.parametrize("part", ["URL", "method", "header"])
 async def test_a_request_that_cannot_be_sent_is_not_worth_repeating(
     running: OpenTabs, part: str
@@ -193,7 +189,6 @@ async def test_a_request_that_cannot_be_sent_is_not_worth_repeating(
     assert (caught.value.detail.code, caught.value.detail.retryable) == ("INTERNAL_ERROR", False)
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_logs_arrive_in_order_with_their_levels_and_before_the_result(
     running: OpenTabs,
 ) -> None:
@@ -216,7 +211,6 @@ async def test_logs_arrive_in_order_with_their_levels_and_before_the_result(
     ]
 
 
-@pytest.mark.usefixtures("open_page")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(
     ("level", "wanted"),
@@ -244,7 +238,6 @@ async def test_a_client_receives_what_a_plugin_logs_during_its_call_at_the_reque
     assert got == [(each, "sdk-probe") for each in wanted]
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_a_client_of_the_newer_era_that_asked_for_no_logs_gets_none(
     running: OpenTabs,
 ) -> None:
@@ -259,7 +252,6 @@ async def test_a_client_of_the_newer_era_that_asked_for_no_logs_gets_none(
     assert got == []
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_arguments_are_what_zod_makes_of_them(running: OpenTabs) -> None:
     reports: list[ProgressReport] = []
 
@@ -269,13 +261,11 @@ async def test_arguments_are_what_zod_makes_of_them(running: OpenTabs) -> None:
     assert [(report.progress, report.total) for report in reports] == [(1, 2), (2, 2)]
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_a_misspelled_argument_is_refused_and_the_near_name_given(running: OpenTabs) -> None:
     with pytest.raises(CallRefusedError, match=r"at numbrs: .* \(did you mean 'numbers'\?\)"):
         await running.call("sdk_probe_sum", {"numbers": [1, 2], "numbrs": [3]})
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_what_only_zod_can_refuse_is_refused_in_the_page(running: OpenTabs) -> None:
     with pytest.raises(ToolFailedError) as caught:
         await running.call("sdk_probe_sum", {"numbers": [13]})
@@ -343,7 +333,6 @@ STACK = [
 ]
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
     running: OpenTabs, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -364,7 +353,6 @@ async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
     assert "runtime.js" not in stack
 
 
-@pytest.mark.usefixtures("open_page")
 async def test_the_stack_of_an_exception_includes_its_cause(running: OpenTabs) -> None:
     with pytest.raises(ToolFailedError) as caught:
         await running.call("sdk_probe_wrapped")
@@ -378,7 +366,6 @@ async def test_the_stack_of_an_exception_includes_its_cause(running: OpenTabs) -
     )
 
 
-@pytest.mark.usefixtures("open_page")
 @pytest.mark.parametrize("debug", [False, True])
 async def test_mcp_clients_are_sent_a_stack_only_where_the_server_was_asked_to(
     running: OpenTabs, debug: bool
