@@ -97,51 +97,60 @@ async def test_a_permission_is_used_at_once_and_a_wrong_one_is_refused() -> None
     assert (status, "permission" in answer["error"]) == (400, True)
 
 
+class Reviewed(ServedConsole):
+    """A console with one plugin, which its user has not reviewed."""
+
+    def __init__(self, scratch: Path) -> None:
+        super().__init__()
+        directory = write_plugin(scratch / "notes", tools=["version"])
+        self.adapter = directory / "dist" / "adapter.iife.js"
+        self.plugins.reviews = Reviews(scratch / "reviews")
+        self.load()
+
+    def load(self) -> None:
+        self.plugins.plugins[:] = [load_plugin(self.adapter.parents[1])]
+
+    async def look(self) -> Any:
+        async with self.browser() as client:
+            return (await client.get("/console/api/reviews/notes")).json()
+
+    async def approve(self, build: Any) -> tuple[int, Any]:
+        return await post(self, "review", plugin="notes", digest=build["digest"])
+
+
 async def test_a_build_is_approved_only_as_it_was_looked_at(tmp_path: Path) -> None:
-    served = ServedConsole()
-    directory = write_plugin(tmp_path / "notes", tools=["version"])
-    served.plugins.plugins[:] = [load_plugin(directory)]
-    served.plugins.reviews = Reviews(tmp_path / "reviews")
-    async with served.browser() as client:
-        build = (await client.get("/console/api/reviews/notes")).json()
-        assert (await client.get("/console/api/reviews/nope")).status_code == 404
+    served = Reviewed(tmp_path)
+    build = await served.look()
     assert (build["approved"], build["changes"]) == (None, [])
     assert {each["name"] for each in build["files"]} == {"adapter.iife.js", "declared.json"}
+    async with served.browser() as client:
+        assert (await client.get("/console/api/reviews/nope")).status_code == 404
 
-    adapter = directory / "dist" / "adapter.iife.js"
-    adapter.write_text(adapter.read_text() + "\n// more\n")
-    served.plugins.plugins[:] = [load_plugin(directory)]
-    status, answer = await post(served, "review", plugin="notes", digest=build["digest"])
+    served.adapter.write_text(served.adapter.read_text() + "\n// more\n")
+    served.load()
+    status, answer = await served.approve(build)
     assert (status, "changed since you reviewed" in answer["error"]) == (409, True)
     assert served.plugins.reviews.approvals() == {}
 
-    async with served.browser() as client:
-        build = (await client.get("/console/api/reviews/notes")).json()
-    assert await post(served, "review", plugin="notes", digest=build["digest"]) == (200, {})
+    build = await served.look()
+    assert await served.approve(build) == (200, {})
     assert served.plugins.reviews.approvals()["notes"].digest == build["digest"]
     assert served.plugins.reloads == 1
 
-    adapter.write_text(adapter.read_text() + "// and more\n")
-    served.plugins.plugins[:] = [load_plugin(directory)]
-    async with served.browser() as client:
-        build = (await client.get("/console/api/reviews/notes")).json()
+    served.adapter.write_text(served.adapter.read_text() + "// and more\n")
+    served.load()
+    build = await served.look()
     assert "+// and more" in build["changes"]
     assert build["approved"]["version"] == served.plugins.plugins[0].manifest.version
 
 
 async def test_a_review_shows_code_as_it_runs(tmp_path: Path) -> None:
-    served = ServedConsole()
-    directory = write_plugin(tmp_path / "notes", tools=["version"])
-    served.plugins.plugins[:] = [load_plugin(directory)]
-    served.plugins.reviews = Reviews(tmp_path / "reviews")
-    async with served.browser() as client:
-        build = (await client.get("/console/api/reviews/notes")).json()
-        assert await post(served, "review", plugin="notes", digest=build["digest"]) == (200, {})
-        adapter = directory / "dist" / "adapter.iife.js"
-        tricks = "\nif (x) /* \u202e } \u2066 */ f();\r\n// \x85check();\u3164\n"
-        adapter.write_bytes(adapter.read_bytes() + tricks.encode())
-        served.plugins.plugins[:] = [load_plugin(directory)]
-        build = (await client.get("/console/api/reviews/notes")).json()
+    served = Reviewed(tmp_path)
+    assert await served.approve(await served.look()) == (200, {})
+    tricks = "\nif (x) /* \u202e } \u2066 */ f();\r\n// \x85check();\u3164\n"
+    served.adapter.write_bytes(served.adapter.read_bytes() + tricks.encode())
+    served.load()
+    build = await served.look()
     shown = ["if (x) /* \\u202e } \\u2066 */ f();", "// \\u0085check();\\u3164"]
     [text] = [each["text"] for each in build["files"] if each["name"] == "adapter.iife.js"]
     assert text.splitlines()[-2:] == shown
@@ -154,23 +163,14 @@ async def test_a_review_says_how_much_of_a_build_it_leaves_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decisions, "LONGEST_SOURCE", 1000)
-    served = ServedConsole()
-    directory = write_plugin(tmp_path / "notes", tools=["version"])
-    served.plugins.plugins[:] = [load_plugin(directory)]
-    served.plugins.reviews = Reviews(tmp_path / "reviews")
-
-    async def look() -> Any:
-        async with served.browser() as client:
-            return (await client.get("/console/api/reviews/notes")).json()
-
-    build = await look()
+    served = Reviewed(tmp_path)
+    build = await served.look()
     assert build["changesLeft"] == 0
-    assert await post(served, "review", plugin="notes", digest=build["digest"]) == (200, {})
-    adapter = directory / "dist" / "adapter.iife.js"
-    source = adapter.read_text() + "\n" + "// more\n" * 3000 + "x" * 1000
-    adapter.write_text(source)
-    served.plugins.plugins[:] = [load_plugin(directory)]
-    build = await look()
+    assert await served.approve(build) == (200, {})
+    source = served.adapter.read_text() + "\n" + "// more\n" * 3000 + "x" * 1000
+    served.adapter.write_text(source)
+    served.load()
+    build = await served.look()
     assert len(build["changes"]) == decisions.MOST_LINES
     assert build["changesLeft"] > 1000
     left = {each["name"]: each["left"] for each in build["files"]}
@@ -178,6 +178,6 @@ async def test_a_review_says_how_much_of_a_build_it_leaves_out(
     texts = {each["name"]: each["text"] for each in build["files"]}
     assert texts["adapter.iife.js"] == source[:1000]
     monkeypatch.setattr(decisions, "MOST_LINES", 10_000)
-    build = await look()
+    build = await served.look()
     assert build["changesLeft"] == 0
     assert build["changes"][-1].endswith("x… (601 more characters)")

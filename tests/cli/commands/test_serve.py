@@ -37,9 +37,7 @@ SERVE = [sys.executable, "-m", "opentabs_py", "serve"]
 def test_a_number_that_cannot_be_used_is_refused_in_plain_words(
     options: list[str], said: str, tmp_path: Path
 ) -> None:
-    run = subprocess.run(
-        [*SERVE, *options], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    run = opentabs_here("serve", *options, cwd=tmp_path)
     assert run.returncode == 2
     assert run.stderr.startswith(f"error: A setting is not valid. {said}, not ")
 
@@ -84,9 +82,7 @@ def start(*options: str, cwd: Path) -> str:
 def test_pages_whose_tools_cannot_be_served_are_refused(
     options: list[str], said: str, tmp_path: Path
 ) -> None:
-    run = subprocess.run(
-        [*SERVE, *options], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
+    run = opentabs_here("serve", *options, cwd=tmp_path)
     assert run.returncode == 2
     assert said in run.stderr
 
