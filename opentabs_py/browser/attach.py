@@ -54,11 +54,10 @@ async def load_extension(endpoint: DebuggingEndpoint, extension: Path) -> None:
         async with connect(endpoint.url, open_timeout=None, proxy=None, max_size=None) as socket:
             request = {"id": 1, "method": LOAD, "params": {"path": str(extension)}}
             await socket.send(json.dumps(request))
+            answer: dict[str, Any] = {}
             with anyio.fail_after(LOAD_WITHIN):
-                while True:
-                    answer: dict[str, Any] = json.loads(await socket.recv())
-                    if answer.get("id") == 1:
-                        break
+                while answer.get("id") != 1:
+                    answer = json.loads(await socket.recv())
     except InvalidHandshake as error:
         raise RefusedError(endpoint) from error
     except (OSError, WebSocketException, TimeoutError) as error:

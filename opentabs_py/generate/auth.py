@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
+from itertools import chain
 from typing import Any, Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -113,12 +114,9 @@ class Secrets:
 
     def find(self, name: str, value: str) -> Header | None:
         """Return where a value comes from; None if nothing that a page can read has it."""
-        for readable, decode in ((value, False), (unquote(value), True)):
-            if len(readable) < _SHORTEST or (decode and readable == value):
-                continue
-            for place in self._places(name, readable):
-                return place
-        return None
+        readable = dict.fromkeys((value, unquote(value)))
+        places = (self._places(name, each) for each in readable if len(each) >= _SHORTEST)
+        return next(chain.from_iterable(places), None)
 
     def _places(self, name: str, value: str) -> Iterator[Header]:
         for key, cookie in self.cookies.items():
@@ -187,17 +185,13 @@ def _json_type(samples: Sequence[Sample]) -> str:
 
 def _without_cookies(samples: Sequence[Sample]) -> Sequence[str]:
     """Return the origins that do not allow it; to send them cookies makes the browser refuse."""
-    answered = [(each.origin, each.exchange.response) for each in samples if each.origin]
-    origins = {origin for origin, response in answered if response is not None}
-    return sorted(
-        origins
-        - {
-            origin
-            for origin, response in answered
-            if response is not None
-            and header(response.headers, "access-control-allow-credentials") == "true"
-        }
-    )
+    answered = [
+        (each.origin, header(response.headers, "access-control-allow-credentials"))
+        for each in samples
+        if each.origin and (response := each.exchange.response) is not None
+    ]
+    allowing = {origin for origin, allows in answered if allows == "true"}
+    return sorted({origin for origin, _ in answered} - allowing)
 
 
 def _header(name: str, value: str, secrets: Secrets, replaced: Collection[str]) -> Header:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, cast
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from opentabs_py.core.json_numbers import (
     inexact_integer,
@@ -131,9 +131,7 @@ def _sample(exchange: Exchange, home: str) -> Sample | None:
         origin = ""
     elif not _HOST.fullmatch(parts.netloc):
         return None  # no browser sends that
-    query: dict[str, list[str]] = {}
-    for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        query.setdefault(name, []).append(value)
+    query = parse_qs(parts.query, keep_blank_values=True)
     sample = Sample(
         exchange,
         "rest",
@@ -187,14 +185,8 @@ def _body(request: Request) -> tuple[Any, ...]:
         return ()
     text = request.body.decode("utf-8", "replace")
     if request.is_form:
-        fields: dict[str, str | list[str]] = {}
-        for name, value in parse_qsl(text, keep_blank_values=True):
-            known = fields.get(name)
-            if known is None:
-                fields[name] = value
-            else:
-                fields[name] = [*([known] if isinstance(known, str) else known), value]
-        return (fields,)
+        fields = parse_qs(text, keep_blank_values=True)
+        return ({name: each if len(each) > 1 else each[0] for name, each in fields.items()},)
     try:
         return (_sent(text),)
     except (ValueError, RecursionError):
