@@ -135,26 +135,21 @@ function objectField(schema, context) {
   return {
     element,
     get() {
-      /** @type {Record<string, unknown>} */
-      const value = {};
-      for (const { name, member } of members) {
-        if (member.isIncluded()) put(value, name, member.get());
-      }
+      const included = members.filter(({ member }) => member.isIncluded());
+      const values = included.map(({ name, member }) => [name, member.get()]);
       const more = others === null ? unknown : others.get();
       if (typeof more !== "object" || more === null || Array.isArray(more))
         throw new FieldError("Write the other members as a JSON object.");
-      for (const [name, each] of Object.entries(more)) put(value, name, each);
-      return value;
+      return Object.fromEntries([...values, ...Object.entries(more)]); // even `__proto__`
     },
     set(value) {
       const given =
         typeof value === "object" && value !== null
           ? /** @type {Record<string, unknown>} */ (value)
           : {};
-      unknown = {};
-      for (const [name, each] of Object.entries(given)) {
-        if (!members.some((known) => known.name === name)) put(unknown, name, each);
-      }
+      unknown = Object.fromEntries(
+        Object.entries(given).filter(([name]) => !members.some((known) => known.name === name)),
+      );
       for (const { name, member } of members) {
         if (Object.hasOwn(given, name)) member.set(given[name]);
         else member.leaveOut();
@@ -162,21 +157,6 @@ function objectField(schema, context) {
       others?.set(unknown);
     },
   };
-}
-
-/**
- * Set a member, whatever its name: `__proto__` too.
- * @param {Record<string, unknown>} object
- * @param {string} name
- * @param {unknown} value
- */
-function put(object, name, value) {
-  Object.defineProperty(object, name, {
-    value,
-    writable: true,
-    enumerable: true,
-    configurable: true,
-  });
 }
 
 /** @typedef {Field & {isIncluded: () => boolean, leaveOut: () => void}} Member */
@@ -225,7 +205,7 @@ function memberField(name, given, isRequired, context) {
   include.checked = isRequired || hasDefault;
   include.addEventListener("change", () => {
     if (include.checked) field();
-    element.classList.toggle("left-out", !include.checked && isBranch);
+    show();
     context.onChange();
   });
   const element = h(
@@ -244,7 +224,8 @@ function memberField(name, given, isRequired, context) {
       h("p", { class: "quiet hint" }, schema.description),
     place,
   );
-  element.classList.toggle("left-out", !include.checked && isBranch);
+  const show = () => element.classList.toggle("left-out", isBranch && !include.checked);
+  show();
   if (isBranch) {
     element.setAttribute("role", "group");
     element.setAttribute("aria-labelledby", title);
@@ -255,12 +236,12 @@ function memberField(name, given, isRequired, context) {
     get: () => field().get(),
     set(value) {
       include.checked = true;
-      element.classList.remove("left-out");
+      show();
       field().set(value);
     },
     leaveOut() {
       include.checked = false;
-      element.classList.toggle("left-out", isBranch);
+      show();
     },
   };
 }
