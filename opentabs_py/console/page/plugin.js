@@ -278,10 +278,7 @@ function tabsOf(plugin, tabs) {
  * @param {Change} change
  */
 function grouped(tools, change) {
-  /** @type {Map<string, ToolInShort[]>} */
-  const groups = new Map();
-  for (const tool of tools) groups.set(tool.group, [...(groups.get(tool.group) ?? []), tool]);
-  const sorted = [...groups].sort(([a], [b]) =>
+  const sorted = [...Map.groupBy(tools, ({ group }) => group)].sort(([a], [b]) =>
     a === "" ? 1 : b === "" ? -1 : a.localeCompare(b),
   );
   return sorted.map(([group, mine]) => {

@@ -106,8 +106,8 @@ export function testsView(given) {
       details,
     ),
   );
-  /** @type {Map<string, FileRow>} */
-  let files = new Map();
+  /** @type {FileRow[]} */
+  let files = [];
   let opened = "";
   let shownAs = ""; // what the details were drawn from
   let isReading = false;
@@ -187,20 +187,13 @@ export function testsView(given) {
         (state.value === "" || groupOf(test) === state.value) &&
         matches(words, `${test.id} ${test.file} ${test.why}`),
     );
-    files = new Map();
+    files = [...Map.groupBy(shown, (test) => test.file)].map(([file, tests]) => {
+      const id = tests[0]?.id ?? "";
+      const key = id.includes("::") ? id.replace(/::.*/s, "") : `${id}/`; // that of a whole file
+      return { key, file, tests };
+    });
     /** @type {Row[]} */
-    const rows = [];
-    for (const test of shown) {
-      let file = files.get(test.file);
-      if (file === undefined) {
-        file = { key: test.id.split("::")[0] ?? test.id, file: test.file, tests: [] };
-        if (file.key === test.id) file.key = `${test.id}/`; // a test that is a whole file
-        files.set(test.file, file);
-        rows.push(file);
-      }
-      file.tests.push(test);
-      rows.push(test);
-    }
+    const rows = files.flatMap((file) => [file, ...file.tests]);
     const all = store.tests.length;
     write(count, shown.length === all ? "" : `${shown.length} of ${plural(all, "test")}`);
     list.element.hidden = rows.length === 0;
@@ -228,7 +221,7 @@ export function testsView(given) {
   async function look() {
     const id = opened;
     if (id === "") return;
-    const file = [...files.values()].find(({ key }) => key === id);
+    const file = files.find(({ key }) => key === id);
     if (file !== undefined) {
       fill(() => describeFile(file, actions), JSON.stringify(file.tests));
       return;
