@@ -99,12 +99,8 @@ def _version_of(text: str) -> str:
 def tab_rows(pages: Pages) -> Rows:
     """Return the tabs in which plugins run, by number."""
     names = pages.names
-    rows: Rows = {}
-    for tab in pages.tabs.loading:
-        rows[str(tab.tab_id)] = _loading(tab, names)
-    for document in pages.tabs.documents:
-        rows[str(document.tab_id)] = _document(document, names)
-    return rows
+    loading = {str(each.tab_id): _loading(each, names) for each in pages.tabs.loading}
+    return loading | {str(each.tab_id): _document(each, names) for each in pages.tabs.documents}
 
 
 def _document(document: DocumentState, names: Mapping[int, str]) -> dict[str, Any]:

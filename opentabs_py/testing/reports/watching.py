@@ -57,12 +57,9 @@ class Watching(Reporting):
     ) -> None:
         """Leave out the tests that were not chosen."""
         self._collected = [*items]
-        kept: list[pytest.Item] = []
-        others: list[pytest.Item] = []
-        for item in items:
-            (kept if self._is_chosen(item) else others).append(item)
+        others = [item for item in items if not self._is_chosen(item)]
         if others:
-            items[:] = kept
+            items[:] = filter(self._is_chosen, items)
             config.hook.pytest_deselected(items=others)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
