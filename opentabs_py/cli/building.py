@@ -1,8 +1,9 @@
 """Build plugins, and print how that went: for all commands that build."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -25,6 +26,13 @@ async def builder(*, quiet: bool = False) -> AsyncGenerator["Builder"]:
     toolchain = await anyio.to_thread.run_sync(lambda: show_toolchain(quiet=quiet))
     async with start_builder(toolchain) as running:
         yield running
+
+
+def builder_for(directory: Path) -> AbstractAsyncContextManager["Builder | None"]:
+    """Start the builder if a directory holds source; without, there is nothing to install."""
+    from opentabs_py.plugins.freshness import has_source
+
+    return builder() if has_source(directory) else nullcontext()
 
 
 def show_toolchain(*, quiet: bool = False) -> "Toolchain":

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from opentabs_py.cli.chosen_tests import ChosenTests
-    from opentabs_py.plugins.build import Builder
     from opentabs_py.plugins.source_watch import SourceChanges
     from opentabs_py.runner.runner import Runner
 
@@ -24,11 +23,10 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
     import anyio
 
     from opentabs_py.browser.screen import has_screen
-    from opentabs_py.cli.building import builder, print_problems
+    from opentabs_py.cli.building import builder_for, print_problems
     from opentabs_py.cli.terminal import err
     from opentabs_py.cli.test_runners import check_pytest, node_command
     from opentabs_py.console.access import Access
-    from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.source_watch import watch_source
     from opentabs_py.runner.app import RunnerPage
     from opentabs_py.runner.runner import BuildProblem, Runner, Suite
@@ -43,9 +41,7 @@ async def show_tests(chosen: "ChosenTests", *, opens: bool) -> int:
         scratch = Path(
             await stack.enter_async_context(anyio.TemporaryDirectory(prefix="opentabs-"))
         )
-        running: Builder | None = None
-        if has_source(chosen.directory):
-            running = await stack.enter_async_context(builder())
+        running = await stack.enter_async_context(builder_for(chosen.directory))
 
         async def build() -> list[BuildProblem]:
             if running is None:

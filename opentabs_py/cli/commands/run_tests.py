@@ -184,22 +184,21 @@ class _Suite:
 
     async def run(self) -> int:
         """Build the plugin and run its tests; return the exit code."""
-        from opentabs_py.cli.building import builder
-        from opentabs_py.plugins.freshness import has_source
+        from opentabs_py.cli.building import builder_for
 
-        if has_source(self.chosen.directory):
-            async with builder() as running:
-                if not await self._build(running):
-                    return TOOL_FAILED
+        async with builder_for(self.chosen.directory) as running:
+            if not await self._build(running):
+                return TOOL_FAILED
         return await self._test()
 
     async def watch(self) -> int:
         """Build and test, and again at each change, until cancelled."""
-        from opentabs_py.cli.building import builder
+        from opentabs_py.cli.building import builder_for
         from opentabs_py.cli.terminal import print_error, print_rule
         from opentabs_py.plugins.source_watch import changed_text, next_source, watch_source
 
-        async with builder() as running, watch_source(self.chosen.directory) as changes:
+        directory = self.chosen.directory
+        async with builder_for(directory) as running, watch_source(directory) as changes:
             why = "first run"
             while True:
                 print_rule(f"[bold]{escape(why)}[/]")
@@ -214,11 +213,10 @@ class _Suite:
                     changed = await next_source(changes)
                 why = changed_text(changed)
 
-    async def _build(self, running: "Builder") -> bool:
+    async def _build(self, running: "Builder | None") -> bool:
         from opentabs_py.cli.building import print_problems
-        from opentabs_py.plugins.freshness import has_source
 
-        if not has_source(self.chosen.directory):
+        if running is None:
             return True
         built = await running.build(self.chosen.directory)
         print_problems(built)
