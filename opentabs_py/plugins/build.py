@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from subprocess import PIPE
 from tempfile import TemporaryFile
@@ -89,17 +89,24 @@ class Builder:
             with_types: Report type errors as problems, if the plugin has TypeScript installed.
 
         Raises:
-            BuildError: The builder crashed, or the directory is not writable.
+            BuildError: The builder crashed, or a file cannot be read or written.
         """
         began = perf_counter()
         directory = Path(await anyio.Path(directory).resolve())
+        try:
+            built = await self._build(directory, with_types=with_types)
+        except OSError as error:
+            raise BuildError(f"Cannot build the plugin: {error}") from error
+        return replace(built, seconds=perf_counter() - began)
+
+    async def _build(self, directory: Path, *, with_types: bool) -> Built:
         package, problems = _read_package(directory)
         entry = _first(directory, ENTRIES)
         if entry is None:
             why = f"has no {ENTRIES[0]}; write one that exports the plugin (or {ENTRIES[2]})"
             problems.append(SourceProblem(f"{directory.name}/", why=why))
         if entry is None or package is None:
-            return Built(directory, "", tuple(problems), seconds=perf_counter() - began)
+            return Built(directory, "", tuple(problems))
         name = _name(package)
         link_packages(directory, self._toolchain.packages)
         report = await self._ask(
@@ -128,7 +135,6 @@ class Builder:
             tools,
             {name: len(content) for name, content in files.items()},
             changed,
-            perf_counter() - began,
         )
 
     def _files(self, package: Mapping[str, Any], report: BuildReport) -> dict[str, bytes]:

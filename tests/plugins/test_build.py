@@ -530,6 +530,18 @@ async def test_a_dist_that_cannot_be_written_is_an_error(builder: Builder, tmp_p
         await builder.build(tmp_path)
 
 
+async def test_a_source_that_may_not_be_read_at_the_moment_is_an_error(
+    builder: Builder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: Path) -> bool:
+        raise PermissionError(13, "Permission denied", "src/index.ts")  # as root has it nowhere
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+
+    with pytest.raises(BuildError, match=r"Cannot build the plugin: .* 'src/index\.ts'"):
+        await builder.build(source(tmp_path))
+
+
 def toolchain_with(builder: str, toolchain: Toolchain, directory: Path) -> Toolchain:
     """Return a toolchain whose builder is another program."""
     other = Toolchain(toolchain.node, directory / "adapter_js")

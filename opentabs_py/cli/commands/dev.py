@@ -117,8 +117,6 @@ async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
                 built = await running.build(directory, with_types=True)
             except BuildError as error:
                 print_error(error)
-            except OSError as error:  # for example, its source may not be read at the moment
-                print_error(BuildError(f"Cannot build the plugin: {error}"))
             else:
                 if built.changed or not is_first:
                     print_result(built)
