@@ -26,6 +26,7 @@ from opentabs_py.core.plugins.authoring import (
     tools_json,
 )
 from opentabs_py.core.plugins.file_names import ADAPTER, DIST, PACKAGE, PRE_SCRIPT, TOOLS
+from opentabs_py.directories import exists
 from opentabs_py.errors import BuildError
 from opentabs_py.plugins.freshness import ENTRIES
 from opentabs_py.plugins.icons import LucideIcons
@@ -230,7 +231,7 @@ def _name(package: Mapping[str, Any]) -> str:
 
 
 def _first(directory: Path, names: tuple[str, ...]) -> str | None:
-    return next((name for name in names if (directory / name).is_file()), None)
+    return next((name for name in names if exists(directory / name)), None)
 
 
 def _sha256(content: bytes) -> str:

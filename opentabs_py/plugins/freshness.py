@@ -9,6 +9,7 @@ from shlex import quote
 from typing import Final
 
 from opentabs_py.core.plugins.file_names import BUILT_TOOLS, DIST, PACKAGE
+from opentabs_py.directories import exists
 
 ENTRIES = ("src/index.ts", "src/index.tsx", "src/index.js", "src/index.jsx")
 _SOURCES: Final = re.compile(r'"sources"\s*:\s*(?=\[)')
@@ -17,7 +18,7 @@ _HEAD: Final = 16 * 1024  # characters of a source map that are read at a time
 
 def has_source(directory: Path) -> bool:
     """Return whether a directory holds a plugin that can be built."""
-    return any((directory / entry).is_file() for entry in ENTRIES)
+    return any(exists(directory / entry) for entry in ENTRIES)
 
 
 def why_stale(directory: Path, name: str) -> str | None:
