@@ -4,6 +4,7 @@ The result only guides what is drawn: it may be wider than the parts together, b
 value is validated against the whole schema afterwards.
 """
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -152,5 +153,5 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "pattern": _patterns,
     "required": _both_required,
     "type": _common_types,
-    "uniqueItems": max,  # of False and True
+    "uniqueItems": operator.or_,
 }
