@@ -4,7 +4,6 @@ The result only guides what is drawn: it may be wider than the parts together, b
 value is validated against the whole schema afterwards.
 """
 
-import operator
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -153,5 +152,5 @@ _MERGED: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "pattern": _patterns,
     "required": _both_required,
     "type": _common_types,
-    "uniqueItems": operator.or_,
+    "uniqueItems": lambda ours, theirs: ours or theirs,
 }

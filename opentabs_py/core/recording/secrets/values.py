@@ -232,7 +232,7 @@ def _deepest_read() -> int:
 
     Python 3.14 reads as many as the stack has room for, a hundred times as many as before.
     """
-    depth = 500
+    depth = 125
     with suppress(RecursionError):
         while True:
             json.loads("[" * 2 * depth + "]" * 2 * depth)
