@@ -12,7 +12,7 @@ CHECK = """
 import sys
 heavy = [name for name in sys.modules if name.split(".")[0] in {"mcp", "starlette", "uvicorn"}]
 ours = [name for name in sys.modules if name.startswith("opentabs_py.") and "testing" not in name]
-def test_it(): assert (heavy, ours) == ([], [])
+def test_it(): assert (heavy, ours) == ([], ["opentabs_py.version"])
 """
 
 
