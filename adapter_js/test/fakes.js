@@ -1,5 +1,6 @@
 // A page to load the runtime and the relay into, with hand-written fakes for the other ends.
 
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import vm from "node:vm";
 
@@ -240,8 +241,10 @@ export function fakeServer() {
     onopen() {}
     /** @param {{reason: string}} _event */
     onclose(_event) {}
-    /** @param {{data: string}} _event */
-    onmessage(_event) {}
+    /** @param {{data: string}} event */
+    onmessage({ data }) {
+      assert.fail(`the worker does not listen to ${data}`);
+    }
     close() {
       this.onclose({ reason: "" });
     }
