@@ -203,7 +203,7 @@ async def test_an_endpoint_waits_for_the_first_worker_to_answer(
 async def test_a_browser_over_its_call_limit_is_replaced_once_idle(fleet: Fleet, site: str) -> None:
     page = f"{site}/page"
     options = ["--plugin", str(PROBE), "--open", page, "--browsers", "2", "--recycle-after", "3"]
-    fleet.worker("one", *options)
+    worker = fleet.worker("one", *options)
     async with endpoint(fleet, workers=1, ready="probe") as tabs:
         await until(tabs, lambda known: known[0].total_ready["probe"] == 2)
         steps = [{"wait": 60000}]
@@ -223,6 +223,9 @@ async def test_a_browser_over_its_call_limit_is_replaced_once_idle(fleet: Fleet,
         await until(
             tabs, lambda known: known[0].restarts == 2 and known[0].total_ready["probe"] == 2
         )
+    log = worker.log.read_text()
+    assert log.count("Replacing the browser") == 2
+    assert "exited" not in log
 
 
 async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser_from_being_replaced(

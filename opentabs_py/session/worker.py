@@ -189,7 +189,8 @@ async def _keep_open(browser: SessionBrowser) -> None:
     delay = RELAUNCH_AFTER
     while True:
         await browser.wait_gone()
-        logger.warning("The browser %s exited; relaunching it", browser.name)
+        if not browser.closed_by_us:
+            logger.warning("The browser %s exited; relaunching it", browser.name)
         try:
             await browser.relaunch()
         except BrowserError as error:

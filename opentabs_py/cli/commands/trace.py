@@ -125,7 +125,10 @@ def _print(trace: "Trace", records: "Sequence[CallRecord]") -> None:
     from opentabs_py.tracing.waterfall import headline, render
 
     if trace.cut:
-        warn("A line of the trace is incomplete: its writer was killed, and a call is missing.")
+        warn(
+            "A line of the trace is incomplete, and a call is missing: its writer was killed, or "
+            "its disk was full."
+        )
     if not records:
         out.print("No calls." if not trace.records else "No call failed.")
     elif len(records) > FEW:

@@ -243,7 +243,7 @@ class Trace:
     Attributes:
         headers: One for each time the file was opened for writing.
         records: Its calls, in the order they ended.
-        cut: The number of truncated lines, left by a writer that was killed.
+        cut: The number of truncated lines, left by a writer that was killed, or by a full disk.
     """
 
     headers: tuple[TraceHeader, ...]

@@ -89,6 +89,7 @@ class SessionBrowser:
         bridge: The link to its extension; set before `start`.
         sign_in: The cookies and the storage that it begins with, if it is launched.
         restarts: How often it was relaunched.
+        closed_by_us: Whether `close` was called, and it has not been relaunched since.
         on_driven: Called when it can be driven, if it is attached to. With it, the debugging
             connection is kept; set before `start`.
     """
@@ -108,6 +109,7 @@ class SessionBrowser:
         self.attach = attach
         self.sign_in: State | None = None
         self.restarts = 0
+        self.closed_by_us = False
         self.on_driven: Callable[[BrowserContext], None] | None = None
         self._relaunch_urls = relaunch_urls
         self._context: BrowserContext | None = None
@@ -244,6 +246,7 @@ class SessionBrowser:
     async def close(self) -> None:
         """Close it, as its user might; `relaunch` starts it again."""
         gone = self._gone
+        self.closed_by_us = True
         with suppress(*FAILURES):  # it has just died
             await self.context.close()
         await gone.wait()
@@ -299,6 +302,7 @@ class SessionBrowser:
                 raise BrowserError(f"Cannot restore the saved sign-in: {why}") from error
         self._context = context
         self._gone = anyio.Event()
+        self.closed_by_us = False
         self.bridge.handle_browser()
         if context is not None:
             context.on("close", self._handle_closed)

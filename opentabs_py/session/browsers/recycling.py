@@ -151,3 +151,17 @@ class Recycling:
             browser.bridge.release_calls()
         self._pages.ended_calls[index] = 0
         self._pages.avoided.discard(index)
+        await self._warn_of_low_limit(browser)
+
+    async def _warn_of_low_limit(self, browser: ReplaceableBrowser) -> None:
+        if self._after.memory is None or browser.launch is None:
+            return
+        needs = await browser.launch.memory()
+        if needs >= self._after.memory:
+            logger.warning(
+                "The browser %s, just replaced, uses %d MB already, more than --recycle-after "
+                "%dMB: it will be replaced without end. Set a higher limit.",
+                browser.name,
+                needs // 10**6,
+                self._after.memory // 10**6,
+            )

@@ -130,7 +130,7 @@ import { Timeline } from "./timeline.js";
       parts.push(`${failed} without a value`);
     }
     if (data.cut > 0) {
-      parts.push("its writer was killed: what ended last may be missing");
+      parts.push("its writer was killed, or its disk was full: what ended last may be missing");
     }
     return parts.join(" · ");
   }

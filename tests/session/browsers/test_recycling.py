@@ -117,6 +117,24 @@ async def test_a_browser_that_needs_too_much_memory_is_replaced() -> None:
         tasks.cancel_scope.cancel()
 
 
+async def test_a_limit_below_what_a_new_browser_needs_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    bridge = a_bridge()
+    browser = FakeBrowser(bridge, FakeLaunch(300_000_000))
+    browser.closed.set()
+    browser.back.set()
+    pages = Pages([bridge], clock=bridge.clock, interchangeable=True)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Recycling([browser], pages, RecycleAfter(memory=200_000_000)).run)
+        with anyio.fail_after(PATIENT):
+            while "Set a higher limit" not in caplog.text:
+                await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+    assert "The browser one, just replaced, uses 300 MB already" in caplog.text
+    assert "--recycle-after 200MB" in caplog.text
+
+
 async def test_a_tab_that_was_opened_without_a_session_keeps_no_browser() -> None:
     bridge = a_bridge()
     browser = FakeBrowser(bridge)
