@@ -73,7 +73,9 @@ async def lucide(page: Page, name: str) -> str:
     return outlines[name]
 
 
-async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTabs) -> None:
+async def test_a_tool_is_turned_off_where_it_is_shown_and_its_page_says_why(
+    page: Page, served: OpenTabs
+) -> None:
     await go(page, "plugins/forms")
     permission = page.get_by_label("Permission of forms_version")
     try:
@@ -85,6 +87,12 @@ async def test_a_tool_is_turned_off_where_it_is_shown(page: Page, served: OpenTa
         decision = served.internals.registry.decision("forms_version")
         assert decision is not None
         assert decision.permission == "off"
+        await go(page, "try/forms_version")
+        head = page.locator(".tool-head")
+        await expect(head).to_contain_text('Off, because the setting permissions."forms.version"')
+        served.internals.registry.gate.set_rules({"forms.version": "auto"})  # something new to show
+        served.internals.registry.gate.set_rules({})
+        await expect(head).to_contain_text("Runs, because forms was named when the server was")
     finally:
         served.internals.registry.gate.set_rules({"forms.version": "auto"})  # something new to show
         served.internals.registry.gate.set_rules({})

@@ -23,7 +23,7 @@
 import { h } from "./dom.js";
 import { toolIcon } from "./icons.js";
 
-const PERMISSIONS = { auto: "Runs", ask: "Asks you", off: "Off" };
+export const PERMISSIONS = { auto: "Runs", ask: "Asks you", off: "Off" };
 
 /**
  * @param {ToolInShort[]} tools

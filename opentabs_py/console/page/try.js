@@ -23,7 +23,7 @@ import { glyph, toolIcon } from "./icons.js";
 import { Refusal, whyFailed } from "./link.js";
 import { runOf } from "./run.js";
 import { schemaForm } from "./schema_form.js";
-import { toolList } from "./tool_list.js";
+import { PERMISSIONS, toolList } from "./tool_list.js";
 import { FieldError, readJson } from "./values.js";
 
 const FOUND = 60; // tools that the picker shows
@@ -411,6 +411,8 @@ function headOf(tool) {
       h("h2", {}, tool.title || tool.name),
       h("p", { class: "badges" }, h("code", { class: "quiet" }, tool.name), ...marks(tool)),
       h("p", { class: "description" }, tool.description),
+      tool.permission !== null &&
+        h("p", { class: "quiet" }, `${PERMISSIONS[tool.permission]}, because ${tool.because}.`),
     ),
   ];
 }
