@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextvars import Context
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -26,7 +27,8 @@ def opentabs_here(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
         patch.setenv("PWD", os.fspath(cwd))
         patch.setattr(threading.Thread, "start", _refuse_thread)
         with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
-            cli._run()
+            # A program's own context: AnyIO's event loop of other tests may be in this one's.
+            Context().run(cli._run)
     for name, module in [*sys.modules.items()]:
         if Path(getattr(module, "__file__", None) or "").is_relative_to(cwd.resolve()):
             del sys.modules[name]  # the user's tools, which would end with the program
