@@ -8,7 +8,7 @@ from typing import Any, Final
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool
 from opentabs_py.consent.questions import Questions
-from opentabs_py.core.consent import Standing
+from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.core.page_tool_names import site_of
 from opentabs_py.core.plugin_names import OURSELVES, PAGE
 from opentabs_py.core.protocol import DocumentState, LoadingTab
@@ -46,14 +46,16 @@ def plugin_rows(
     rows: Rows = {}
     for plugin in plugins:
         manifest = plugin.manifest
+        standing = standings.get(manifest.name, "named")
+        is_off = why_unreviewed(standing) is not None  # then it runs in no tab, open or not
         rows[manifest.name] = {
             "name": manifest.name,
             "kind": "plugin",
             "title": shorten(manifest.display_name, LONGEST_TITLE),
             "description": shorten(manifest.description, LONGEST_TEXT),
             "version": manifest.version,
-            "status": pages.tabs.status(manifest.name),
-            "standing": standings.get(manifest.name, "named"),
+            "status": None if is_off else pages.tabs.status(manifest.name),
+            "standing": standing,
             "tools": counts.pop(manifest.name, 0),
             "patterns": [*manifest.url_patterns[:PATTERNS]],
             "morePatterns": max(0, len(manifest.url_patterns) - PATTERNS),

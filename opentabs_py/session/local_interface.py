@@ -28,6 +28,7 @@ from opentabs_py import __version__
 from opentabs_py.calling.call import CallOrigin
 from opentabs_py.calling.client import Asker
 from opentabs_py.calling.streams import Followed
+from opentabs_py.core.consent import why_unreviewed
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.progress import Pace
 from opentabs_py.core.questions import Answer, Place, Question
@@ -167,6 +168,8 @@ def status(session: OpenTabs) -> dict[str, Any]:
     """Return what a server serves, where, and what it is doing."""
     server = session.internals
     pages, fleet = server.pages, server.fleet if session.is_endpoint else None
+    standings = server.plugin_set.standings
+    off = {name for name, each in standings.items() if why_unreviewed(each) is not None}
     return {
         "version": __version__,
         "mcpUrl": session.mcp_url,
@@ -177,7 +180,7 @@ def status(session: OpenTabs) -> dict[str, Any]:
                 "version": each.manifest.version,
                 "directory": str(each.directory),
                 "tools": len(each.manifest.tools),
-                "status": pages.tabs.status(each.manifest.name),
+                "status": "off" if (name := each.manifest.name) in off else pages.tabs.status(name),
             }
             for each in server.plugin_set.plugins
         ],

@@ -110,6 +110,15 @@ async def test_a_change_of_tools_and_a_fault_reach_the_page() -> None:
     assert [each["reason"] for each in rows(event, "problems")] == ["Both are broken."]
 
 
+async def test_of_a_plugin_that_waits_for_its_review_no_tabs_are_said_to_be_closed() -> None:
+    served = ServedConsole()
+    served.plugins.standings["chat"] = "unreviewed"
+    with served.watch.watching():
+        event = await Reader(served).read_until(lambda event: bool(rows(event, "plugins")))
+    [chat] = [each for each in rows(event, "plugins") if each["name"] == "chat"]
+    assert (chat["status"], chat["standing"]) == (None, "unreviewed")
+
+
 async def test_what_the_user_should_do_reaches_the_page_although_no_tab_changes() -> None:
     served = ServedConsole()
     reader = Reader(served)

@@ -15,7 +15,12 @@ from opentabs_py.errors import ChainError
 
 # Of a server's state file; the rest are secrets, or what only programs need.
 SHOWN = ("name", "pid", "version", "started", "directory", "log")
-STATUS = {"ready": "[green]ready[/]", "unavailable": "[yellow]not ready[/]"}
+STATUS = {
+    "ready": "[green]ready[/]",
+    "unavailable": "[yellow]not ready[/]",
+    "closed": "[dim]no tab open[/]",
+    "off": "[yellow]not reviewed[/]",
+}
 
 
 def status(
@@ -94,7 +99,7 @@ def _print(report: dict[str, Any]) -> None:
     rows.add_row("  log", report["log"] or "standard error")
     rows.add_row("  tools", str(report["tools"]))
     for index, plugin in enumerate(report["plugins"]):
-        state = STATUS.get(plugin["status"], "[dim]no tab open[/]")
+        state = STATUS[plugin["status"]]
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
         rows.add_row(
             "  plugins" if index == 0 else "", f"{text}, {quantity(plugin['tools'], 'tool')}"

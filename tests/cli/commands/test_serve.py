@@ -182,6 +182,19 @@ def test_what_a_running_server_skipped_is_named_when_its_tools_are_listed(
     assert "no tab open, 1 tool " in status.stdout
 
 
+def test_a_plugin_that_waits_for_its_review_is_not_said_to_have_no_tab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    settings = tmp_path / "opentabs" / "config.toml"
+    settings.parent.mkdir()
+    settings.write_text(f"plugins = [{json.dumps(str(build(tmp_path / 'chat')))}]")
+    with serving("--name", "work", cwd=tmp_path) as read_until:
+        read_until("MCP at ")
+        shown = opentabs_here("status", "--server", "work", cwd=tmp_path).stdout
+    assert "not reviewed, 1 tool" in shown
+
+
 def test_serving_nothing_is_a_warning_that_says_what_to_pass(tmp_path: Path) -> None:
     said = " ".join(start(cwd=tmp_path).split())
     assert "Nothing to serve: there is no plugin and no tool." in said
