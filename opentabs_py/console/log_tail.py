@@ -4,7 +4,7 @@ import logging
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opentabs_py.calling.plugin_log import PLUGINS
 from opentabs_py.core.text import shorten
@@ -46,11 +46,11 @@ class LogTail(logging.Handler):
             yield self._waiting.popleft()
 
     @contextmanager
-    def listening(self) -> Generator[None]:
+    def listening(self) -> Generator[Self]:
         """Keep what is logged while the context is open."""
         logger = logging.getLogger(_PACKAGE)
         logger.addHandler(self)
         try:
-            yield
+            yield self
         finally:
             logger.removeHandler(self)

@@ -74,12 +74,16 @@ class Watch:
         self._stopping = anyio.Event()
 
     @contextmanager
-    def watching(self) -> Generator[None]:
+    def watching(self, logs: LogTail | None = None) -> Generator[None]:
         """Remember calls and logs while the context is open, even if no page looks.
 
         Calls that begin while none does are not traced, because that costs each some time: what
         they report is known, but not when they passed each hop.
+
+        Args:
+            logs: Has kept what was logged before.
         """
+        self._logs = logs or self._logs
         ends = [
             self._calls.records.observe(
                 self._handle_end, on_start=self._handle_start, traced=False

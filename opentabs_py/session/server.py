@@ -21,6 +21,7 @@ from opentabs_py.config.paths import audit_file, cache_dir, data_dir
 from opentabs_py.config.settings import Settings
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.console.access import Access
+from opentabs_py.console.log_tail import LogTail
 from opentabs_py.console.routes import API, Console
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.hosts import LOCAL
@@ -277,11 +278,15 @@ class SessionServer:
         self._python.handle_client_gone(client)
         self._backend.handle_client_gone(client)
 
-    def keep_history(self) -> None:
-        """Remember calls and logs from now on, for the console."""
+    def keep_history(self, logs: LogTail | None = None) -> None:
+        """Remember calls and logs from now on, for the console.
+
+        Args:
+            logs: Has kept what was logged while the session started.
+        """
         if not self._keeps_history:
             self._keeps_history = True
-            self._history.enter_context(self.console.watch.watching())
+            self._history.enter_context(self.console.watch.watching(logs))
 
     def _count_questions(self, stack: AsyncExitStack) -> None:
         """Let every extension show how many calls wait for the user."""

@@ -11,9 +11,11 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from opentabs_py.cli.serve_options import read_browsers
+from opentabs_py.console.access import HEADER
 from opentabs_py.errors import ConfigError
 from tests.cli.in_process import opentabs_here
 from tests.fakes import a_tool
@@ -182,7 +184,7 @@ def test_what_a_running_server_skipped_is_named_when_its_tools_are_listed(
     assert "no tab open, 1 tool " in status.stdout
 
 
-def test_a_plugin_that_waits_for_its_review_is_not_said_to_have_no_tab(
+def test_of_a_plugin_that_waits_for_its_review_status_and_the_consoles_logs_say_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -192,7 +194,14 @@ def test_a_plugin_that_waits_for_its_review_is_not_said_to_have_no_tab(
     with serving("--name", "work", cwd=tmp_path) as read_until:
         read_until("MCP at ")
         shown = opentabs_here("status", "--server", "work", cwd=tmp_path).stdout
+        url = opentabs_here("ui", "--print", "--server", "work", cwd=tmp_path).stdout.strip()
+        with httpx2.Client(base_url=url.split("?")[0], timeout=PATIENT) as browser:
+            key = re.findall('#key=([^"]+)"', browser.get(url).text)[0]
+            with browser.stream("GET", "/console/api/stream", headers={HEADER: key}) as events:
+                first = next(events.iter_lines())
     assert "not reviewed, 1 tool" in shown
+    logs = [each["text"] for each in json.loads(first[6:])["logs"]["changed"]]
+    assert "The plugin chat has not been reviewed" in logs[0]
 
 
 def test_serving_nothing_is_a_warning_that_says_what_to_pass(tmp_path: Path) -> None:
