@@ -40,11 +40,29 @@ ProgressCallback = Callable[[float, float | None, str | None], Awaitable[None] |
 OnMessage = Callable[[str], Awaitable[None] | None]
 
 
+class _Listener:
+    """A program's own function; of its errors, only the first is logged, and a call goes on."""
+
+    def __init__(self, function: Callable[..., Awaitable[None] | None]) -> None:
+        self._function = function
+        self._has_failed = False
+
+    async def notify(self, *what: Any) -> None:
+        try:
+            done = self._function(*what)
+            if isawaitable(done):
+                await done
+        except Exception:
+            if not self._has_failed:
+                logger.exception("A listener of an MCP call failed")
+            self._has_failed = True
+
+
 @dataclass(slots=True)
 class _Call:
     idle_scope: anyio.CancelScope
     idle: float
-    progress_callback: ProgressCallback | None
+    on_progress: _Listener | None
     is_through_gateway: bool
     waiting: deque[types.ProgressNotification] = field(
         default_factory=deque[types.ProgressNotification]
@@ -91,7 +109,7 @@ class Client:
         # Without the cache, because it may reorder messages.
         options.setdefault("cache", None)
         self._sdk = SdkClient(server, mode=mode, message_handler=self._handle, **options)
-        self._on_message = on_message
+        self._on_message = None if on_message is None else _Listener(on_message)
         self._idle, self._ceiling = idle, ceiling
         self._calls: dict[types.ProgressToken, _Call] = {}
         self._numbers = count(1)
@@ -161,8 +179,9 @@ class Client:
         total_scope, idle_scope = anyio.CancelScope(), anyio.CancelScope()
         now = anyio.current_time()
         total_scope.deadline, idle_scope.deadline = now + total, now + idle
+        on_progress = None if progress_callback is None else _Listener(progress_callback)
         call = self._calls[token] = _Call(
-            idle_scope, idle, progress_callback, is_through_gateway=name == GATEWAY_CALL
+            idle_scope, idle, on_progress, is_through_gateway=name == GATEWAY_CALL
         )
         self._forget_an_ended_call()
         try:
@@ -280,8 +299,8 @@ class Client:
 
     async def _pass_on(self, call: _Call, message: types.ProgressNotification) -> None:
         params = message.params
-        if call.progress_callback is not None and not call.is_over:
-            await _notify(call.progress_callback, params.progress, params.total, params.message)
+        if call.on_progress is not None and not call.is_over:
+            await call.on_progress.notify(params.progress, params.total, params.message)
         name: Any = cast(Mapping[str, Any], params.meta or {}).get("tool_name")
         if not isinstance(name, str):
             return
@@ -293,16 +312,7 @@ class Client:
 
     async def _emit(self, name: str, text: str) -> None:
         if self._on_message is not None:
-            await _notify(self._on_message, f"[tool:{name}] {text}")
-
-
-async def _notify(listener: Callable[..., Awaitable[None] | None], *what: Any) -> None:
-    try:
-        done = listener(*what)
-        if isawaitable(done):
-            await done
-    except Exception:
-        logger.exception("A listener of an MCP call failed")
+            await self._on_message.notify(f"[tool:{name}] {text}")
 
 
 def _timed_out(name: str, which: Literal["idle", "ceiling"], seconds: float) -> CallTimeoutError:
