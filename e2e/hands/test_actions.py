@@ -121,6 +121,8 @@ async def test_an_element_that_is_gone_is_named_with_what_looks_like_it(rig: Rig
 
     [instead] = re.findall(r"Similar elements now: ((?:f\d+)?e\d+)", message)
     assert "Sent" in (await rig.call("click", ref=instead))["changed"]
+    again = await rig.fails("STALE_REF", "click", ref=order)  # what it saw since is without it
+    assert 'button "Order", is gone. Similar elements now: ' in again
     assert "no element e99999" in await rig.fails("STALE_REF", "click", ref="e99999")
 
 

@@ -129,14 +129,14 @@ class UsedPage:
             ChainError: The user was asked about another one.
         """
         self.check_dialog()
-        is_known = ref in self.seen.nodes
-        if is_known or not self._pages.has_shown(ref, self._client):  # else in another tab
-            element = await self._locate(ref)
-            if element is not None:
-                if self._allowed is not None:
-                    await self._check_asked_element(ref, self._allowed)
-                return element
-        raise self._stale(ref, _by_ref(parse(await self._raw())) if is_known else {})
+        if ref not in self.seen.nodes and self._pages.has_shown(ref, self._client):
+            raise _unknown(ref)  # it is in another tab
+        element = await self._locate(ref)
+        if element is None:
+            raise self._stale(ref, _by_ref(parse(await self._raw())))
+        if self._allowed is not None:
+            await self._check_asked_element(ref, self._allowed)
+        return element
 
     async def _locate(self, ref: str) -> Locator | None:
         editor = await self.watched.editors.locate(ref)
@@ -159,14 +159,9 @@ class UsedPage:
     def _stale(self, ref: str, now: Mapping[str, Node]) -> ToolError:
         """Return the error of a reference that is not among the elements that a page has now."""
         seen = self.seen
-        known = seen.nodes.get(ref)
+        known = seen.nodes.get(ref) or seen.earlier.get(ref)
         if known is None:
-            return ToolError(
-                f"Your last snapshot of this tab has no element {ref}. Take one with "
-                "page_snapshot, or pass the tabId of the tab that has it.",
-                codes.STALE_REF,
-                retryable=True,
-            )
+            return _unknown(ref)
         alike = [
             each.ref
             for each in now.values()
@@ -313,14 +308,15 @@ class UsedPage:
         found = _by_ref(await self._nodes())
         if ref not in found:
             raise self._stale(ref, found)
-        self.seen.nodes = found
+        self.seen.look(found)
         return render([found[ref]], most=most, links=links, start=start)
 
     async def _see(self) -> None:
         """Remember what the page shows."""
         self._heartbeat()
         nodes = await self._nodes()
-        self.seen.nodes, self.seen.page = _by_ref(nodes), nodes
+        self.seen.look(_by_ref(nodes))
+        self.seen.page = nodes
 
     def _check_not_own(self) -> None:
         if self._pages.is_own(self.page.url):  # it has become one since its tab was chosen
@@ -358,6 +354,15 @@ class UsedPage:
     def failed(self, error: Exception) -> ToolError:
         """Return the error of an action; Playwright's text may have the value that was typed."""
         return action_failed(self._mask(str(error)))
+
+
+def _unknown(ref: str) -> ToolError:
+    return ToolError(
+        f"Your last snapshot of this tab has no element {ref}. Take one with page_snapshot, or "
+        "pass the tabId of the tab that has it.",
+        codes.STALE_REF,
+        retryable=True,
+    )
 
 
 def own_page() -> ToolError:

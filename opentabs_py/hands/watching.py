@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from weakref import WeakSet
 
@@ -16,6 +16,7 @@ from opentabs_py.hands.editors import Editors
 from opentabs_py.hands.tree import Node
 
 KEPT: Final = 300  # messages and requests of each page
+KEPT_GONE: Final = 1_000  # elements that a client has seen
 KEPT_CLIENTS: Final = 16  # for each page; the snapshot of a large one takes some MB
 LONGEST_MESSAGE: Final = 1_000  # characters
 _OF_BROWSER: Final = ("chrome:", "chrome-extension:")  # such as the hundreds of its PDF viewer
@@ -37,14 +38,24 @@ class Seen:
     Attributes:
         page: What was in it when it last looked at all of it.
         nodes: What it saw in its last snapshot, by reference.
+        earlier: What it saw before and is gone, without what was in it; the newest is last.
         lines: How many messages in the console it has read.
         requests: The number of the last request that it has read.
     """
 
     page: Sequence[Node] = ()
     nodes: Mapping[str, Node] = field(default_factory=dict[str, Node])
+    earlier: dict[str, Node] = field(default_factory=dict[str, Node])
     lines: int = 0
     requests: int = 0
+
+    def look(self, nodes: Mapping[str, Node]) -> None:
+        """Remember what is in the page now, and what was."""
+        gone = {ref: node for ref, node in self.nodes.items() if ref not in nodes}
+        self.earlier |= {ref: replace(node, children=[]) for ref, node in gone.items()}
+        for ref in [*self.earlier][:-KEPT_GONE]:
+            del self.earlier[ref]
+        self.nodes = nodes
 
 
 @dataclass(slots=True)
