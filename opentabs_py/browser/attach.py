@@ -212,7 +212,7 @@ class Attachment:
     def _handle_loaded(self, endpoint: DebuggingEndpoint) -> None:
         self._mark.touch()
         self._say("")
-        logger.info("Attached to %s", endpoint.browser)
+        logger.info("%s has loaded the extension", endpoint.browser)
 
     @asynccontextmanager
     async def _asking(self, endpoint: DebuggingEndpoint) -> AsyncGenerator[None]:

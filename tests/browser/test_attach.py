@@ -145,7 +145,9 @@ async def test_a_browser_that_was_suspended_is_not_asked_again(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     chrome: list[discovery.DebuggingEndpoint | None],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
+    caplog.set_level("INFO")
     loaded: list[discovery.DebuggingEndpoint] = []
 
     async def load(endpoint: discovery.DebuggingEndpoint, _extension: Path) -> None:
@@ -156,6 +158,7 @@ async def test_a_browser_that_was_suspended_is_not_asked_again(
     with pytest.raises(EnoughError):
         await Attachment(tmp_path / "x", NeverConnected(), Attach(), show=print).run()
     assert loaded == [CHROME, RESTARTED]
+    assert caplog.messages == ["Chrome has loaded the extension"] * 2
 
 
 @pytest.mark.anyio
