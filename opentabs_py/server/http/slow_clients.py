@@ -157,7 +157,8 @@ class PatientProtocol(H11Protocol):
             sending.is_late = True
             self._deadline = self.loop.call_later(READ_FIRST, self._look_at_deadline)
         else:
-            logger.info("Closed a connection: its request did not arrive in time")
+            if sending.is_body or self.conn.trailing_data[0]:  # browsers open spare connections
+                logger.info("Closed a connection: its request did not arrive in time")
             self.transport.abort()
 
     def handle_websocket_upgrade(self, event: Any) -> None:

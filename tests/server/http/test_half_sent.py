@@ -52,10 +52,14 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("sent", [b"", HALF, HEAD])
-async def test_a_connection_whose_request_does_not_come_is_closed(sent: bytes) -> None:
+async def test_a_connection_whose_request_does_not_come_is_closed(
+    sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", slow_clients.__name__)
     async with Served().over_http() as url:
         with connected(url, sent) as connection:
             assert await read_to_end(connection) == b""
+    assert ("did not arrive" in caplog.text) == (sent != b"")
 
 
 @pytest.mark.usefixtures("impatient")

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import h11
 import pytest
 
 from opentabs_py.server.http import slow_clients
@@ -61,6 +62,7 @@ def a_protocol() -> Any:
     """Return a protocol without a server."""
     protocol: Any = PatientProtocol.__new__(PatientProtocol)
     protocol.loop, protocol.transport, protocol._deadline = Loop(), Transport(), None
+    protocol.conn = h11.Connection(h11.SERVER)
     return protocol
 
 
