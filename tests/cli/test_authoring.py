@@ -251,8 +251,11 @@ def test_watch_builds_again_at_each_change_until_it_is_interrupted(
     assert process.wait(PATIENT) == 0
 
 
-def test_a_directory_that_is_not_there_is_not_watched(tmp_path: Path) -> None:
-    run = opentabs_here("build", "--watch", "nothing", cwd=tmp_path)
+@pytest.mark.parametrize("options", [(), ("--watch",)])
+def test_a_directory_that_is_not_there_is_not_built(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    run = opentabs_here("build", *options, "nothing", cwd=tmp_path)
     assert (run.returncode, run.stdout) == (2, "")
     assert "nothing is not a directory" in run.stderr
 

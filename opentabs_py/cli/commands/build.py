@@ -29,7 +29,7 @@ def build(
     Reports every error at once, each with its file and line. If there are any, dist/ is unchanged.
     A running `opentabs serve` loads the new version into its open tabs.
 
-    Exit codes: 0 built; 1 the plugin has errors; 2 nothing to watch; 3 cannot build here (no Node).
+    Exit codes: 0 built; 1 the plugin has errors; 2 no such directory; 3 there is no Node.
     """
     from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.run import run
@@ -54,6 +54,6 @@ def build(
                     err.print("[dim]Waiting for changes. Press Ctrl-C to stop.[/]")
                 await changes.next()
 
-    if watch and not directory.is_dir():
+    if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory. Name a plugin's, or create one first.")
     raise typer.Exit(run(forever, interruptible=False) if watch else run(once))
