@@ -334,7 +334,7 @@ def _newer_sdk(tools: JsonValue) -> Problem | None:
     return Problem(
         ("sdkVersion",),
         f"is {shorten(version)}, but this version of opentabs-py supports the plugin SDK only up "
-        f"to {known}; update it: pip install --upgrade opentabs-py",
+        f"to {known}; install a newer one, or build the plugin again with this one",
     )
 
 

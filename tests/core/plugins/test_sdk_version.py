@@ -24,13 +24,14 @@ def test_a_plugin_of_the_sdk_that_is_known_or_of_an_older_one_is_read(version: s
 
 
 @pytest.mark.parametrize("version", ["0.2.0", "0.2.0-beta.1", "0.10.0", "1.0.0", "99.0.0"])
-def test_a_plugin_of_a_newer_sdk_is_refused_with_the_command_to_update(version: str) -> None:
+def test_a_plugin_of_a_newer_sdk_is_refused_with_what_to_do(version: str) -> None:
     with pytest.raises(PluginError) as caught:
         parse(sdkVersion=version)
     assert str(caught.value) == (
         "The plugin is not valid; it has 1 problem:\n"
         f"  dist/tools.json: sdkVersion: is {version}, but this version of opentabs-py supports "
-        "the plugin SDK only up to 0.1; update it: pip install --upgrade opentabs-py"
+        "the plugin SDK only up to 0.1; install a newer one, or build the plugin again with this "
+        "one"
     )
 
 
