@@ -18,6 +18,11 @@ _TRACE_STEM = "opentabs"
 _PLAN = "OPENTABS_TEST_PLAN"
 _STARTED_BY = "OPENTABS_TEST_STARTED_BY"
 _REPRODUCTION = "OpenTabs: a test that reproduces it"
+_CHOICES = {  # of options that the ini file may set, too
+    "opentabs_clock": ["real", "manual"],
+    "opentabs_trace": ["on", "off", "retain-on-failure"],
+    "opentabs_record": ["none", "missing", "all"],
+}
 # The errors of asyncio, and of anyio.
 _LOOP_RUNS = ("cannot be called from a running event loop", "Already running asyncio")
 _WHY_LOOP_RUNS = """\
@@ -35,8 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     trace = "Record the calls of each test in a trace file. Default: off."
     seed = "Seed for random faults of opentabs.faults; overrides the marks of tests. Default: 0."
-    group.addoption("--opentabs-clock", choices=["real", "manual"], help=clock)
-    group.addoption("--opentabs-trace", choices=["on", "off", "retain-on-failure"], help=trace)
+    group.addoption("--opentabs-clock", choices=_CHOICES["opentabs_clock"], help=clock)
+    group.addoption("--opentabs-trace", choices=_CHOICES["opentabs_trace"], help=trace)
     ui = (
         "Keep the browser open at a failure until you press Enter or close its window; set by "
         "`opentabs test --ui`."
@@ -48,7 +53,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "the site; missing: replay what they have, and record the rest from the site; all: record "
         "everything again. Written if the test passes. Default: none."
     )
-    group.addoption("--opentabs-record", choices=["none", "missing", "all"], help=record)
+    group.addoption("--opentabs-record", choices=_CHOICES["opentabs_record"], help=record)
     fuzz = "Instead of the tests in files, check each tool with N drawn inputs."
     group.addoption("--opentabs-fuzz", type=_positive, metavar="N", help=fuzz)
     drawn = "Draw other inputs with --opentabs-fuzz. Default: 0."
@@ -76,6 +81,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register the mark, and the fixtures, after the pytest-playwright fixtures they override."""
     from opentabs_py.testing import fixtures, missing
 
+    for name, choices in _CHOICES.items():
+        if (chosen := config.getini(name)) and chosen not in choices:
+            allowed = ", ".join(choices)
+            raise pytest.UsageError(f"{name} = {chosen} in the ini file: use one of {allowed}")
     config.addinivalue_line(
         "markers",
         "opentabs(idle, ceiling, clock, fresh_profile, allow_breaches, faults_seed, signed_in, "

@@ -305,3 +305,15 @@ def test_a_number_of_runs_that_cannot_be_is_a_usage_error(
 
     assert ran.code == pytest.ExitCode.USAGE_ERROR
     assert f"must be at least {least}, not" in ran.output
+
+
+@pytest.mark.parametrize("name", ["opentabs_clock", "opentabs_trace", "opentabs_record"])
+def test_a_choice_in_the_ini_file_that_does_not_exist_is_refused(
+    suite: Path, run: Run, name: str
+) -> None:
+    (suite / "pytest.ini").write_text(f"[pytest]\n{name} = manuel\n")
+
+    ran = run()
+
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert f"{name} = manuel in the ini file: use one of " in ran.output
