@@ -65,6 +65,19 @@ def test_tests_that_belong_to_no_plugin_say_how_to_name_one(tmp_path: Path) -> N
     assert f"[tool.opentabs] in {below / 'pyproject.toml'} (" in done["test_it"].text
 
 
+def test_settings_that_are_not_valid_fail_a_test_with_their_problem_alone(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.opentabs]\nidel = 2\n")
+    (tmp_path / "test_it.py").write_text(
+        "def test_plugin(opentabs): ...\ndef test_settings(opentabs_settings): ...\n"
+    )
+
+    done = run(tmp_path)
+
+    for name in ("test_plugin", "test_settings"):
+        assert "idel: there is no such setting" in done[name].text
+        assert "ConfigError" not in done[name].text
+
+
 def test_a_fixture_that_returns_one_directory_instead_of_a_list_is_explained(
     tmp_path: Path,
 ) -> None:

@@ -38,7 +38,8 @@ def opentabs_plugins(
     from opentabs_py.testing.building import BUILD_WITHIN, build_if_stale, plugins_under_test
     from opentabs_py.testing.opening import failing_plainly
 
-    settings = load_settings()
+    with failing_plainly():
+        settings = load_settings()
     directories = plugins_under_test(request.path.parent, settings)
     has_other = settings.webmcp or settings.hands or request.getfixturevalue("opentabs_tools")
     if not directories and not has_other:
@@ -68,8 +69,11 @@ def opentabs_tools() -> Sequence[Any]:
 def opentabs_settings(pytestconfig: pytest.Config) -> "Settings":
     """The server's settings: this project's, on a free port, with a fresh profile."""
     from opentabs_py.config.settings import load_settings
+    from opentabs_py.testing.opening import failing_plainly
 
-    return load_settings().for_own_use(
+    with failing_plainly():
+        settings = load_settings()
+    return settings.for_own_use(
         plugins=(),
         plugin_folders=(),
         profile=None,
