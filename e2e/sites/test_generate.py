@@ -114,14 +114,18 @@ def words(text: str) -> str:
 
 
 @pytest.fixture(scope="module", params=[*SITES])
-def plugin(request: pytest.FixtureRequest, recorded: dict[str, Path]) -> Path:
+def plugin(
+    request: pytest.FixtureRequest,
+    recorded: dict[str, Path],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """The plugin that was generated for a site; the site is gone."""
     name: str = request.param
-    file = recorded[name]
-    done = opentabs(file.parent, "new", name, "--from", file.name)
+    directory = tmp_path_factory.mktemp(name)
+    done = opentabs(directory, "new", name, "--from", str(recorded[name]))
     assert done.returncode == 0, done.stderr
     assert "Nothing in the recording says" not in done.stderr
-    return file.parent / name
+    return directory / name
 
 
 def test_a_generated_plugin_compiles_type_checks_and_passes_its_tests(plugin: Path) -> None:
