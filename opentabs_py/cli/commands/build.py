@@ -29,7 +29,8 @@ def build(
     Reports every error at once, each with its file and line. If there are any, dist/ is unchanged.
     A running `opentabs serve` loads the new version into its open tabs.
 
-    Exit codes: 0 built; 1 the plugin has errors; 2 no such directory; 3 there is no Node.
+    Exit codes: 0 built; 1 the plugin has errors; 2 no such directory; 3 cannot build here (such as
+    without Node).
     """
     from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.run import run

@@ -99,7 +99,7 @@ def _print(report: dict[str, Any]) -> None:
     rows.add_row("  log", report["log"] or "standard error")
     rows.add_row("  tools", str(report["tools"]))
     for index, plugin in enumerate(report["plugins"]):
-        state = STATUS[plugin["status"]]
+        state = STATUS.get(plugin["status"], plugin["status"])  # later versions may have more
         text = f"[cyan]{escape(plugin['name'])}[/] {escape(plugin['version'])}  {state}"
         rows.add_row(
             "  plugins" if index == 0 else "", f"{text}, {quantity(plugin['tools'], 'tool')}"
