@@ -1,5 +1,6 @@
 """Clients that send half a request: they are disconnected in time, and block nobody else."""
 
+import logging
 import socket
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -53,9 +54,11 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("sent", [b"", HALF, HEAD])
 async def test_a_connection_whose_request_does_not_come_is_closed(
-    sent: bytes, caplog: pytest.LogCaptureFixture
+    sent: bytes, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    caplog.set_level("INFO", slow_clients.__name__)
+    # Its own, because a server that other tests have left running suppresses what is repeated.
+    monkeypatch.setattr(slow_clients, "logger", logging.getLogger(__name__))
+    caplog.set_level("INFO", __name__)
     async with Served().over_http() as url:
         with connected(url, sent) as connection:
             assert await read_to_end(connection) == b""
