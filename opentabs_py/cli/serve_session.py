@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -53,43 +54,45 @@ async def serve_session(
     from opentabs_py.cli.terminal_answers import answer_in_terminal
 
     headed = session.settings.headed
-    with LogTail().listening() as logs:  # which the console will show
-        async with exporting(metrics) as attach, session as tabs:
-            attach(tabs)
-            tabs.internals.keep_history(logs)
-            warn_of_plugins(tabs)
-            if tabs.guide_url is not None:
-                _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
-            if headed:
-                tabs.observe(_log_call)
-            if headed and beside is not None:
-                await tabs.open(tabs.console_url())
-            await _open_pages(tabs, urls, start_pages=headed or beside is not None)
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_settle)
-                tasks.start_soon(tabs.watch_plugins)
-                if beside is not None:
-                    tasks.start_soon(beside, tabs)
-                if is_someone_there() and not stdio:
-                    tasks.start_soon(answer_in_terminal, tabs.internals.registry.gate.questions)
-                if tabs.internals.launches_browser:
-                    scope = tasks.cancel_scope if exit_with_browser else None
-                    for each in tabs.internals.browsers:
-                        tasks.start_soon(_watch_browser, each, scope)
-                if claim is not None:
-                    await tasks.start(_register, tabs, claim, tasks.cancel_scope.cancel)
-                # Now that other commands find the server: scripts wait for these lines.
-                _log_what_is_served(tabs)
-                if sys.stderr.isatty():  # not a log, which others may read
-                    from opentabs_py.cli.terminal import err
+    async with AsyncExitStack() as stack:
+        logs = stack.enter_context(LogTail().listening())  # which the console will show
+        attach = await stack.enter_async_context(exporting(metrics))
+        tabs = await stack.enter_async_context(session)
+        attach(tabs)
+        tabs.internals.keep_history(logs)
+        warn_of_plugins(tabs)
+        if tabs.guide_url is not None:
+            _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
+        if headed:
+            tabs.observe(_log_call)
+        if headed and beside is not None:
+            await tabs.open(tabs.console_url())
+        await _open_pages(tabs, urls, start_pages=headed or beside is not None)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_settle)
+            tasks.start_soon(tabs.watch_plugins)
+            if beside is not None:
+                tasks.start_soon(beside, tabs)
+            if is_someone_there() and not stdio:
+                tasks.start_soon(answer_in_terminal, tabs.internals.registry.gate.questions)
+            if tabs.internals.launches_browser:
+                scope = tasks.cancel_scope if exit_with_browser else None
+                for each in tabs.internals.browsers:
+                    tasks.start_soon(_watch_browser, each, scope)
+            if claim is not None:
+                await tasks.start(_register, tabs, claim, tasks.cancel_scope.cancel)
+            # Now that other commands find the server: scripts wait for these lines.
+            _log_what_is_served(tabs)
+            if sys.stderr.isatty():  # not a log, which others may read
+                from opentabs_py.cli.terminal import err
 
-                    # The log would break it into two lines, of which only the first is a link.
-                    err.print(f"Console at {tabs.console_url(expires=False)}", soft_wrap=True)
-                if stdio:
-                    await _serve_stdio(tabs)
-                    tasks.cancel_scope.cancel()
-                else:
-                    await anyio.sleep_forever()
+                # The log would break it into two lines, of which only the first is a link.
+                err.print(f"Console at {tabs.console_url(expires=False)}", soft_wrap=True)
+            if stdio:
+                await _serve_stdio(tabs)
+                tasks.cancel_scope.cancel()
+            else:
+                await anyio.sleep_forever()
 
 
 def _log_what_is_served(tabs: "OpenTabs") -> None:
