@@ -118,10 +118,15 @@ class NestingCaller:
 
 async def test_a_call_s_record_is_its_own_even_if_its_tool_calls_another() -> None:
     caller, call = NestingCaller(), RunningCall("outer", {})
-    await call.run(caller, None)
+
+    async def run_in_its_own_task() -> None:
+        await call.run(caller, None)
+        assert call.record == a_record("outer")
+        keep_record(a_record("later"))  # of a task that the tool has left running
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run_in_its_own_task)
     assert caller.so_far == [a_record("outer")] * 2
-    assert call.record == a_record("outer")
-    keep_record(a_record("later"))  # of a task that the tool has left running
     assert call.record_so_far() == a_record("outer")
 
 

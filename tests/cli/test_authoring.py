@@ -391,7 +391,7 @@ def test_unit_tests_in_typescript_run_where_node_does_not_run_it_by_itself(
         f'#!/bin/sh\nexec {find_node()[0]} --no-experimental-strip-types "$@"\n'
     )
     (older / "node").chmod(0o755)
-    env = {"PYTHONPATH": str(older), "PATH": f"{older}{os.pathsep}{os.environ['PATH']}"}
+    env = {"PYTHONPATH": str(older), "PATH": f"{older}{os.pathsep}{ENVIRONMENT['PATH']}"}
     (plugin / "tests" / "test_my_chat.py").unlink()
     tests = plugin / "tests" / "hello.test.ts"
     # Node's own type stripping does not support enums.
