@@ -117,6 +117,27 @@ async def test_a_click_on_a_running_call_counts_although_its_time_changes_meanwh
             tasks.cancel_scope.cancel()
 
 
+async def test_a_running_call_keeps_its_row_and_its_sign_while_its_time_and_its_reports_change(
+    page: Page, tab: Page, served: OpenTabs
+) -> None:
+    await go(page, "calls")
+    steps = [{"report": {"message": "page 1"}}, {"wait": 120_000}]
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(served.call, "probe_run", {"key": "kept", "steps": steps})
+            row = page.get_by_role("option", name="probe_run, running").first
+            await expect(row).to_contain_text("page 1")
+            for part in (row, row.locator(".pulse")):
+                await part.evaluate("element => element.isKept = true")
+            time_text = await row.locator(".took").inner_text()
+            await expect(row.locator(".took")).not_to_have_text(time_text)
+            await tab.evaluate("probe.report({progress: 2, total: 8, message: 'page 2'})")
+            await expect(row).to_contain_text("page 2")
+            for part in (row, row.locator(".pulse")):  # another pulse would start over
+                await expect(part).to_have_js_property("isKept", True)
+            tasks.cancel_scope.cancel()
+
+
 @pytest.mark.usefixtures("tab")
 async def test_a_click_hits_the_call_that_was_aimed_at_although_others_begin(
     page: Page, served: OpenTabs

@@ -15,6 +15,7 @@ import {
   searchField,
   shownOf,
   site,
+  swap,
   terms,
   wordsOf,
   write,
@@ -424,15 +425,6 @@ function renew(shown, now) {
     else swap(old, section);
   }
   for (const old of before.slice(sections.length)) old.remove();
-}
-
-/**
- * Replace an element, unless the other one is the same: the focus or a selection may be in it.
- * @param {Element | null} old
- * @param {Element | null} now
- */
-function swap(old, now) {
-  if (old !== null && now !== null && !old.isEqualNode(now)) old.replaceWith(now);
 }
 
 /** @typedef {CallRow & {number: number, arguments: string | null, result: string | null}} EarlierCall */

@@ -62,6 +62,15 @@ export function write(target, text) {
   if (target.textContent !== text) target.textContent = text;
 }
 
+/**
+ * Replace an element, unless the other one is the same: the focus or a selection may be in it.
+ * @param {Element | null} old
+ * @param {Element | null} now
+ */
+export function swap(old, now) {
+  if (old !== null && now !== null && !old.isEqualNode(now)) old.replaceWith(now);
+}
+
 const SAID_FOR = 3000; // ms; what stays would be read again by those who read the whole page
 
 /**

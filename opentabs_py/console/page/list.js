@@ -2,7 +2,7 @@
  * A list of any length, of which only the rows that are seen exist.
  */
 
-import { h } from "./dom.js";
+import { h, swap } from "./dom.js";
 
 const AROUND = 8; // rows that exist above and below those that are seen
 const AIMS_FOR = 1000; // ms; how long rows stay where they are after the mouse has moved over them
@@ -28,7 +28,7 @@ export class List {
    * @param {string} options.label for screen readers
    * @param {(item: T) => string} options.key
    * @param {() => number} options.height of a row, in px
-   * @param {(item: T) => HTMLElement} options.render
+   * @param {(item: T) => HTMLElement} options.render with as many children for each item
    * @param {(item: T) => string} options.name of a row, for screen readers
    * @param {(item: T, asked: boolean) => void} options.onChoose
    * @param {() => void} [options.onLeave] Escape
@@ -50,7 +50,7 @@ export class List {
     }
     new ResizeObserver(() => this.#draw()).observe(this.element);
     for (const type of ["beforeprint", "afterprint"]) {
-      addEventListener(type, () => this.#draw(type === "beforeprint"));
+      addEventListener(type, () => this.#draw({ all: type === "beforeprint" }));
     }
   }
 
@@ -83,7 +83,6 @@ export class List {
   /** @param {string} key */
   mark(key) {
     this.#chosen = key;
-    this.#shown.clear();
     this.#draw();
   }
 
@@ -100,11 +99,9 @@ export class List {
     this.element.scrollTop = this.element.scrollHeight;
   }
 
-  /** Draw again what depends on the time; not while a row is pressed, which would lose the click. */
+  /** Draw again what depends on the time. */
   refresh() {
-    if (this.element.matches(":active")) return;
-    this.#shown.clear();
-    this.#draw();
+    this.#draw({ again: true });
   }
 
   /**
@@ -142,9 +139,13 @@ export class List {
     });
   }
 
-  /** @param {boolean} all rows, those out of sight too */
-  #draw(all = false) {
-    const { key, height, render, name } = this.#options;
+  /**
+   * @param {object} [options]
+   * @param {boolean} [options.all] whether to draw the rows out of sight too
+   * @param {boolean} [options.again] whether to draw those whose items are the same too
+   */
+  #draw({ all = false, again = false } = {}) {
+    const { key, height, name } = this.#options;
     const row = height();
     const { scrollTop, clientHeight } = this.element;
     const count = this.#items.length;
@@ -158,8 +159,8 @@ export class List {
       const item = /** @type {T} */ (this.#items[index]);
       const id = key(item);
       const known = this.#shown.get(id);
-      const element = known?.item === item ? known.element : render(item);
-      element.classList.add("row");
+      const element =
+        known?.item === item && !again ? known.element : this.#render(item, known?.element);
       element.style.transform = `translateY(${index * row}px)`;
       element.style.height = `${row}px`;
       element.dataset.key = id;
@@ -180,6 +181,22 @@ export class List {
     const chosen = now.get(this.#chosen);
     if (chosen === undefined) this.element.removeAttribute("aria-activedescendant");
     else this.element.setAttribute("aria-activedescendant", chosen.element.id);
+  }
+
+  /**
+   * Render an item into the row it has, if any, and leave there what is the same: the pointer stays on its row, and
+   * what moves in it goes on.
+   * @param {T} item
+   * @param {HTMLElement | undefined} known
+   */
+  #render(item, known) {
+    const rendered = this.#options.render(item);
+    rendered.classList.add("row");
+    if (known === undefined) return rendered;
+    known.className = rendered.className;
+    const parts = [...known.children];
+    for (const [at, part] of [...rendered.children].entries()) swap(parts[at] ?? null, part);
+    return known;
   }
 
   /**
