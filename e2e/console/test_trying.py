@@ -79,6 +79,20 @@ async def test_what_is_said_of_a_tool_is_set_apart(page: Page) -> None:
     assert one["x"] + one["width"] + 4 < other["x"]
 
 
+async def test_a_tool_keeps_the_focus_while_others_change(page: Page, served: OpenTabs) -> None:
+    gate = served.internals.registry.gate
+    await go(page, "try/forms_version")
+    owner = page.get_by_role("link", name="forms")
+    await owner.focus()
+    try:
+        async with page.expect_response("**/tools/forms_version"):
+            gate.set_rules({"probe.echo": "ask"})
+        await page.evaluate("new Promise(requestAnimationFrame)")  # it has been drawn
+        await expect(owner).to_be_focused()
+    finally:
+        gate.set_rules({})
+
+
 @pytest.mark.usefixtures("tab")
 async def test_arguments_that_are_wrong_are_explained_and_nothing_is_lost(page: Page) -> None:
     await go(page, "try/forms_where")

@@ -273,6 +273,7 @@ function benchOf(given, { store, link }) {
    * @param {Tool} now
    */
   function renew(now) {
+    if (JSON.stringify(now) === JSON.stringify(tool)) return;
     const wanted = withoutTab(now);
     const isSame = JSON.stringify(wanted) === JSON.stringify({ schema, hasTab });
     tool = now;
