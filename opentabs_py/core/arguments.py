@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
 from opentabs_py.core import failures
-from opentabs_py.core.json_numbers import inexact_integer
+from opentabs_py.core.json_numbers import inexact_number
 from opentabs_py.core.schemas.checker import Checker, JsonObject, Violation
 from opentabs_py.core.text import did_you_mean, nearest, path_text, shorten
 from opentabs_py.errors import CallRefusedError
@@ -16,9 +16,10 @@ from opentabs_py.errors import CallRefusedError
 MAX_VIOLATIONS: Final = 5  # reported per call; an agent fixes them one at a time anyway
 MAX_NAMES: Final = 20  # argument names listed in the error for an unknown argument
 
-_LONG_NUMBER: Final = re.compile(rb"\d{16}")  # integers with fewer digits are exact in JavaScript
+# Integers with fewer digits are exact in JavaScript.
+_MAYBE_INEXACT: Final = re.compile(rb"\d{16}|NaN|Infinity")
 _INEXACT: Final = (
-    "a page's JavaScript would round this integer; pass it as a string, if the tool accepts one"
+    "a page's JavaScript would receive another number; pass it as a string, if the tool accepts one"
 )
 
 # Each of these may declare arguments in addition to `properties`, or allow any.
@@ -77,7 +78,7 @@ class ArgumentReader:
                 if value is not None or not self._may_leave_out(name)
             }
         violations: list[Violation] = []
-        if self._in_page and _LONG_NUMBER.search(text) and (path := inexact_integer(given)):
+        if self._in_page and _MAYBE_INEXACT.search(text) and (path := inexact_number(given)):
             violations = [(path_text(path), _INEXACT)]
         if self._is_closed and not self._names >= given.keys():
             unknown = [name for name in given if name not in self._names]

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from decimal import Decimal
+from math import isfinite
 from typing import Any, Final, Never, cast
 
 MAX_SAFE_INTEGER: Final = 2**53 - 1  # the largest integer JavaScript represents exactly
@@ -18,11 +19,17 @@ def refuse_constant(name: str) -> Never:
     raise ValueError(f"{name} is not a JSON number")
 
 
-def inexact_integer(value: Any) -> Sequence[int | str]:
-    """Return the path of an integer in a JSON value that JavaScript rounds; empty if none is."""
+def inexact_number(value: Any) -> Sequence[int | str]:
+    """Return the path of a number in a value that JavaScript reads as another; empty if none is.
+
+    These are the integers that it rounds, and what JSON has no number for: NaN, and infinity, which
+    is also what Python reads for 1e400.
+    """
     pending: list[tuple[tuple[int | str, ...], Any]] = [((), value)]
     while pending:
         path, each = pending.pop()
+        if isinstance(each, float) and not isfinite(each):
+            return path
         if isinstance(each, int) and not is_exact(each):
             return path
         if isinstance(each, dict):

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from opentabs_py.core.json_numbers import (
-    inexact_integer,
+    inexact_number,
     read_as_javascript,
     refuse_constant,
 )
@@ -200,8 +200,8 @@ def _sent(text: str) -> Any:
         ValueError: It is not JSON, or not with numbers that a page could send, or too deep.
     """
     value = json.loads(text, parse_constant=refuse_constant)
-    if path := inexact_integer(value):
-        raise ValueError(f"JavaScript would round {path_text(path)}")
+    if path := inexact_number(value):
+        raise ValueError(f"JavaScript would send another number for {path_text(path)}")
     level: list[Any] = [value]
     for _ in range(_DEEPEST):
         level = [inner for each in level for inner in _inner(each)]

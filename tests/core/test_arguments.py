@@ -1,7 +1,9 @@
 """The arguments of a call, checked against its tool's input schema."""
 
+import json
 import re
 from datetime import UTC, datetime
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -168,17 +170,22 @@ def test_arguments_that_are_not_json_are_refused(value: object) -> None:
         (-(2**53) - 1, "id"),
         (10**400, "id"),
         ({"ids": [1, {"x": 2**64 - 1}]}, "id.ids[1].x"),
+        (json.loads("1e400"), "id"),
+        ([-inf, "Infinity"], "id[0]"),
+        ({"x": nan}, "id.x"),
     ],
 )
-def test_an_integer_that_a_page_would_round_is_refused(value: object, where: str) -> None:
+def test_a_number_that_a_page_would_not_receive_as_it_is_is_refused(
+    value: object, where: str
+) -> None:
     reader = ArgumentReader("chat_list", {"type": "object"}, limit=1000, in_page=True)
-    with pytest.raises(CallRefusedError, match="round this integer; pass it as a string") as caught:
+    with pytest.raises(CallRefusedError, match="receive another number; pass it as a") as caught:
         reader.read({"id": value})
     assert f"at {where}: " in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    "value", [2**53, 1152921504606847000, -(10**21), 1 / 3, "1234567890123456789", [True]]
+    "value", [2**53, 1152921504606847000, -(10**21), 1 / 3, "1234567890123456789", [True], "NaN"]
 )
 def test_values_that_a_page_reads_exactly_are_not_refused(value: object) -> None:
     reader = ArgumentReader("chat_list", {"type": "object"}, limit=1000, in_page=True)
