@@ -87,7 +87,8 @@ def login(
                 )
             save_sign_in(save, state, warn=warn)
             count = quantity(len(state["cookies"]), "cookie")
-            err.print(f"[green]✓[/] saved as {save} ({count}); it works until they expire")
+            ends = "until its cookies expire or the site ends the session"
+            err.print(f"[green]✓[/] saved as {save} ({count}); it works {ends}", soft_wrap=True)
         return 0
 
     raise typer.Exit(run(window))
