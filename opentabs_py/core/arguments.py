@@ -19,7 +19,7 @@ MAX_NAMES: Final = 20  # argument names listed in the error for an unknown argum
 # Integers with fewer digits are exact in JavaScript.
 _MAYBE_INEXACT: Final = re.compile(rb"\d{16}|NaN|Infinity")
 _INEXACT: Final = (
-    "a page's JavaScript would receive another number; pass it as a string, if the tool accepts one"
+    "the page would not receive this number exactly; pass it as a string, if the tool accepts one"
 )
 
 # Each of these may declare arguments in addition to `properties`, or allow any.

@@ -103,7 +103,7 @@ async def test_arguments_are_checked_first() -> None:
 
 
 async def test_an_integer_that_the_page_would_round_is_refused() -> None:
-    with pytest.raises(CallRefusedError, match="at a: a page's JavaScript would receive another"):
+    with pytest.raises(CallRefusedError, match="at a: the page would not receive this number"):
         a_tool(pages_of(a_bridge(1))).check({"a": 2**53 + 1}, None)
 
 

@@ -10,5 +10,5 @@ from tests.fakes import FakeBridge, a_manifest, a_tool, pages_of
 def test_an_integer_that_the_page_would_round_is_refused() -> None:
     manifest = a_manifest(a_tool("export"))
     tool = PluginTool(pages_of(FakeBridge()), manifest, manifest.tools[0], message_limit=1_000)
-    with pytest.raises(CallRefusedError, match="at id: a page's JavaScript would receive another"):
+    with pytest.raises(CallRefusedError, match="at id: the page would not receive this number"):
         tool.check({"id": 2**53 + 1}, None)

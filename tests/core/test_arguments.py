@@ -179,7 +179,7 @@ def test_a_number_that_a_page_would_not_receive_as_it_is_is_refused(
     value: object, where: str
 ) -> None:
     reader = ArgumentReader("chat_list", {"type": "object"}, limit=1000, in_page=True)
-    with pytest.raises(CallRefusedError, match="receive another number; pass it as a") as caught:
+    with pytest.raises(CallRefusedError, match="this number exactly; pass it as a") as caught:
         reader.read({"id": value})
     assert f"at {where}: " in str(caught.value)
 
