@@ -173,10 +173,14 @@ export class List {
       now.set(id, { element, item });
     }
     this.#shown = now;
-    const wanted = [...now.values()].map(({ element }) => element);
-    const there = [...this.#space.children];
-    if (wanted.length !== there.length || wanted.some((each, index) => each !== there[index])) {
-      this.#space.replaceChildren(...wanted);
+    /** @type {Set<Element>} */
+    const wanted = new Set([...now.values()].map(({ element }) => element));
+    const { children } = this.#space;
+    for (const each of [...children]) if (!wanted.has(each)) each.remove();
+    let at = 0;
+    for (const each of wanted) {
+      const there = children[at++] ?? null;
+      if (there !== each) this.#space.insertBefore(each, there);
     }
     const chosen = now.get(this.#chosen);
     if (chosen === undefined) this.element.removeAttribute("aria-activedescendant");
