@@ -219,6 +219,10 @@ class _Contract:
         self._passed[key_of(arguments)] = arguments, ended, took
         if self._good is None and ended.outcome == "succeeded":
             self._good, self._good_took = arguments, took
+            if took > _QUICK:  # perhaps only because it was the first in its page
+                self._good_took, breach = self._probe.call_known(arguments)
+                if breach is not None:
+                    return _Found(breach, arguments, unaffected=arguments)
         return None
 
     def _check_drawn(

@@ -101,12 +101,21 @@ class Probe:
         """
         ended, took, breach = self.call(arguments)
         if breach is None and known is not None and (always or ended.outcome != "succeeded"):
-            after, _, of_other = self.call(known)
-            if of_other is not None and of_other.kind != "fetch":
-                breach = Breach("other", f"affects a later call, which {of_other.text}")
-            elif (how := find_unexpected_end(after)) is not None:
-                breach = Breach("other", f"affects a later call, which {how}")
+            _, breach = self.call_known(known)
         return ended, took, breach
+
+    def call_known(self, known: Arguments) -> tuple[float, Breach | None]:
+        """Make a call that is known to succeed, which those before it must not affect.
+
+        Returns:
+            How many seconds it took, and the promise that was broken.
+        """
+        ended, took, breach = self.call(known)
+        if breach is not None and breach.kind != "fetch":
+            return took, Breach("other", f"affects a later call, which {breach.text}")
+        if (how := find_unexpected_end(ended)) is not None:
+            return took, Breach("other", f"affects a later call, which {how}")
+        return took, None
 
     def cancel(self, arguments: Arguments, moment: float, before: CallSnapshot) -> Breach | None:
         """Cancel a call while the same call runs beside it, and make it again afterwards.
