@@ -16,8 +16,7 @@ from opentabs_py.errors import CallRefusedError
 MAX_VIOLATIONS: Final = 5  # reported per call; an agent fixes them one at a time anyway
 MAX_NAMES: Final = 20  # argument names listed in the error for an unknown argument
 
-# Integers with fewer digits are exact in JavaScript.
-_MAYBE_INEXACT: Final = re.compile(rb"\d{16}|NaN|Infinity")
+_LONG_NUMBER: Final = re.compile(rb"\d{16}")  # integers with fewer digits are exact in JavaScript
 _INEXACT: Final = (
     "the page would not receive this number exactly; pass it as a string, if the tool accepts one"
 )
@@ -78,7 +77,7 @@ class ArgumentReader:
                 if value is not None or not self._may_leave_out(name)
             }
         violations: list[Violation] = []
-        if self._in_page and _MAYBE_INEXACT.search(text) and (path := inexact_number(given)):
+        if self._in_page and _may_be_inexact(text) and (path := inexact_number(given)):
             violations = [(path_text(path), _INEXACT)]
         if self._is_closed and not self._names >= given.keys():
             unknown = [name for name in given if name not in self._names]
@@ -164,6 +163,11 @@ def is_closed(schema: JsonObject) -> bool:
 
 def _not_json(tool: str, error: Exception) -> CallRefusedError:
     return failures.invalid_arguments(tool, [("", f"not serializable as JSON: {error}")])
+
+
+def _may_be_inexact(text: bytes) -> bool:
+    """Return whether JSON may have a number that is inexact in a page; to find it takes longer."""
+    return _LONG_NUMBER.search(text) is not None or b"NaN" in text or b"Infinity" in text
 
 
 def _texts(value: JsonValue) -> frozenset[str]:
