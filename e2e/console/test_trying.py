@@ -85,8 +85,9 @@ async def test_a_tool_keeps_the_focus_while_others_change(page: Page, served: Op
     owner = page.get_by_role("link", name="forms")
     await owner.focus()
     try:
-        async with page.expect_response("**/tools/forms_version"):
+        async with page.expect_response("**/tools/forms_version") as read:
             gate.set_rules({"probe.echo": "ask"})
+        await (await read.value).finished()
         await page.evaluate("new Promise(requestAnimationFrame)")  # it has been drawn
         await expect(owner).to_be_focused()
     finally:

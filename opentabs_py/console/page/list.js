@@ -28,7 +28,7 @@ export class List {
    * @param {string} options.label for screen readers
    * @param {(item: T) => string} options.key
    * @param {() => number} options.height of a row, in px
-   * @param {(item: T) => HTMLElement} options.render with as many children for each item
+   * @param {(item: T) => HTMLElement} options.render gives every item the same number of children
    * @param {(item: T) => string} options.name of a row, for screen readers
    * @param {(item: T, asked: boolean) => void} options.onChoose
    * @param {() => void} [options.onLeave] Escape
