@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 from opentabs_py.core.page_tool_names import PAGE_OWNERS
 from opentabs_py.core.plugin_names import own_name
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import did_you_mean, nearest, shorten
 
 Permission = Literal["off", "ask", "auto"]
 Standing = Literal["named", "reviewed", "changed", "unreviewed", "page"]
@@ -109,18 +109,20 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
     return Decision("ask", "the tool may change something")
 
 
-def unknown_rules(rules: Iterable[str], tools: Iterable[GatedTool]) -> list[str]:
-    """Return the rules that name neither one of these tools nor its owner, sorted."""
-    known = {DEFAULT}
+def report_unknown(rules: Iterable[str], tools: Iterable[GatedTool]) -> list[str]:
+    """Return a text for each rule that names neither one of these tools nor its owner."""
+    known, best, by_name = {DEFAULT}, set[str](), dict[str, str]()
     for tool in tools:
         known |= {tool.owner, *tool.rules}
+        best |= {tool.owner, tool.rule}
+        by_name[tool.name] = tool.rule
+    texts: list[str] = []
     # Those of pages may be for a site that is not open.
-    return sorted(each for each in {*rules} - known if not each.startswith(PAGE_OWNERS))
-
-
-def no_effect(rule: str) -> str:
-    """Return the text that reports a rule of `unknown_rules`."""
-    return f'permissions."{rule}" has no effect: no plugin or tool of that name is served'
+    for rule in sorted(each for each in {*rules} - known if not each.startswith(PAGE_OWNERS)):
+        text = f'permissions."{rule}" has no effect: no plugin or tool of that name is served'
+        near = [by_name[rule]] if rule in by_name else nearest(rule, sorted(best))
+        texts.append("; ".join(filter(None, (text, did_you_mean(near)))))
+    return texts
 
 
 class GivenRules:

@@ -14,11 +14,10 @@ from opentabs_py.core.consent import (
     Permission,
     Standing,
     decide,
-    no_effect,
     parse_rule,
     parse_rules,
+    report_unknown,
     rule_name,
-    unknown_rules,
 )
 
 
@@ -61,10 +60,15 @@ def test_the_most_specific_rule_wins(rules: dict[str, Permission], permission: P
 def test_rules_that_name_neither_a_tool_nor_its_plugin_are_reported() -> None:
     known = ["default", "my-chat", "my-chat.send", "my-chat.my_chat_send"]
     of_a_page = "page--shop-example"
-    rules = [*known, "my-chat.sned", of_a_page, "chat"]
+    rules = [*known, "my-chat.sned", of_a_page, "zebra", "my_chat_send"]
 
-    assert unknown_rules(rules, [a_tool()]) == ["chat", "my-chat.sned"]
-    assert no_effect("chat").startswith('permissions."chat" has no effect')
+    of_none = "has no effect: no plugin or tool of that name is served"
+    read = GatedTool("my-chat", "my_chat_read", read_only=True, standing="named")
+    assert report_unknown(rules, [a_tool(), read]) == [
+        f"permissions.\"my-chat.sned\" {of_none}; did you mean 'my-chat.send' or 'my-chat.read'?",
+        f"permissions.\"my_chat_send\" {of_none}; did you mean 'my-chat.send'?",
+        f'permissions."zebra" {of_none}',
+    ]
 
 
 @pytest.mark.parametrize("standing", ["unreviewed", "changed"])

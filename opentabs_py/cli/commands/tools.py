@@ -265,11 +265,11 @@ def _turned_on(
 ) -> list[_Row]:
     """Return the tools that are not off, and warn about permissions that name none."""
     from opentabs_py.cli.terminal import warn
-    from opentabs_py.core.consent import decide, no_effect, unknown_rules
+    from opentabs_py.core.consent import decide, report_unknown
 
     tools = [row.listing.gated(standings.get(row.listing.owner, "named")) for row in rows]
-    for rule in unknown_rules(settings.permissions, tools):
-        warn(no_effect(rule))
+    for text in report_unknown(settings.permissions, tools):
+        warn(text)
     return [
         row
         for row, tool in zip(rows, tools, strict=True)

@@ -211,10 +211,10 @@ class ToolRegistry:
         """Call a function whenever the tools that clients see change; return the unsubscriber."""
         return self._listeners.subscribe(listener)
 
-    def unknown_rules(self) -> Sequence[str]:
-        """Return the permissions that name neither a tool that is served nor its owner."""
+    def report_unknown_rules(self) -> list[str]:
+        """Return a text for each permission that names neither a served tool nor its owner."""
         gated = (self.gated(tool.listing) for tool in self._tools.values())
-        return consent.unknown_rules(self.gate.rules, gated)
+        return consent.report_unknown(self.gate.rules, gated)
 
     def decision(self, name: str) -> Decision | None:
         """Return what happens to the calls of a tool; None if there is no such tool."""

@@ -1,9 +1,9 @@
 """Log news about a session's plugins, each item once."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from opentabs_py.core.consent import Standing, no_effect
+from opentabs_py.core.consent import Standing
 from opentabs_py.core.plugins.sdk_version import UNKNOWN
 from opentabs_py.errors import ConfigError
 from opentabs_py.plugins.plugin import Plugin, PluginChanges, reasons
@@ -43,12 +43,12 @@ class PluginNews:
                 logger.info("The plugin %s has been reviewed, so its tools are on", name)
         self._standings = {*standings.items()}
 
-    def log_unknown_rules(self, rules: Iterable[str]) -> None:
-        """Log permissions that name nothing: perhaps they are misspelt."""
-        unknown = {*rules}
-        for rule in sorted(unknown - self._unknown_rules):
-            logger.warning("%s", no_effect(rule))
-        self._unknown_rules = unknown
+    def log_unknown_rules(self, texts: Sequence[str]) -> None:
+        """Log what reports the permissions that name nothing: perhaps they are misspelt."""
+        for text in texts:
+            if text not in self._unknown_rules:
+                logger.warning("%s", text)
+        self._unknown_rules = {*texts}
 
     def log_settings(self, problem: ConfigError | None) -> None:
         """Log that the settings cannot be used as they are now, if they cannot."""

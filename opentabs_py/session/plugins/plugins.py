@@ -16,7 +16,7 @@ from opentabs_py.bridge.bridge import Bridge
 from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
 from opentabs_py.consent.reviews import Reviews
-from opentabs_py.core.consent import Standing, no_effect, why_unreviewed
+from opentabs_py.core.consent import Standing, why_unreviewed
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.browsers import JoinedTabs
 from opentabs_py.errors import ConfigError, OpenTabsError, PluginError
@@ -115,7 +115,7 @@ class PluginSet:
     def warnings(self) -> list[str]:
         """What keeps the user's plugins or settings from having an effect, and what to do."""
         off = (why_off(name, standing) for name, standing in self.standings.items())
-        unknown = map(no_effect, self._registry.unknown_rules())
+        unknown = self._registry.report_unknown_rules()
         return [each for each in (*off, *unknown, self._log.settings_problem) if each is not None]
 
     async def serve(
@@ -231,7 +231,7 @@ class PluginSet:
             log_changes(changes)
             self._log.log_versions(self.plugins)
             self._log.log_standings(standings)
-            self._log.log_unknown_rules(self._registry.unknown_rules())
+            self._log.log_unknown_rules(self._registry.report_unknown_rules())
         return changes
 
     def _turn_off(self, standings: Mapping[str, Standing]) -> None:

@@ -109,10 +109,11 @@ def test_a_permission_that_names_nothing_is_reported(tmp_path: Path) -> None:
     options = ["--plugin", str(demo_plugin_dir()), "--tools", "notes.py", "--json"]
     listed = opentabs_here("tools", *options, cwd=tmp_path)
     assert listed.returncode == 0
-    assert listed.stderr.splitlines() == [
-        f'warning: permissions."{rule}" has no effect: no plugin or tool of that name is served'
-        for rule in ("demo.send_mesage", "zebra")
-    ]
+    of_none = "has no effect: no plugin or tool of that name is served"
+    misspelt, unlike = listed.stderr.splitlines()
+    meant = "did you mean 'demo.send_message' or 'demo.export_messages'?"
+    assert misspelt == f'warning: permissions."demo.send_mesage" {of_none}; {meant}'
+    assert unlike == f'warning: permissions."zebra" {of_none}'
 
 
 def test_two_plugins_of_one_name_are_reported_once_with_both_directories(tmp_path: Path) -> None:

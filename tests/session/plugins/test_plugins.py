@@ -261,9 +261,8 @@ async def test_a_permission_that_names_nothing_is_reported_once(
     registry.gate.set_rules(settings.permissions)
     await plugins.reload()
     await plugins.reload()
-    assert [text for text in texts(caplog) if "no effect" in text] == [
-        'permissions."chat.sned" has no effect: no plugin or tool of that name is served'
-    ]
+    [report] = [text for text in texts(caplog) if "no effect" in text]
+    assert report.startswith('permissions."chat.sned" has no effect: no plugin or tool of that')
 
 
 async def test_a_permission_that_was_given_while_the_server_runs_outlives_a_reload(
