@@ -232,6 +232,7 @@ def test_a_site_is_analyzed_by_opening_it(tmp_path: Path) -> None:
     assert "authorization (from localStorage session)" in text
     assert "x-csrf-token (from meta csrf-token)" in text
     assert "list_books reads POST /graphql Books first" in text
+    assert lines[-1].startswith(f"Make a plugin: opentabs record {url}, use the site, then")
 
 
 def test_a_recording_is_analyzed_for_programs(recorded: dict[str, Path], tmp_path: Path) -> None:

@@ -343,13 +343,19 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
     assert document["warnings"] == []
 
 
-def test_what_a_site_writes_stays_on_its_line_of_the_analysis(tmp_path: Path) -> None:
+def test_what_a_site_writes_stays_on_its_line_of_the_analysis_that_says_what_to_do_next(
+    tmp_path: Path,
+) -> None:
     asked = ask("GET /api/a%0A::error::1/items", [{"id": 1}])
-    write_recording(Recording(HOME, [asked]), tmp_path / "shop.har", version="1")
+    write_recording(Recording(HOME, [asked]), tmp_path / "a shop.har", version="1")
+    write_recording(Recording(HOME, []), tmp_path / "empty.har", version="1")
 
-    shown = opentabs_here("analyze", "shop.har", cwd=tmp_path)
+    shown = opentabs_here("analyze", "a shop.har", cwd=tmp_path)
+    empty = opentabs_here("analyze", "empty.har", cwd=tmp_path)
 
     assert "GET /api/a ::error::1/items" in shown.stdout
+    assert shown.stdout.endswith("\nMake a plugin: opentabs new NAME --from 'a shop.har'\n")
+    assert empty.stdout.endswith(f" Record it while you use it: opentabs record {HOME}\n")
 
 
 def test_a_warning_is_not_mistaken_for_an_error(plugin: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,16 +51,16 @@ def analyze(
     from opentabs_py.generate.site import read_site
     from opentabs_py.recording.files import read_recording
 
-    def show(recording: "Recording") -> None:
+    def show(recording: "Recording", file: str | None = None) -> None:
         site = read_site(recording)
         if json_:
             write_json(_document(site))
         else:
-            _print(site)
+            _print(site, file)
 
     # `Path.exists` would raise for a name that is too long.
     if "://" not in target and (target.endswith(".har") or os.path.exists(target)):  # noqa: PTH110
-        show(read_recording(Path(target)))
+        show(read_recording(Path(target)), target)
         return
     try:
         url = web_address(target)
@@ -129,7 +130,7 @@ def _document(site: "KnownSite") -> dict[str, Any]:
     }
 
 
-def _print(site: "KnownSite") -> None:
+def _print(site: "KnownSite", file: str | None) -> None:
     from rich.table import Table
 
     from opentabs_py.cli.terminal import new_table, out
@@ -163,13 +164,16 @@ def _print(site: "KnownSite") -> None:
         out.print("\n[dim]not useful as tools[/]")
         for each in site.left_out:
             out.print(f"  [dim]{_plain(str(each))}[/]", soft_wrap=True)
-    out.print(
-        "\nMake a plugin: opentabs record URL, use the site, then opentabs new NAME --from FILE.har"
-        if site.tools
-        else "\nIt sent no request that a tool could send. Record it while you use it: "
-        "opentabs record URL",
-        soft_wrap=True,
-    )
+    out.print(f"\n{_plain(_next_step(site, file))}", soft_wrap=True)
+
+
+def _next_step(site: "KnownSite", file: str | None) -> str:
+    record = f"opentabs record {quote(site.recording.url)}"
+    if not site.tools:
+        return f"It sent no request that a tool could send. Record it while you use it: {record}"
+    if file is not None:
+        return f"Make a plugin: opentabs new NAME --from {quote(file)}"
+    return f"Make a plugin: {record}, use the site, then opentabs new NAME --from FILE.har"
 
 
 def _plain(text: str) -> str:
