@@ -27,7 +27,7 @@ TOOLS = {
       if (broken && n > 50) window.isBroken = true;
     """,
     "breaks_the_page": """
-      await pause(200, signal); // so slow that no second call follows each
+      await pause(120, signal); // so slow that no second call follows each
       if (window.hasBroken) undefined.field;
       window.hasBroken = broken && n > 50;
     """,

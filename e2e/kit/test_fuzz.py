@@ -20,10 +20,11 @@ BROKEN = {
     "fetches": ("fetched http://127.0.0.9:47/, which is outside its", '{"n": 11}'),
     "breaks_when_cancelled": ("the next call ended with INTERNAL_ERROR: the page is", '{"n": 0}'),
     "affects_others": ("affects a later call, which ended with INTERNAL_ERROR", '{"n": 51}'),
+    # It is too slow for a call after each, until a failure turns out to depend on earlier ones.
+    "breaks_the_page": ("affects a later call, which ended with INTERNAL_ERROR: Cannot read", None),
     "never_ends": ("has not ended within 1 s", '{"n": 31}'),
     "is_deaf": ("was cancelled after", None),  # how long it takes varies
 }
-DEPENDS_ON_EARLIER = "breaks_the_page"
 SOUND = ("keeps_all", "documents_its_code", "writes")
 CONFTEST = """
 from pathlib import Path
@@ -43,7 +44,7 @@ def tried(tmp_path_factory: pytest.TempPathFactory) -> KitRun:
 
 
 def test_every_tool_is_either_broken_or_sound() -> None:
-    assert {*BROKEN, *SOUND, DEPENDS_ON_EARLIER} == TOOLS.keys()
+    assert {*BROKEN, *SOUND} == TOOLS.keys()
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -56,16 +57,6 @@ def test_a_broken_promise_is_found_with_the_minimal_input(tried: KitRun, name: s
     assert what in case.text
     assert f"Arguments: {minimal or ''}" in case.text
     assert "depends on earlier calls" not in case.text
-
-
-def test_a_failure_in_a_page_that_an_earlier_call_broke_is_not_blamed_on_its_arguments(
-    tried: KitRun,
-) -> None:
-    case = tried[f"test_contract[chromium-{DEPENDS_ON_EARLIER}]"]
-
-    assert "INTERNAL_ERROR: Cannot read properties of undefined" in case.text
-    assert "With them alone, the contract held each time" in case.text
-    assert "calls=8)" in case.properties["opentabs_reproduction"]
 
 
 @pytest.mark.parametrize("name", SOUND)

@@ -142,6 +142,7 @@ class _Contract:
         self._passed: dict[str, tuple[Arguments, CallSnapshot, float]] = {}
         self._good: Arguments | None = None
         self._good_took = 0.0
+        self._follows_each = False  # whether a second call follows also if the tool is slow
         self._had_more = True  # whether more inputs could have been drawn
         self._found: _Found | None = None  # by the smallest input so far
         self._forget = tool.opentabs.checkpoint()
@@ -209,8 +210,8 @@ class _Contract:
             )
 
     def _call(self, arguments: Arguments) -> _Found | None:
-        # Of a slow tool, the call with the next arguments is the second one.
-        always = self._good_took <= _QUICK
+        # Of a slow tool, the call with the next arguments is the second one, if that is enough.
+        always = self._follows_each or self._good_took <= _QUICK
         ended, took, breach = self._probe.call_and_again(arguments, self._good, always=always)
         if not self._passed:
             self._refuse_setup(ended)
@@ -219,7 +220,7 @@ class _Contract:
         self._passed[key_of(arguments)] = arguments, ended, took
         if self._good is None and ended.outcome == "succeeded":
             self._good, self._good_took = arguments, took
-            if took > _QUICK:  # perhaps only because it was the first in its page
+            if self._follows_each or took > _QUICK:  # perhaps as the first in its page
                 self._good_took, breach = self._probe.call_known(arguments)
                 if breach is not None:
                     return _Found(breach, arguments, unaffected=arguments)
@@ -234,14 +235,25 @@ class _Contract:
             ContractError: One broke a promise; it has the smallest one that did.
             KeyboardInterrupt: See `expect_contract`.
         """
+        found: _Found | None = None
+        error: ContractError | None = None
         try:
             self._shrink(drawn, count, check)
-            if self._found is not None:
-                raise self._error(self._found)
+            while self._found is not None:
+                found = self._found
+                error, is_confirmed = self._error(found)
+                if is_confirmed or self._follows_each:
+                    break
+                # Perhaps an earlier call is to blame: follow each, and find that one instead.
+                self._follows_each, self._found, self._good = True, None, None
+                self._probe.recover()
+                self._shrink(drawn, count, check)
+            if error is not None:
+                raise error
         except KeyboardInterrupt:  # Playwright's loop may have been cut off: no more calls
-            if self._found is None:
+            if (found := self._found or found) is None:
                 raise
-            raise KeyboardInterrupt from self._unconfirmed(self._found)
+            raise KeyboardInterrupt from self._unconfirmed(found)
 
     def _shrink(
         self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], _Found | None]
@@ -295,8 +307,8 @@ class _Contract:
             warnings.simplefilter("ignore", HypothesisWarning)
             attempt()
 
-    def _error(self, found: _Found) -> ContractError:
-        """Do what the printed test does, and return the error with what came of it."""
+    def _error(self, found: _Found) -> tuple[ContractError, bool]:
+        """Do what the printed test does; return the error, and whether the test fails, too."""
         drawn = self._drawn()
         again: Breach | None = None
         tried = 0
@@ -309,18 +321,18 @@ class _Contract:
             _, again = self._check(found.arguments, found.unaffected, found.cancel_after)
         text = self._text(found.breach if again is None else again, found.arguments)
         if again is None:
-            test = reproduction(self._fuzzed(), None, self._draws() | self._options)
-            return ContractError(
-                f"{text}\n{drawn} With them alone, the contract held each time: the failure "
-                "depends on earlier calls, or on chance. The test draws them all again.",
-                test,
+            text += (
+                f"\n{drawn} With them alone, the contract held each time: the failure depends on "
+                "earlier calls, or on chance. The test draws them all again."
             )
+            test = reproduction(self._fuzzed(), None, self._draws() | self._options)
+            return ContractError(text, test), False
         if tried > 1:
             drawn += (
                 f" With them alone, the contract held {tried - 1} of {tried} times: the failure "
                 "comes only now and then, and so does that of the test."
             )
-        return ContractError(f"{text}\n{drawn}", self._test(found))
+        return ContractError(f"{text}\n{drawn}", self._test(found)), True
 
     def _unconfirmed(self, found: _Found) -> ContractError:
         """Return the error of a check that ends before the smallest input is known."""
