@@ -192,6 +192,15 @@ def test_values_that_a_page_reads_exactly_are_not_refused(value: object) -> None
     assert reader.read({"id": value}) == {"id": value}
 
 
+def test_a_number_that_is_not_exact_hides_no_other_violation() -> None:
+    reader = ArgumentReader("chat_list", SCHEMA, limit=1000, in_page=True)
+    with pytest.raises(CallRefusedError) as caught:
+        reader.read({"limit": 2**53 + 1, "curser": "a"})
+    said = str(caught.value)
+    for path in ("at limit: the page would not", "at curser: there is no", '"text" is a required'):
+        assert path in said
+
+
 def test_a_python_tool_gets_integers_of_any_size() -> None:
     given = {"text": "hi", "x": 2**64 - 1}
     assert read(given, additionalProperties=True) == given
