@@ -3,8 +3,10 @@
 import os
 import signal
 import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from subprocess import DEVNULL, PIPE, STDOUT
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +17,7 @@ from anyio.abc import Process
 from opentabs_py.core.runner import STARTED_BY
 from opentabs_py.runner.report_guard import HELD
 
+PYTEST: Final = (sys.executable, str(Path(__file__).with_name("run_pytest.py")))
 WRITTEN_WITHIN: Final = 30.0  # s; for 80 MiB at most
 STOP_WITHIN: Final = 10.0  # s; pytest closes its browser in half a second
 _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})

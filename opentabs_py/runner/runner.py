@@ -2,7 +2,6 @@
 
 import shutil
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,7 +34,7 @@ from opentabs_py.core.runner.events import (
 from opentabs_py.core.runner.lines import Lines
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.errors import BuildError
-from opentabs_py.runner.process import read_program, run_with_socket, send_now
+from opentabs_py.runner.process import PYTEST, read_program, run_with_socket, send_now
 
 _USUAL: Final = (0, 1, 5)  # pytest's exit codes: passed, failed, no tests
 _TRACING: Final = "--tracing"
@@ -307,7 +306,7 @@ class Runner:
         if chosen and not any(each.split("=")[0] == _TRACING for each in given):
             is_one = len(chosen) == 1 and "::" in chosen[0]
             added.append(f"{_TRACING}={'on' if is_one else 'retain-on-failure'}")
-        return [sys.executable, "-m", "pytest", *self.suite.paths, *added, *given]
+        return [*PYTEST, *self.suite.paths, *added, *given]
 
     def _handle(self, event: Event) -> None:
         if isinstance(event, Lost):

@@ -2,11 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from opentabs_py.runner.process import _stop
+from opentabs_py.runner.process import PYTEST, _stop
 
 
 class Ended:
@@ -30,3 +31,33 @@ async def test_a_program_that_ends_just_before_it_is_stopped_has_stopped() -> No
     await _stop(cast(Any, ended))
 
     assert ended.returncode == 0
+
+
+def test_ctrl_c_while_pytest_is_loaded_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "plugin.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+
+    ended = subprocess.run(
+        [*PYTEST, "-p", "plugin"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (pytest.ExitCode.INTERRUPTED, "", "")
+
+
+def test_pytest_is_run_as_with_python_m(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("")
+    tests = tmp_path / "inner" / "test_sample.py"
+    tests.parent.mkdir()
+    tests.write_text(
+        "import helper, sys\ndef test_argv():\n    assert sys.argv[0].endswith('__main__.py')\n"
+    )
+
+    ended = subprocess.run(
+        [*PYTEST, "-q", "-W", "error", str(tests)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ended.returncode == 0, ended.stdout
+    assert "1 passed" in ended.stdout

@@ -1,6 +1,5 @@
 """`opentabs test`: build a plugin and run its tests."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -256,7 +255,7 @@ class _Suite:
         """Run the tests; return the exit code."""
         from opentabs_py.cli.terminal import err
         from opentabs_py.cli.test_runners import check_pytest, node_command
-        from opentabs_py.runner.process import run_program, run_to_report
+        from opentabs_py.runner.process import PYTEST, run_program, run_to_report
 
         units, in_browser = self.chosen.for_node(), self.chosen.for_pytest()
         failed = False
@@ -268,7 +267,7 @@ class _Suite:
         if in_browser:
             err.print("[bold]In the browser[/]")
             check_pytest()
-            pytest = [sys.executable, "-m", "pytest", *in_browser, *self.chosen.pytest_args]
+            pytest = [*PYTEST, *in_browser, *self.chosen.pytest_args]
             run_pytest = run_to_report if self.chosen.reports else run_program
             ended = await run_pytest(pytest)
             if ended < 0:
