@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from math import inf
 from threading import current_thread, main_thread
 from time import monotonic
 from types import FrameType
@@ -238,7 +239,7 @@ class _Contract:
         found: _Found | None = None
         error: ContractError | None = None
         try:
-            self._shrink(drawn, count, check)
+            tried = self._shrink(drawn, count, check)
             while self._found is not None:
                 found = self._found
                 error, is_confirmed = self._error(found)
@@ -247,7 +248,7 @@ class _Contract:
                 # Perhaps an earlier call is to blame: follow each, and find that one instead.
                 self._follows_each, self._found, self._good = True, None, None
                 self._probe.recover()
-                self._shrink(drawn, count, check)
+                self._shrink(drawn, count, check, most=tried)
             if error is not None:
                 raise error
         except KeyboardInterrupt:  # Playwright's loop may have been cut off: no more calls
@@ -256,11 +257,26 @@ class _Contract:
             raise KeyboardInterrupt from self._unconfirmed(found)
 
     def _shrink(
-        self, drawn: SearchStrategy[Any], count: int, check: Callable[[Any], _Found | None]
-    ) -> None:
-        """Check drawn inputs, and find the smallest one that breaks a promise."""
+        self,
+        drawn: SearchStrategy[Any],
+        count: int,
+        check: Callable[[Any], _Found | None],
+        *,
+        most: float = inf,
+    ) -> int:
+        """Check drawn inputs, and find the smallest one that breaks a promise.
+
+        Args:
+            drawn: The inputs.
+            count: How many are drawn; which ones depends on it.
+            check: Checks one.
+            most: How many are checked, if none of them breaks a promise.
+
+        Returns:
+            How many were checked until the first broke a promise.
+        """
         broken: dict[str, _Found] = {}
-        deadline = 0.0
+        tried, deadline = 0, 0.0
 
         @seeded(self._seed)
         @settings(
@@ -275,14 +291,16 @@ class _Contract:
         )
         @given(drawn)
         def attempt(given_input: Any) -> None:
-            nonlocal deadline
+            nonlocal tried, deadline
             if was_interrupted():
                 raise KeyboardInterrupt
             key = key_of(given_input)
             least, found = self._found, broken.get(key)
             if found is None:
-                if least is not None and monotonic() > deadline:
+                is_over = tried >= most if least is None else monotonic() > deadline
+                if is_over:
                     return
+                tried += least is None
                 found = check(given_input)
                 if found is not None and found.breach.kind in _RELOAD_AFTER:
                     self._probe.recover()
@@ -306,6 +324,7 @@ class _Contract:
         ):
             warnings.simplefilter("ignore", HypothesisWarning)
             attempt()
+        return tried
 
     def _error(self, found: _Found) -> tuple[ContractError, bool]:
         """Do what the printed test does; return the error, and whether the test fails, too."""
