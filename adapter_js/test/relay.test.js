@@ -326,7 +326,7 @@ for (const readyState of ["loading", "interactive"]) {
   test(`a page that called document.open() while ${readyState} is complete when it has loaded`, () => {
     const relay = startRelay({ document: { readyState } });
     relay.reopen();
-    relay.fire("load");
+    relay.complete();
     assert.deepEqual(relay.drain(), [{ type: "complete" }]);
   });
 }
@@ -334,7 +334,7 @@ for (const readyState of ["loading", "interactive"]) {
 test("a page that called document.open() while loading is complete some time after it was parsed", () => {
   const relay = startRelay({ document: { readyState: "loading" } });
   relay.reopen();
-  relay.target.dispatchEvent(new Event("DOMContentLoaded"));
+  relay.fire("DOMContentLoaded");
   assert.equal(relay.timers.length, 1);
   relay.elapse();
   assert.deepEqual(relay.drain(), [{ type: "complete" }]);

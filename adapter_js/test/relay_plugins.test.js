@@ -168,7 +168,7 @@ test("of the logs of plugins that a document does not have, only a few are kept"
 test("the logs of a plugin that a loaded document does not receive are forgotten", () => {
   const relay = startLoading();
   relay.log("demo", 1);
-  relay.fire("load");
+  relay.complete();
   relay.elapse();
   relay.log("demo", 1);
   assert.deepEqual(relay.adopted("demo"), []);

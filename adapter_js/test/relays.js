@@ -38,24 +38,25 @@ export function startRelay({ runtime = true, late = false, document: more = {} }
   let childrenChanged = () => {};
   /** @type {{onmessage(): void}[]} ports with a message in flight */
   const posts = [];
-  const context = vm.createContext({
-    // The same document as the page's, by this world's own methods.
-    document: Object.assign(
-      {
-        readyState: "complete",
-        /** @type {EventTarget["addEventListener"]} */
-        addEventListener(type, listener, options) {
-          onDocument.push([type, /** @type {(event: any) => void} */ (listener)]);
-          addEventListener.call(target, type, listener, options);
-        },
-        removeEventListener: removeEventListener.bind(target),
-        dispatchEvent: dispatchEvent.bind(target),
-        createElement: () => node,
-        adoptNode: () =>
-          assert.ok(frame.isThere, "the frame was removed before the node was adopted"),
+  // The same document as the page's, by this world's own methods.
+  const document = Object.assign(
+    {
+      readyState: "complete",
+      /** @type {EventTarget["addEventListener"]} */
+      addEventListener(type, listener, options) {
+        onDocument.push([type, /** @type {(event: any) => void} */ (listener)]);
+        addEventListener.call(target, type, listener, options);
       },
-      more,
-    ),
+      removeEventListener: removeEventListener.bind(target),
+      dispatchEvent: dispatchEvent.bind(target),
+      createElement: () => node,
+      adoptNode: () =>
+        assert.ok(frame.isThere, "the frame was removed before the node was adopted"),
+    },
+    more,
+  );
+  const context = vm.createContext({
+    document,
     window,
     chrome: worker.chrome,
     CustomEvent,
@@ -134,6 +135,11 @@ export function startRelay({ runtime = true, late = false, document: more = {} }
     /** Runs the timers that are set now. */
     elapse() {
       for (const timer of timers.splice(0)) timer.run();
+    },
+    /** The document has loaded, or its loading was stopped. */
+    complete() {
+      document.readyState = "complete";
+      this.fire("readystatechange");
     },
     /** The page calls `document.open()`: every listener of its document and window is gone. */
     reopen() {

@@ -37,6 +37,16 @@ Object.defineProperty(globalThis, "localStorage", {
 });
 Object.defineProperty(globalThis, "sessionStorage", { value: undefined });
 """
+SILENT = """
+for (const type of
+  ["readystatechange", "DOMContentLoaded", "load", "message", "pagehide", "pageshow"]) {
+  addEventListener(type, (event) => event.stopImmediatePropagation(), true);
+}
+"""
+STOPPED = """
+document.documentElement.append(document.createElement("body"));
+stop();
+"""
 NO_PLACE = """
 Object.defineProperty(globalThis, "__openTabs", { value: Object.freeze({}), writable: false });
 """
@@ -55,14 +65,18 @@ def host(open_tab: Callable[..., Any], site: str) -> Callable[..., Any]:
 
         await tab.page.route(f"{site}/host**", answer)
         url = f"{site}/host#{id(tab)}"
-        await tab.page.goto(url)
+        await tab.page.goto(url, wait_until="commit")
         await wait_for_document(tab.tabs, url, readiness)
         return tab
 
     return open_host
 
 
-@pytest.mark.parametrize("script", [FROZEN, NO_STORAGE], ids=["frozen", "no storage"])
+@pytest.mark.parametrize(
+    "script",
+    [FROZEN, NO_STORAGE, SILENT, STOPPED],
+    ids=["frozen", "no storage", "events stopped", "loading stopped"],
+)
 async def test_tools_work_and_report_on_a_host_with(host: Callable[..., Any], script: str) -> None:
     tab: Tab = await host(script)
     reports: list[float | None] = []

@@ -425,16 +425,24 @@
     setTimeout(setComplete, LOAD_GRACE);
   }
 
+  function checkComplete() {
+    if (document.readyState === "complete") {
+      setComplete();
+    }
+  }
+
   function watchCompletion() {
     if (document.readyState === "complete") {
       setComplete();
       return;
     }
-    window.addEventListener("load", setComplete, { once: true });
+    // Not `load`, which never comes if the user or the page stops the loading. On their way down from
+    // the window, no listener of the page can stop these events.
+    window.addEventListener("readystatechange", checkComplete, { capture: true });
     if (document.readyState === "interactive") {
       whenParsed();
     } else {
-      document.addEventListener("DOMContentLoaded", whenParsed, { once: true });
+      window.addEventListener("DOMContentLoaded", whenParsed, { capture: true, once: true });
     }
   }
 
