@@ -7,6 +7,7 @@ import { settled } from "./fakes.js";
 const TAB = 7;
 /** @type {string} what Chrome says when a script is injected */
 let refusal = "";
+let status = "complete"; // of the tab
 /** @type {PromiseWithResolvers<void> | null} if the page hangs */
 let hang = null;
 /** @type {string[][]} the files that were injected */
@@ -29,7 +30,7 @@ Object.assign(globalThis, {
       local: { get: async () => ({}), set: async () => {} },
       session: { get: async () => ({ loadId: "this" }), set: async () => {} },
     },
-    tabs: { query: async () => [{ id: TAB, url: "https://chat.example/" }] },
+    tabs: { query: async () => [{ id: TAB, url: "https://chat.example/", status }] },
   },
 });
 
@@ -48,8 +49,9 @@ for (const left of [
   "Frame with ID 0 was removed.",
   "No tab with id: 7.",
   "No frame with id 0 in tab with id 7.",
+  "Frame with ID 0 is showing error page",
 ]) {
-  test(`a document that is left during the injection is not a problem of its plugins: ${left}`, async () => {
+  test(`a document that is left or was never loaded is not a problem of its plugins: ${left}`, async () => {
     refusal = left;
     assert.deepEqual((await plugins.sync([CHAT])).problems, []);
   });
@@ -59,6 +61,15 @@ test("a page that Chrome does not let plugins into is a problem", async () => {
   refusal = "Cannot access contents of the page.";
   const { problems } = await plugins.sync([CHAT]);
   assert.deepEqual(problems, [{ plugin: "chat", tabId: TAB, message: `Error: ${refusal}` }]);
+});
+
+test("nothing is injected into a tab that was discarded", async () => {
+  refusal = "Cannot access contents of the page.";
+  injected.length = 0;
+  status = "unloaded";
+  const { problems } = await plugins.sync([CHAT]);
+  status = "complete";
+  assert.deepEqual([problems, injected], [[], []]);
 });
 
 test("a page that hangs receives one runtime, regardless of how many lists of plugins arrive", async () => {

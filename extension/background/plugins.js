@@ -9,8 +9,10 @@ import * as tabs from "./tabs.js";
 /** @import { PluginProblem, PluginSpec, SyncResult } from "../protocol.js" */
 /** @import { Doc } from "./registry.js" */
 
-// What Chrome says of a document that was left meanwhile. The next one has everything from its start.
-const HAS_LEFT = /^Error: (No (tab|frame|documents?) with id|Frame with ID \d+ was removed)/i;
+// What Chrome says of a document that was left meanwhile, or could not be loaded. The next one has
+// everything from its start.
+const NOT_THERE =
+  /^Error: (No (tab|frame|documents?) with id|Frame with ID \d+ (was removed|is showing error page))/i;
 /** @type {Promise<unknown>} */
 let registering = Promise.resolve();
 /** @type {Map<string, Promise<unknown>>} late injections that have not ended, by place and files */
@@ -96,7 +98,8 @@ function injectionOf({ file, config }) {
 /**
  * Documents that were open before the extension was loaded get runtime and relay late, and report
  * that. So do documents whose relay has not answered: after a reload, a leftover relay may still
- * connect, but receives nothing. A live relay does not let another one in.
+ * connect, but receives nothing. A live relay does not let another one in. A tab that is discarded
+ * has no document; it loads one when the user returns to it.
  * @param {PluginProblem[]} problems
  */
 async function injectLate(problems) {
@@ -105,7 +108,9 @@ async function injectLate(problems) {
     (doc) => doc.epoch !== registry.UNHEARD,
   );
   const attached = new Set(answered.map((doc) => doc.tabId));
-  const without = open.filter(({ id }) => id !== undefined && !attached.has(id));
+  const without = open.filter(
+    ({ id, status }) => id !== undefined && status !== "unloaded" && !attached.has(id),
+  );
   await Promise.all(without.map((tab) => injectTab(tab, problems)));
 }
 
@@ -143,7 +148,7 @@ async function injectTab({ id, url }, problems) {
   try {
     await injectOnce(id, url, [...mine.flatMap((spec) => spec.early ?? []), ...RUNTIME]);
   } catch (error) {
-    if (!HAS_LEFT.test(String(error))) {
+    if (!NOT_THERE.test(String(error))) {
       for (const spec of mine) {
         problems.push({ plugin: spec.name, tabId: id, message: String(error).slice(0, 1000) });
       }
@@ -247,7 +252,7 @@ async function injectOne(doc, spec, problems) {
     return true;
   } catch (error) {
     const message = `its adapter could not be injected: ${error}`.slice(0, 1000);
-    if (!HAS_LEFT.test(String(error))) {
+    if (!NOT_THERE.test(String(error))) {
       problems.push({ plugin: spec.name, tabId: doc.tabId, message });
     }
     const state = /** @type {const} */ ({ readiness: "missing", reason: message });
