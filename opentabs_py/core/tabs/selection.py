@@ -208,7 +208,8 @@ class Tabs:
                 return failures.other_instance(plugin, tab_id, instance.name, theirs)
         if not mine and coming:
             latest = max(coming, key=lambda tab: self._loading_since[tab.tab_id])
-            error = failures.not_ready_yet(plugin, latest.url, "the page is loading")
+            reason = "the page is loading, or its site cannot be reached"
+            error = failures.not_ready_yet(plugin, latest.url, reason)
             return self._when_loaded(latest.tab_id, error, now)
         if not mine:
             return self._no_document(target)
@@ -270,7 +271,8 @@ def ready_by_plugin(documents: Iterable[DocumentState]) -> Counter[str]:
 def _not_ready(plugin: str, url: str, state: PluginState) -> ChainError:
     """Return the error for a document in which a plugin is not ready."""
     if state.readiness == "pending":
-        return failures.not_ready_yet(plugin, url, "isReady() has not answered yet")
+        reason = state.reason or "isReady() has not answered yet"
+        return failures.not_ready_yet(plugin, url, reason)
     if state.readiness == "missing":
         return failures.does_not_run(plugin, url, state.reason or "its adapter is not there")
     return failures.not_ready(plugin, url, state.reason or "isReady() is not true")

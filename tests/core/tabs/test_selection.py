@@ -169,6 +169,11 @@ def test_a_document_that_is_not_ready_after_the_grace_is_refused() -> None:
     assert said in str(error)
 
 
+def test_a_document_that_has_not_loaded_is_refused_with_that_reason() -> None:
+    made = tabs(document(1, "pending", reason="the page is loading"))
+    assert "/1: the page is loading. " in str(refused(made, now=5.0))
+
+
 def test_an_old_document_that_is_not_ready_yields_to_the_next() -> None:
     made = tabs(document(1, "unavailable", active=True, focused=True), document(2))
     assert chosen(made, now=5.0) == 2
@@ -297,7 +302,7 @@ def test_a_tab_that_is_loading_is_waited_for_where_no_document_is() -> None:
     assert isinstance(choice, Wait)
     assert choice.until == 5.0
     assert "The plugin 'chat' is not ready in " in str(choice.error)
-    assert "/1: the page is loading. " in str(choice.error)
+    assert "/1: the page is loading, or its site cannot be reached. " in str(choice.error)
 
 
 def test_a_tab_that_still_loads_after_the_grace_is_refused() -> None:
@@ -320,7 +325,7 @@ def test_a_tab_that_never_finishes_loading_leaves_others_their_grace() -> None:
     choice = made.choose(Target("chat", PATTERNS), 101.0)
     assert isinstance(choice, Wait)
     assert choice.until == 105.0
-    assert "/2: the page is loading. " in str(choice.error)
+    assert "/2: the page is loading, or its site cannot be reached. " in str(choice.error)
     assert refused(made, tab_id=1, now=101.0).detail.code == "TAB_NOT_READY"
 
 
