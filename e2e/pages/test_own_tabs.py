@@ -122,6 +122,7 @@ async def test_a_tab_is_opened_in_the_group_and_without_the_focus(
         own = [tab for tab in after["tabs"] if tab["url"] != page.url]
         assert {tab["url"] for tab in own} == {f"{site}/one", f"{site}/other"}
         assert [(tab["active"], tab["groupId"]) for tab in own] == [(False, group["id"])] * 2
+        assert not any(tab["autoDiscardable"] for tab in own)
         [users] = [tab for tab in after["tabs"] if tab["url"] == page.url]
         assert (users["active"], users["groupId"]) == (True, -1)
         assert after["focused"] == before["focused"]

@@ -78,13 +78,14 @@ async function storeUnanswered() {
 
 /**
  * Shows a page in an empty tab. If the tab's process ends just before, as when Chrome shares it with
- * another new tab that leaves it, Chrome loses the page without an error or an event.
+ * another new tab that leaves it, Chrome loses the page without an error or an event. Chrome must
+ * not discard the tab to save memory: it would get another id, and its client would lose it.
  * @param {number} tabId
  * @param {string} url
  */
 export async function show(tabId, url) {
   try {
-    await chrome.tabs.update(tabId, { url });
+    await chrome.tabs.update(tabId, { url, autoDiscardable: false });
     for (let look = 0; look < LOOKS; look++) {
       await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK * 2 ** look));
       const tab = await chrome.tabs.get(tabId);
