@@ -3,11 +3,17 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { serves } from "../../extension/background/match.js";
+import { serving } from "../../extension/background/match.js";
 
 const TABLE = new URL("../../tests/core/sites/match_cases.json", import.meta.url);
 /** @type {{matching: [string, string][], other: [string, string][]}} */
 const { matching, other } = JSON.parse(readFileSync(TABLE, "utf8"));
+
+/**
+ * @param {{matches: string[], excludeMatches: string[]}} plugin
+ * @param {string} url
+ */
+const serves = (plugin, url) => serving([plugin], url).length === 1;
 
 for (const [pattern, url] of matching) {
   test(`${pattern} matches ${url}`, () => {

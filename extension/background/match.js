@@ -21,16 +21,31 @@ const DEFAULT_PORTS = new Map([
 const cache = new Map();
 
 /**
- * @param {{matches: string[], excludeMatches: string[]}} plugin
+ * @template {{matches: string[], excludeMatches: string[]}} Plugin
+ * @param {Plugin[]} plugins
  * @param {string} url
+ * @returns {Plugin[]} those that serve it
  */
-export function serves(plugin, url) {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  return (
-    parsed !== undefined &&
-    plugin.matches.some((pattern) => matches(compile(pattern), parsed)) &&
-    !plugin.excludeMatches.some((pattern) => matches(compile(pattern), parsed))
+export function serving(plugins, url) {
+  if (!URL.canParse(url)) {
+    return [];
+  }
+  const address = addressOf(new URL(url));
+  const isMatched = (/** @type {string} */ pattern) => matches(compile(pattern), address);
+  return plugins.filter(
+    (plugin) => plugin.matches.some(isMatched) && !plugin.excludeMatches.some(isMatched),
   );
+}
+
+/** @param {URL} url */
+function addressOf({ protocol, hostname, port, pathname, search }) {
+  const scheme = protocol.slice(0, -1);
+  return {
+    scheme,
+    host: bare(hostname),
+    port: port || DEFAULT_PORTS.get(scheme),
+    target: pathname + search,
+  };
 }
 
 /**
@@ -71,15 +86,14 @@ function parse(pattern) {
 
 /**
  * @param {Pattern} pattern
- * @param {URL} url
+ * @param {ReturnType<typeof addressOf>} address
  */
-function matches({ schemes, host, port, path }, url) {
-  const scheme = url.protocol.slice(0, -1);
-  const target = url.pathname + url.search;
+function matches({ schemes, host, port, path }, address) {
+  const { target } = address;
   return (
-    schemes.includes(scheme) &&
-    (port === "*" || port === (url.port || DEFAULT_PORTS.get(scheme))) &&
-    matchesHost(host, bare(url.hostname)) &&
+    schemes.includes(address.scheme) &&
+    (port === "*" || port === address.port) &&
+    matchesHost(host, address.host) &&
     // In Chrome, `/inbox/*` matches `/inbox` as well.
     (path === `${target}/*` || matchesGlob(path, target))
   );

@@ -4,7 +4,7 @@
  * All of it comes from elsewhere and can be read again after the worker was restarted: the plugins
  * from the server or from storage, the documents from their relays.
  */
-import { serves } from "./match.js";
+import * as match from "./match.js";
 
 /** @import { PluginSpec, PluginState } from "../protocol.js" */
 
@@ -150,7 +150,7 @@ export function isKnown(name) {
  * @returns {PluginSpec[]} the plugins that serve it
  */
 export function serving(url) {
-  return specs.filter((spec) => serves(spec, url));
+  return match.serving(specs, url);
 }
 
 /**

@@ -101,13 +101,13 @@ export async function snapshot() {
     id === undefined || status !== "unloaded" || attached.has(id) ? [] : [id],
   );
   const loading = open.flatMap(({ id, url = "", pendingUrl, discarded, status }) => {
+    if (id === undefined || discarded || status === "unloaded" || attached.has(id)) {
+      return [];
+    }
     // Until a server answers, its tab still has the URL of the page before.
     const coming = pendingUrl || url;
     const names = registry.serving(coming).map((spec) => spec.name);
-    const gone = id === undefined || discarded || status === "unloaded";
-    return gone || attached.has(id) || names.length === 0
-      ? []
-      : [{ tabId: id, url: coming.slice(0, URL_MAX), plugins: names }];
+    return names.length === 0 ? [] : [{ tabId: id, url: coming.slice(0, URL_MAX), plugins: names }];
   });
   const tabIds = open.flatMap((tab) => (tab.id === undefined ? [] : [tab.id]));
   return { tabIds, documents: states, loading, crashed };
