@@ -404,7 +404,10 @@ async def test_the_panel_works_without_host_permission_for_127_0_0_1(
     tmp_path: Path,
 ) -> None:
     """A browser sends a preflight request there, because the server has another origin."""
-    plugin = write_plugin(tmp_path / "far", patterns=["https://far.example/*"], icon=ICON)
+    tools = ["version", *(f"more_{number}" for number in range(12))]
+    plugin = write_plugin(
+        tmp_path / "far", tools=tools, patterns=["https://far.example/*"], icon=ICON
+    )
     settings = load_settings(port=0, profile=None, headed=False)
     async with (
         OpenTabs(plugins=[plugin], settings=settings) as tabs,
@@ -418,6 +421,16 @@ async def test_the_panel_works_without_host_permission_for_127_0_0_1(
         await panel.get_by_role("button", name="Run", exact=True).click()
         failed = panel.get_by_label("What happens")
         await expect(failed).to_contain_text("far.example")
+
+        # Whatever a page does, the focus in the panel stays where it is.
+        await panel.get_by_role("link", name="This tab").click()
+        page = await tabs.context.new_page()
+        await page.route("https://far.example/", lambda route: route.fulfill(body="far"))
+        await page.goto("https://far.example/")
+        await panel.get_by_role("link", name="All 13 tools").focus()
+        await page.evaluate("document.title = 'changed'")
+        await expect(panel.get_by_role("region", name="The active tab")).to_contain_text("changed")
+        await expect(panel.get_by_role("link", name="All 13 tools")).to_be_focused()
 
 
 async def test_loaded_by_hand_it_finds_the_server_again_wherever_that_is(

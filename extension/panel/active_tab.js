@@ -128,7 +128,11 @@ export function activeTabView({ store, link }, profile) {
         : toolList(tools.slice(0, TOOLS)),
       tools !== null &&
         tools.length > TOOLS &&
-        h("a", { href: pluginPath(plugin.name) }, `All ${plural(tools.length, "tool")}`),
+        h(
+          "a",
+          { href: pluginPath(plugin.name), "data-keep": `all of ${plugin.name}` },
+          `All ${plural(tools.length, "tool")}`,
+        ),
     );
   }
 
