@@ -146,7 +146,7 @@ def test_a_server_that_cannot_start_says_why_and_leaves_nothing(
     run = opentabs("start", "--set", "nobody.key=1", "--plugin", str(PROBE), env=home)
     assert run.returncode == 2
     assert run.stderr.startswith("error: --set names a plugin that is not loaded")
-    assert descendants(os.getpid()) == before
+    assert descendants(os.getpid()) <= before
     assert not [*(tmp_path / "state").rglob("*.json")]
 
 

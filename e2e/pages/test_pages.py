@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from playwright.async_api import Route
 
-from e2e.chain import PROBE, Running, Tab, wait_for_document
+from e2e.chain import PROBE, Running, Tab, extension_worker, wait_for_document
 from e2e.waiting import PATIENT
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.limits import Limits
@@ -29,6 +29,13 @@ const request = new XMLHttpRequest();
 request.open("GET", "/held", false);
 request.send();
 </script>"""
+UNLOAD = """async () => {
+  for (const { id } of await chrome.tabs.query({ active: false })) await chrome.tabs.discard(id);
+}"""
+UNLOADED = """async () => {
+  const open = await chrome.tabs.query({ active: false });
+  return open.map(({ url, discarded }) => [url, discarded]);
+}"""
 LONG = 10.0  # s; far below the idle limit, so what ends within it did not time out
 
 
@@ -343,6 +350,25 @@ async def test_a_tab_that_left_for_a_blank_page_does_not_count(site: str) -> Non
             await tabs.call("probe_echo", {"value": 1})
 
     assert caught.value.detail.code == "TAB_NOT_FOUND"
+
+
+async def test_a_call_loads_the_tab_that_the_user_saw_last_if_the_browser_has_unloaded_all(
+    site: str,
+) -> None:
+    """To save memory, or because it was restarted."""
+    async with OpenTabs(settings=load_settings(port=0), plugins=[PROBE]) as tabs:
+        for name in ("other", "last"):
+            await tabs.open(f"{site}/{name}")
+        await tabs.context.new_page()  # a tab in front cannot be unloaded
+        worker = await extension_worker(tabs)
+        await worker.evaluate(UNLOAD)
+        with anyio.fail_after(PATIENT):
+            while (bridge := tabs.internals.bridge).tabs.documents:
+                await bridge.changed().wait()
+
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+        states = await worker.evaluate(UNLOADED)  # of the tabs that are not in front
+        assert states == [[f"{site}/other", True], [f"{site}/last", False]]
 
 
 async def test_calls_end_at_once_when_the_browser_is_closed(site: str) -> None:

@@ -225,7 +225,7 @@ async function answerSync(id, specs) {
 function answerQuery(id, plugin) {
   return respond(id, async () => {
     if (typeof plugin === "string") {
-      await documents.askReadiness(plugin);
+      await Promise.all([documents.askReadiness(plugin), tabs.loadUnloaded(plugin)]);
     }
     return tabs.snapshot();
   });

@@ -57,6 +57,29 @@ function sendStateIn(ms) {
 }
 
 /**
+ * Loads the tab of a plugin that the user saw last, if the browser has unloaded all tabs of it, to
+ * save memory or because it was restarted: as when the user returns to it, but in the background.
+ * @param {string} plugin
+ */
+export async function loadUnloaded(plugin) {
+  await registry.ready();
+  const documents = Array.from(registry.documents.values());
+  if (documents.some((doc) => doc.plugins.has(plugin))) {
+    return;
+  }
+  const open = await chrome.tabs.query({});
+  const serving = open.filter(({ url = "", pendingUrl }) =>
+    registry.serving(pendingUrl || url).some(({ name }) => name === plugin),
+  );
+  const [latest] = serving
+    .filter(({ discarded }) => discarded)
+    .sort((one, other) => (other.lastAccessed ?? 0) - (one.lastAccessed ?? 0));
+  if (latest?.id !== undefined && !serving.some(({ status }) => status === "loading")) {
+    await chrome.tabs.reload(latest.id).catch(() => {}); // it was closed meanwhile
+  }
+}
+
+/**
  * @returns {Promise<{tabIds: number[], documents: DocumentState[], loading: LoadingTab[],
  *   crashed: number[]}>}
  */

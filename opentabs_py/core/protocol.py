@@ -319,7 +319,10 @@ class StampParams(Model):
 
 
 class QueryParams(Model):
-    """Answered with `TabsParams`, once each page of `plugin` has said whether it is ready."""
+    """Answered with `TabsParams`, once each page of `plugin` has said whether it is ready.
+
+    If it has none, a tab of it that the browser has unloaded begins to load first.
+    """
 
     plugin: Name | None = None
 
