@@ -1,6 +1,5 @@
 """A function served as a tool: what clients see of it, and how a call of it runs."""
 
-import asyncio
 import inspect
 import json
 import logging
@@ -10,12 +9,10 @@ import signal
 import threading
 import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-import anyio
 from pydantic_core import to_json
 
 from opentabs_py.calling.call import ToolCall
@@ -38,10 +35,11 @@ from opentabs_py.errors import (
 )
 from opentabs_py.python_tools.declare import declaration_of, within_partial
 from opentabs_py.python_tools.docstrings import parse_docstring
+from opentabs_py.python_tools.own_task import Ended, run_in_own_task
 from opentabs_py.python_tools.progress import CallReport, Progress, progress_callback
 from opentabs_py.python_tools.run import ToolHost, ToolRun, current_run
 from opentabs_py.python_tools.signature import innermost, read_signature
-from opentabs_py.python_tools.threads import close_generator, iterate_in_thread, run_in_thread
+from opentabs_py.python_tools.threads import consume, iterate_in_thread, run_in_thread
 from opentabs_py.python_tools.values import Serializer, Yielded, name_streams, to_output
 
 logger = logging.getLogger(__name__)
@@ -164,31 +162,21 @@ class PythonTool:
         name = self.listing.name
         serializer = Serializer(name, self._host.message_limit)
         yielded = Yielded(serializer)
-        value: Any = None
-        failure: CallError | None = None
-        task = cast("asyncio.Task[Any]", asyncio.current_task())
-        cancelled_before = task.cancelling()
+        ended: Ended[Any] = Ended()
         with run.scope:
-            try:
-                value = await self._call(run, function, serializer, yielded)
-            except CallError as error:
-                failure = _own(error)
-            except asyncio.CancelledError as error:
-                if _is_cancelled(run, task):
-                    raise
-                # Not this call was cancelled, but the tool's own task, or what the tool waited for.
-                failure = _raised(name, error)
-            except BaseException as error:  # whatever it is, it ends only this call
-                if self._runs_here and _is_interrupt(error):
-                    raise
-                if isinstance(error, GeneratorExit) and not _is_running(task):
-                    raise  # this coroutine is being closed; nobody waits for it
-                failure = _raised(name, error)
-        if task.cancelling() > cancelled_before and not _is_cancelled(run, task):
-            await _forget_cancellation(task, cancelled_before)
+            ended = await run_in_own_task(
+                name, partial(self._call, run, function, serializer, yielded)
+            )
+        failure: CallError | None = None
+        if isinstance(ended.error, CallError):
+            failure = _own(ended.error)
+        elif ended.error is not None:  # whatever it is, it ends only this call
+            if self._runs_here and _is_interrupt(ended.error):
+                raise ended.error
+            failure = _raised(name, ended.error)
         failure = run.timeout or failure
         if failure is None:
-            return value
+            return ended.value
         run.flush()
         raise _with_partial(failure, yielded.partial() or failure.partial)
 
@@ -205,12 +193,12 @@ class PythonTool:
             items = cast(AsyncGenerator[Any], value)
         else:
             return to_output(value, serializer)
-        try:
-            async for item in items:
-                run.record(CallReport("yield", item))
-                yielded.add(item)
-        finally:
-            await close_generator(items)
+
+        def add(item: Any) -> None:
+            run.record(CallReport("yield", item))
+            yielded.add(item)
+
+        await consume(items, add)
         return yielded.output()
 
 
@@ -302,30 +290,3 @@ def _is_interrupt(error: BaseException) -> bool:
         and threading.current_thread() is threading.main_thread()
         and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     )
-
-
-def _is_running(task: asyncio.Task[Any]) -> bool:
-    """Return whether it is the current task: while it runs, nobody else can close its coroutine."""
-    try:
-        return asyncio.current_task() is task
-    except RuntimeError:  # the event loop has ended
-        return False
-
-
-def _is_cancelled(run: ToolRun, task: asyncio.Task[Any]) -> bool:
-    """Return whether a call is being cancelled from outside.
-
-    A client's call is cancelled only by a scope. Any other cancellation of its task is the tool's
-    own doing. If this process makes the call, the task is the caller's, who may cancel it.
-    """
-    if anyio.current_effective_deadline() == float("-inf"):
-        return True
-    return run.client is None and task.cancelling() > 0
-
-
-async def _forget_cancellation(task: asyncio.Task[Any], before: int) -> None:
-    """Let the current task go on, although its tool has cancelled it."""
-    with suppress(asyncio.CancelledError):
-        await asyncio.sleep(0)  # the cancellation may be pending: before Python 3.13, it remains
-    while task.cancelling() > before:
-        task.uncancel()

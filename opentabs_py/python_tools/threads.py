@@ -134,10 +134,23 @@ def _start(work: Callable[[], None]) -> None:
     threading.Thread(target=context.run, args=(work,), name="opentabs tool", daemon=True).start()
 
 
-async def close_generator(generator: AsyncGenerator[Any]) -> None:
-    """Close an async generator within CLOSE_WITHIN seconds, even if the call is cancelled."""
-    with anyio.move_on_after(CLOSE_WITHIN, shield=True):
+async def consume(items: AsyncGenerator[Any], handle: Callable[[Any], object]) -> None:
+    """Call a function with each item of an async generator, and then close the generator.
+
+    Closing it takes at most CLOSE_WITHIN seconds, and is done even if this is cancelled.
+    """
+    failure: BaseException | None = None
+    # Entered before those that the generator may be in while it yields: scopes are nested.
+    with anyio.CancelScope() as scope:
         try:
-            await generator.aclose()
-        except Exception:
+            async for item in items:
+                handle(item)
+        except BaseException as error:  # noqa: BLE001
+            failure = error
+        scope.shield, scope.deadline = True, anyio.current_time() + CLOSE_WITHIN
+        try:
+            await items.aclose()
+        except (Exception, BaseExceptionGroup):  # task groups wrap the GeneratorExit
             logger.exception("A generator failed while being closed")
+    if failure is not None:
+        raise failure

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import anyio
 from mcp.types import CallToolResult, ImageContent, TextContent
 
 from opentabs_py import Module, Progress, ToolError, ToolStream, skill, tool
@@ -155,6 +156,21 @@ def close() -> None:
 async def close_async() -> None:
     """Raise it in the server's own thread."""
     raise GeneratorExit
+
+
+@tool
+async def leave_a_task_group_open() -> str:
+    """Return within a task group, such as that of a connection which it keeps."""
+    await anyio.create_task_group().__aenter__()
+    return "kept"
+
+
+@tool
+async def close_generator_in_scope() -> AsyncGenerator[Any]:
+    """Yield what is not JSON, within a timeout."""
+    with anyio.fail_after(3600):
+        yield "before"
+        yield object()
 
 
 @tool

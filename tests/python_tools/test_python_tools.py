@@ -158,6 +158,14 @@ async def test_a_generator_that_raises_generator_exit_has_failed(way: Way, tool:
     assert outcome.texts[1:] == ["before"]
 
 
+async def test_a_tool_that_leaves_a_scope_open_ends_only_its_call(way: Way) -> None:
+    for _ in range(2):
+        assert (await way.call("leave_a_task_group_open")).text == "kept"
+        outcome = await way.call("close_generator_in_scope")
+        assert "code=RESULT_NOT_SERIALIZABLE" in outcome.texts[0]
+        assert outcome.texts[1:] == ["before"]
+
+
 async def test_a_call_whose_coroutine_is_closed_is_not_taken_for_the_tools_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -262,6 +270,16 @@ async def test_a_caller_in_the_process_can_cancel_its_task() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await Server(tools=[wait]).call_tool("wait")
+
+
+async def test_a_caller_in_the_process_can_cancel_its_task_when_the_tool_has_just_ended() -> None:
+    async def end() -> None:
+        asyncio.get_running_loop().call_soon(task.cancel)
+
+    run = PythonTool(end, ToolHost(AlarmClock())).prepare(ToolCall({}, Limits()))
+    task = asyncio.create_task(cast("Coroutine[Any, Any, Any]", run()))
+    with pytest.raises(asyncio.CancelledError):
+        await task
 
 
 async def test_ctrl_c_during_a_coroutine_is_not_taken_for_the_tools_failure() -> None:

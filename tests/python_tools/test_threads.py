@@ -7,10 +7,18 @@ from typing import Any
 import anyio
 import pytest
 
-from opentabs_py.python_tools.threads import close_generator, iterate_in_thread
+from opentabs_py.python_tools.threads import consume, iterate_in_thread
 from tests.waiting import PATIENT, until_all_wait
 
 pytestmark = pytest.mark.anyio
+
+
+class StoppedError(Exception):
+    """Why the consumer stops."""
+
+
+def stop(_item: object) -> None:
+    raise StoppedError
 
 
 async def test_the_exception_of_a_generator_follows_what_it_has_yielded() -> None:
@@ -155,9 +163,8 @@ async def test_an_async_generator_that_fails_while_it_is_closed_is_logged(
         finally:
             raise ValueError("cannot be closed")
 
-    items = fails()
-    assert await anext(items) == 1
-    await close_generator(items)
+    with pytest.raises(StoppedError):
+        await consume(fails(), stop)
     assert caplog.messages == ["A generator failed while being closed"]
     assert "cannot be closed" in caplog.text
 
@@ -172,11 +179,12 @@ async def test_an_async_generator_is_closed_although_its_call_is_cancelled() -> 
             await anyio.lowlevel.checkpoint()
             closed.append("all of it")
 
-    items = cleans_up()
-    assert await anext(items) == 1
-    with anyio.CancelScope() as scope:
+    def stop_and_cancel(_item: int) -> None:
         scope.cancel()
-        await close_generator(items)
+        raise StoppedError
+
+    with anyio.CancelScope() as scope, pytest.raises(StoppedError):
+        await consume(cleans_up(), stop_and_cancel)
     assert closed == ["all of it"]
 
 
@@ -191,7 +199,22 @@ async def test_an_async_generator_that_does_not_end_is_left_behind(
         finally:
             await anyio.sleep_forever()
 
-    items = hangs()
-    assert await anext(items) == 1
-    with anyio.fail_after(PATIENT):
-        await close_generator(items)
+    with anyio.fail_after(PATIENT), pytest.raises(StoppedError):
+        await consume(hangs(), stop)
+
+
+async def test_an_async_generator_is_closed_within_what_it_has_open_where_it_yields() -> None:
+    closed: list[str] = []
+
+    async def yields_in_a_group() -> AsyncGenerator[int]:
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(anyio.sleep_forever)
+                yield 1
+        finally:
+            closed.append("the group")
+
+    with pytest.raises(StoppedError):
+        await consume(yields_in_a_group(), stop)
+    assert closed == ["the group"]
+    await anyio.lowlevel.checkpoint()  # in a task that still works
