@@ -140,8 +140,16 @@ class Client:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Close the connection, and stop following streams."""
-        await stacks.close(self._stack)
+        """Close the connection, and stop following streams.
+
+        Raises:
+            Exception: The error that has ended the connection, which has also cancelled what was
+                within this context; as when connecting, not in an `ExceptionGroup`.
+        """
+        try:
+            await stacks.close(self._stack)
+        except ExceptionGroup as group:
+            raise stacks.innermost(group) from group
 
     @property
     def sdk(self) -> SdkClient:

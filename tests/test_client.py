@@ -185,6 +185,18 @@ async def test_a_server_that_is_not_there_is_an_error_of_its_own_kind(mode: str)
         await Client(url, mode=mode).__aenter__()
 
 
+async def test_a_server_that_has_gone_is_an_error_of_its_own_kind_too(mode: str) -> None:
+    async def call() -> None:
+        server = await Server(tools=[reports]).__aenter__()
+        async with Client(server.mcp_url, mode=mode) as client:
+            await server.__aexit__(None, None, None)
+            await client.call_tool("reports", {"times": 1})
+
+    # The latter if the client notices on another connection before it calls.
+    with anyio.fail_after(PATIENT), pytest.raises((httpx2.ConnectError, MCPError)):
+        await call()
+
+
 async def long_text(progress: Progress, length: int) -> str:
     """Report, so that the result is sent as an event, and return a long text."""
     progress.report("long")
