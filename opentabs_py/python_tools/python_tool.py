@@ -18,7 +18,7 @@ from pydantic_core import to_json
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.listing import Listing
 from opentabs_py.calling.tool import Output
-from opentabs_py.core import failures
+from opentabs_py.core import codes, failures
 from opentabs_py.core.arguments import ArgumentReader
 from opentabs_py.core.consent import rule_name
 from opentabs_py.core.limits import Limits
@@ -260,13 +260,13 @@ def _with_partial(error: CallError, partial: Output | None) -> CallError:
 def _sendable(detail: ErrorDetail) -> ErrorDetail:
     """Return an error's fields with types that can be sent: a tool may give others."""
 
-    def text(value: object) -> Any:
-        return None if value is None else well_formed(str(value))
+    def text(value: object, default: str | None = None) -> Any:
+        return default if value is None else well_formed(str(value))
 
     return replace(
         detail,
-        code=text(detail.code),
-        message=text(detail.message),
+        code=text(detail.code, codes.TOOL_ERROR),
+        message=text(detail.message, "The tool did not say why."),
         category=text(detail.category),
         retryable=bool(detail.retryable),
         retry_after=_seconds(detail.retry_after),

@@ -106,6 +106,18 @@ async def test_the_fields_of_a_tool_error_are_sent_as_text(way: Way) -> None:
     assert outcome.text.splitlines()[0] == "[ERROR code=404 retryable=false] no such file"
 
 
+async def test_a_tool_error_that_says_nothing_is_still_one_of_the_tool() -> None:
+    answer: dict[str, Any] = {}
+
+    def refuse() -> None:
+        raise ToolError(answer.get("message"), code=answer.get("code"))  # type: ignore[arg-type]
+
+    result = await Server(tools=[refuse]).call_tool("refuse")
+    text = result.content[0].model_dump()["text"]
+    line = "[ERROR code=TOOL_ERROR retryable=false] The tool did not say why."
+    assert text.splitlines()[0] == line
+
+
 @pytest.mark.parametrize(
     ("retryable", "after", "sent"),
     [
