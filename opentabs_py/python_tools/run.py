@@ -150,8 +150,7 @@ class ToolRun:
 
     async def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """Call another tool within this call; its reports count as this call's as well."""
-        if self.is_over:
-            raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
+        self._refuse_if_over(name)
         if self.host.caller is None:
             raise RuntimeError(f"{self.tool} cannot call {name}: no server is running.")
         observers = [_NestedCallObserver(self, self._call)]
@@ -166,6 +165,7 @@ class ToolRun:
         """Call another tool within this call, and wait for it in a thread."""
         if threading.get_ident() == self._thread:
             raise RuntimeError("This is the event loop's thread: await progress.call(...) here.")
+        self._refuse_if_over(name)
         call = self._call_for_thread(name, arguments)
         calling = asyncio.run_coroutine_threadsafe(call, self._loop)
         self._calling.add(calling)
@@ -175,6 +175,10 @@ class ToolRun:
             return calling.result()
         finally:
             self._calling.discard(calling)
+
+    def _refuse_if_over(self, name: str) -> None:
+        if self.is_over:
+            raise RuntimeError(f"The call of {self.tool} has ended, so it cannot call {name}.")
 
     async def _call_for_thread(self, name: str, arguments: Mapping[str, Any]) -> Any:
         with anyio.CancelScope() as scope:

@@ -76,6 +76,8 @@ async def test_a_tool_calls_others_only_while_its_own_call_runs() -> None:
     assert not progress.cancelled
     with pytest.raises(RuntimeError, match="of export has ended, so it cannot call other"):
         await progress.call("other")
+    with pytest.raises(RuntimeError, match="of export has ended, so it cannot call other"):
+        await anyio.to_thread.run_sync(progress.call_from_thread, "other")
 
 
 async def test_a_tool_on_the_event_loop_cannot_block_it_with_a_call() -> None:
