@@ -122,13 +122,14 @@ def resolve(
 
 
 def _find(registry: ToolRegistry, wanted: _Find) -> dict[str, Any]:
-    if wanted.names is not None:
+    # Some models fill in every argument; what is empty counts as left out.
+    if wanted.names:
         return {"tools": [_in_full(registry.find(name).listing) for name in wanted.names]}
-    if wanted.query is None:
+    if wanted.query is None or not wanted.query.strip():
         found = [tool.listing for tool in registry.tools]
     else:
         found = registry.search(wanted.query)
-    if wanted.plugin is not None:
+    if wanted.plugin:
         _check_plugin(registry, wanted.plugin)
         found = [each for each in found if each.owner == wanted.plugin]
     if wanted.ready:

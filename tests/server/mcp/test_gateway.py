@@ -94,6 +94,14 @@ async def test_an_argument_that_is_null_counts_as_left_out() -> None:
     assert found["tools"] == (await find(served))["tools"]
 
 
+async def test_an_argument_that_is_empty_counts_as_left_out_too() -> None:
+    served = Served()
+    served.serve("send", "read")
+    assert await find(served, query=" ", plugin="", names=[]) == await find(served)
+    found = await find(served, query="read", plugin="", names=[])
+    assert [tool["name"] for tool in found["tools"]] == ["chat_read"]
+
+
 async def test_the_tools_of_one_plugin_are_found_alone() -> None:
     served = Served()
     served.registry.set_plugins(CHAT_AND_MAIL)
