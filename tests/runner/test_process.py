@@ -33,31 +33,28 @@ async def test_a_program_that_ends_just_before_it_is_stopped_has_stopped() -> No
     assert ended.returncode == 0
 
 
+def run_in(directory: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [*PYTEST, *arguments]
+    return subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+
+
 def test_ctrl_c_while_pytest_is_loaded_ends_it_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "plugin.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
 
-    ended = subprocess.run(
-        [*PYTEST, "-p", "plugin"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    ended = run_in(tmp_path, "-p", "plugin")
 
     assert (ended.returncode, ended.stdout, ended.stderr) == (pytest.ExitCode.INTERRUPTED, "", "")
 
 
 def test_pytest_is_run_as_with_python_m(tmp_path: Path) -> None:
-    (tmp_path / "helper.py").write_text("")
+    (tmp_path / "helper.py").touch()
     tests = tmp_path / "inner" / "test_sample.py"
     tests.parent.mkdir()
     tests.write_text(
         "import helper, sys\ndef test_argv():\n    assert sys.argv[0].endswith('__main__.py')\n"
     )
 
-    ended = subprocess.run(
-        [*PYTEST, "-q", "-W", "error", str(tests)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = run_in(tmp_path, "-q", "-W", "error", str(tests))
 
     assert ended.returncode == 0, ended.stdout
     assert "1 passed" in ended.stdout
