@@ -430,7 +430,7 @@ async def test_status_and_doctor_say_what_the_server_does(server: OpenTabs, site
     state["started"] -= 24 * 60 * 60  # as if the clock had been set to tomorrow since
     await record.write_text(json.dumps(state))
     said = (await run("status")).stdout
-    assert re.search(r"● default  up \d+ (s|min), browser connected, 0 calls", said)
+    assert re.search(r"● default  up \d+ (s|min), browser connected, 0 calls running", said)
     assert re.search(rf"^  tools +{len(server.tools)} *$", said, re.MULTILINE)
     assert f"{site}/page" in said
     await page.close()

@@ -99,7 +99,7 @@ function injectionOf({ file, config }) {
  * Documents that were open before the extension was loaded get runtime and relay late, and report
  * that. So do documents whose relay has not answered: after a reload, a leftover relay may still
  * connect, but receives nothing. A live relay does not let another one in. A tab that is discarded
- * has no document; it loads one when the user returns to it.
+ * has no document; it loads one when the user returns to it, or a call needs it.
  * @param {PluginProblem[]} problems
  */
 async function injectLate(problems) {

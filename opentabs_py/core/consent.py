@@ -111,16 +111,16 @@ def decide(rules: Mapping[str, Permission], tool: GatedTool) -> Decision:
 
 def report_unknown(rules: Iterable[str], tools: Iterable[GatedTool]) -> list[str]:
     """Return a text for each rule that names neither one of these tools nor its owner."""
-    known, best, by_name = {DEFAULT}, set[str](), dict[str, str]()
+    known, offered, by_name = {DEFAULT}, set[str](), dict[str, str]()
     for tool in tools:
         known |= {tool.owner, *tool.rules}
-        best |= {tool.owner, tool.rule}
+        offered |= {tool.owner, tool.rule}
         by_name[tool.name] = tool.rule
     texts: list[str] = []
     # Those of pages may be for a site that is not open.
     for rule in sorted(each for each in {*rules} - known if not each.startswith(PAGE_OWNERS)):
         text = f'permissions."{rule}" has no effect: no plugin or tool of that name is served'
-        near = [by_name[rule]] if rule in by_name else nearest(rule, sorted(best))
+        near = [by_name[rule]] if rule in by_name else nearest(rule, sorted(offered))
         texts.append("; ".join(filter(None, (text, did_you_mean(near)))))
     return texts
 

@@ -187,6 +187,7 @@ class _Contract:
         inputs = [
             self._passed[key] for key in sorted(self._passed, key=lambda key: (len(key), key))
         ]
+        self._follows_each = True  # another call follows each one that is cancelled
         cancels = st.tuples(st.integers(0, len(inputs) - 1), st.integers(0, 1000))
 
         def cancel(drawn: tuple[int, int]) -> _Found | None:

@@ -261,8 +261,10 @@ async def test_a_permission_that_names_nothing_is_reported_once(
     registry.gate.set_rules(settings.permissions)
     await plugins.reload()
     await plugins.reload()
-    [report] = [text for text in texts(caplog) if "no effect" in text]
-    assert report.startswith('permissions."chat.sned" has no effect: no plugin or tool of that')
+    of_none = "has no effect: no plugin or tool of that name is served"
+    assert [text for text in texts(caplog) if "no effect" in text] == [
+        f"permissions.\"chat.sned\" {of_none}; did you mean 'chat.send' or 'chat'?"
+    ]
 
 
 async def test_a_permission_that_was_given_while_the_server_runs_outlives_a_reload(
