@@ -15,9 +15,16 @@ from opentabs_py.session.session import OpenTabs
 
 
 @pytest.fixture(scope="module")
-async def page() -> AsyncGenerator[Page]:
+async def tabs() -> AsyncGenerator[OpenTabs]:
     async with OpenTabs(settings=hand_settings()) as tabs:
-        yield await tabs.context.new_page()
+        yield tabs
+
+
+@pytest.fixture
+async def page(tabs: OpenTabs) -> AsyncGenerator[Page]:
+    """A new tab, in which Playwright's references are shortest."""
+    async with await tabs.context.new_page() as page:
+        yield page
 
 
 @pytest.mark.parametrize("name", PAGES)

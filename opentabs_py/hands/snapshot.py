@@ -256,7 +256,7 @@ def _element(node: Node, detail: Detail, depth: int, start: int = 0) -> Iterator
     if node.text:
         line += f": {_text(node.text, detail)}"
     yield line
-    yield from _lines(node.children, detail, depth + 1, node.ref, start)
+    yield from _lines(_below(node), detail, depth + 1, node.ref, start)
 
 
 def _dialogs(nodes: Sequence[Node]) -> Iterator[Node]:
@@ -270,7 +270,7 @@ def _dialogs(nodes: Sequence[Node]) -> Iterator[Node]:
 
 def _fits_a_line(nodes: Sequence[Node]) -> bool:
     """Return whether several elements can share a line."""
-    return len(nodes) > 1 and not any(each.children or len(each.text) > _SHORT for each in nodes)
+    return len(nodes) > 1 and not any(_below(each) or len(each.text) > _SHORT for each in nodes)
 
 
 def _is_block(node: Node) -> bool:
@@ -286,6 +286,20 @@ def _elements(node: Node) -> Iterator[Node]:
             yield from _elements(each)
 
 
+def _title(node: Node) -> Node | None:
+    """Return the heading that is all of an element to use, such as a link, and so its name."""
+    if node.name or not node.is_used or len(node.children) != 1:
+        return None
+    (only,) = node.children
+    is_name = only.role == "heading" and not (only.children or only.text or only.is_used)
+    return only if is_name else None
+
+
+def _below(node: Node) -> Sequence[Node]:
+    """Return what is in an element and not on its line."""
+    return [] if _title(node) else node.children
+
+
 def _states(node: Node) -> list[str]:
     found = [(state, node.attributes[state]) for state in _STATES if state in node.attributes]
     return [f"{state}={value}" if value else state for state, value in found]
@@ -298,6 +312,8 @@ def _label(node: Node, detail: Detail) -> str:
     # Of rows and cells, it is what is in them.
     if node.name and node.role not in _CELLS and (node.role not in _ROWS or node.is_used):
         words.append(f'"{_text(node.name, detail)}"')
+    if title := _title(node):
+        words.append(_label(title, detail))
     words += _states(node)
     if "active" in node.attributes and node.is_used:
         words.append("focused")
@@ -325,7 +341,7 @@ def _inline(node: Node, detail: Detail) -> str:
         parts.append(_text(node.name, detail))
     if node.text:
         parts.append(_text(node.text, detail))
-    parts += [_inline(each, detail) for each in node.children]
+    parts += [_inline(each, detail) for each in _below(node)]
     if node.role in _CELLS:
         parts += _states(node)
         if node.is_used:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from textwrap import indent
 
 import pytest
 
@@ -79,6 +80,19 @@ def test_a_summary_which_opens_its_details_has_a_reference() -> None:
 def test_the_heading_that_opens_its_details_has_a_reference() -> None:
     details = '- group [ref=e2]:\n  - heading "More" [level=3] [ref=e3]\n  - text: All of it\n'
     assert render(parse(details)) == 'group\n heading3 "More" e3\n All of it'
+
+
+def test_the_heading_that_names_a_link_is_on_its_line() -> None:
+    link = '- link [ref=e2]:\n  - heading "More" [level=3] [ref=e3]\n'
+    assert render(parse(link)) == 'link heading3 "More" e2'
+    row = "- row:\n  - cell:\n" + indent(link, "    ")
+    assert render(parse(row)) == 'row: link heading3 "More" e2'
+    item = "- listitem:\n" + indent(link, "  ") + "  - text: 1 €\n"
+    assert render(parse(item)) == '- link heading3 "More" e2 1 €'
+    # What is more than a name stays below it
+    assert render(parse(link + "  - text: 1 €\n")) == 'link e2\n heading3 "More"\n 1 €'
+    used = link.replace("[ref=e3]", "[ref=e3] [cursor=pointer]")
+    assert render(parse(used)) == 'link e2\n heading3 "More" e3'
 
 
 @pytest.mark.parametrize("role", ["checkbox", "radio", "switch"])
