@@ -36,6 +36,9 @@ UNLOADED = """async () => {
   const open = await chrome.tabs.query({ active: false });
   return open.map(({ url, discarded }) => [url, discarded]);
 }"""
+ALLOW_ON = """([id, hostAccess]) => chrome.developerPrivate.updateExtensionConfiguration({
+  extensionId: id, hostAccess,
+})"""
 LONG = 10.0  # s; far below the idle limit, so what ends within it did not time out
 
 
@@ -326,6 +329,32 @@ async def test_no_tab_is_an_error_that_says_what_to_open() -> None:
             await tabs.call("probe_echo", {"value": 1})
 
     assert caught.value.detail.code == "TAB_NOT_FOUND"
+
+
+async def test_a_site_where_the_browser_refuses_it_is_named_and_its_page_works_once_allowed(
+    site: str,
+) -> None:
+    async with OpenTabs(settings=load_settings(port=0), plugins=[PROBE]) as tabs:
+        bridge = tabs.internals.bridge
+        extensions = await tabs.context.new_page()
+        await extensions.goto("chrome://extensions")  # where the user does it
+        extension = bridge.origin.removeprefix("chrome-extension://")
+        await extensions.evaluate(ALLOW_ON, [extension, "ON_CLICK"])
+        with anyio.fail_after(PATIENT):
+            while not bridge.plugin_sync.problems:
+                await bridge.changed().wait()
+        await tabs.context.pages[0].goto(f"{site}/page")
+        with pytest.raises(
+            ChainError, match=r"does not allow it on http://127\.0\.0\.1/"
+        ) as caught:
+            await tabs.call("probe_echo", {"value": 1})
+        assert caught.value.detail.code == "TAB_NOT_FOUND"
+
+        await extensions.evaluate(ALLOW_ON, [extension, "ON_ALL_SITES"])
+        with anyio.fail_after(PATIENT):
+            await bridge.wait_ready("probe")
+        assert await tabs.call("probe_echo", {"value": 1}) == {"value": 1}
+        assert bridge.plugin_sync.problems == []
 
 
 async def test_no_extension_is_an_error_that_says_so(

@@ -47,6 +47,11 @@ chrome.tabs.onUpdated.addListener((tabId, { status, title, url }, tab) => {
 });
 chrome.windows.onFocusChanged.addListener(() => tabs.sendState());
 
+// The user has changed on which sites the extension may run: the server sends the plugins again, so
+// each gets to where it may be now, and the server learns which ones are refused.
+chrome.permissions.onAdded.addListener(link.reopen);
+chrome.permissions.onRemoved.addListener(link.reopen);
+
 // A click on the icon opens the side panel.
 chrome.sidePanel.setPanelBehavior({ openPanelOnActionClick: true });
 

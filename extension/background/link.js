@@ -98,6 +98,13 @@ export function greet(limit) {
   showState("connected");
 }
 
+/** Opens another connection in place of this one, so that the server sends the plugins again. */
+export function reopen() {
+  if (greeted) {
+    socket?.close(1000, "the sites that are allowed have changed");
+  }
+}
+
 /**
  * Closes the connection for good, before the extension reloads: until Chrome has stopped it, its
  * APIs refuse everything, and the server would take those refusals for answers.

@@ -92,7 +92,7 @@ class Bridge:
         self.on_change: Callable[[], None] = lambda: None
         self._wrap_socket = wrap_socket
         self._secret = secret
-        self.plugin_sync = PluginSync(self._notify)
+        self.plugin_sync = PluginSync(self._handle_synced)
         self._connection: Connection | None = None
         self._changes = Changes()
         self.tab_requests = TabRequests(
@@ -306,6 +306,11 @@ class Bridge:
         self.tabs.connection_changed(connected=True, now=now)
         self._handle_tabs(params)
         self.calls.handle_connected(connection, params)
+        self._notify()
+
+    def _handle_synced(self) -> None:
+        everywhere = (each for each in self.plugin_sync.problems if each.tab_id == 0)
+        self.tabs.refused = {each.plugin: each.message for each in everywhere}
         self._notify()
 
     def _handle(self, connection: Connection, message: Incoming) -> None:

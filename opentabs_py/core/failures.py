@@ -258,15 +258,24 @@ def no_browser(why: str) -> ChainError:
     )
 
 
-def no_tab(plugin: str, patterns: Sequence[str], instance: str | None = None) -> ChainError:
-    """Return the error for a call that no open tab can serve, for the plugin or the instance."""
+def no_tab(
+    plugin: str, patterns: Sequence[str], instance: str | None = None, *, refused: str = ""
+) -> ChainError:
+    """Return the error for a call that no open tab can serve, for the plugin or the instance.
+
+    Args:
+        plugin: Its name.
+        patterns: The sites it works on.
+        instance: The name of its instance.
+        refused: Why the browser does not run it on some of its sites, if it does not.
+    """
     starts = dict.fromkeys(match_patterns.parse(each).start for each in patterns)
     where = " or ".join(filter(None, starts)) or "its site"
     of = "" if instance is None else f" and its instance {instance!r}"
     message = (
         f"No open tab matches the plugin {plugin!r}{of}. Open {where}, sign in if needed, "
-        "and call again."
-    )
+        f"and call again. {refused}"
+    ).rstrip()
     return ChainError(ErrorDetail(codes.TAB_NOT_FOUND, message, category="tab", retryable=True))
 
 

@@ -98,6 +98,8 @@ MADE: list[tuple[Callable[[], CallError], type[CallError], str, str, str]] = [
      "open the page again"),
     (lambda: failures.no_tab("chat", []), ChainError, "TAB_NOT_FOUND",
      "'chat'", "Open its site"),
+    (lambda: failures.no_tab("chat", ["https://a/*"], refused="Allow it."), ChainError,
+     "TAB_NOT_FOUND", "Open https://a/", "call again. Allow it."),
     (lambda: failures.wrong_tab("plugin 'chat'", 9, {1: "General\n| Chat", 2: ""}), ChainError,
      "TAB_NOT_FOUND", 'Tabs that do: 1 "General | Chat", 2.', "Leave out tabId"),
     (lambda: failures.wrong_tab("plugin 'chat'", 9, {}), ChainError, "TAB_NOT_FOUND",

@@ -1,7 +1,7 @@
 """Choose the tab that serves a plugin."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -73,6 +73,7 @@ class Tabs:
         lacks_debugging: Whether it cannot be driven, which hands need, though it may be connected.
         owners: Which tabs, of all browsers, belong to which clients.
         held_until: Before this time, no call is placed in the browser.
+        refused: Why the browser does not run a plugin on some of its sites, by plugin.
     """
 
     grace: float = 5.0
@@ -81,6 +82,7 @@ class Tabs:
     lacks_debugging: bool = False
     owners: TabOwners = field(default_factory=TabOwners)
     held_until: float = float("-inf")
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
     connected: bool = False
     documents: Sequence[DocumentState] = ()
     loading: Sequence[LoadingTab] = ()
@@ -225,7 +227,8 @@ class Tabs:
         own = self.owners.with_purpose(target.client, target.purpose)
         if own and target.tab_id is None:
             return failures.own_tab_left(target.plugin, own[0], instance)
-        return failures.no_tab(target.plugin, target.patterns, instance)
+        refused = self.refused.get(target.plugin, "")
+        return failures.no_tab(target.plugin, target.patterns, instance, refused=refused)
 
     def _choose_document(self, target: Target, now: float) -> DocumentState | Wait | ChainError:
         for document in self.documents:
