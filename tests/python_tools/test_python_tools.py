@@ -178,6 +178,18 @@ async def test_a_tool_that_leaves_a_scope_open_ends_only_its_call(way: Way) -> N
         assert outcome.texts[1:] == ["before"]
 
 
+async def test_a_scope_that_a_tool_leaves_open_is_logged_with_the_tools_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def leave() -> str:
+        anyio.CancelScope().__enter__()
+        return "kept"
+
+    run = PythonTool(leave, ToolHost(AlarmClock())).prepare(ToolCall({}, Limits()))
+    assert await run() == "kept"
+    assert "The tool leave has left a cancel scope open" in caplog.text
+
+
 async def test_a_call_whose_coroutine_is_closed_is_not_taken_for_the_tools_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
