@@ -289,6 +289,7 @@
     }
     let kind = "tool.result";
     let answer;
+    let thrown;
     try {
       call.controller = new PageAbortController();
       const context = freeze({
@@ -301,6 +302,7 @@
     } catch (error) {
       kind = "tool.error";
       answer = describe(error);
+      thrown = error;
     }
     // No caller waits for the result of a cancelled call.
     if (apply(mapDelete, running, [callId])) {
@@ -314,18 +316,19 @@
       }
       send(kind, `${callId}${answer}`);
     } else if (trace) {
-      note("OpenTabs: stopped after its cancellation:", name);
+      note("OpenTabs: stopped after its cancellation:", name, stackOf(thrown));
     }
   }
 
   /**
    * Writes to the page's console, for the test kit: nothing else shows whether a tool that no
-   * caller waits for has stopped.
+   * caller waits for has stopped, and where.
    * @param {string} what
    * @param {string} name
+   * @param {string} [stack] of what the tool threw
    */
-  function note(what, name) {
-    attempt(() => apply(debug, pageConsole, [what, name]));
+  function note(what, name, stack) {
+    attempt(() => apply(debug, pageConsole, stack ? [what, name, stack] : [what, name]));
   }
 
   /**

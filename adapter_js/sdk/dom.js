@@ -1,5 +1,5 @@
 import { ToolError } from "./errors.js";
-import { limit, unlessAborted } from "./limit.js";
+import { limit, throwIfAborted, unlessAborted } from "./limit.js";
 import { log } from "./log.js";
 
 const POLL = 200; // ms; a state such as :checked, or what CSS shows, changes without a mutation
@@ -49,7 +49,7 @@ export async function waitForSelectorRemoval(selector, options = {}) {
  * @returns {Promise<T>}
  */
 async function waitForDOM(what, { timeout = 10_000, signal }, look) {
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const found = look();
   if (found !== undefined) {
     return found;

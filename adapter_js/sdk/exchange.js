@@ -1,5 +1,5 @@
 import { ToolError } from "./errors.js";
-import { limit } from "./limit.js";
+import { limit, throwIfAborted } from "./limit.js";
 import { parse } from "./schema.js";
 import { httpStatusToToolError } from "./status.js";
 
@@ -33,7 +33,7 @@ const EXCERPT = 300; // characters of a response that an error quotes
  */
 export async function exchange(url, init = {}, read) {
   const { timeout = TIMEOUT, signal, ...given } = init;
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const what = describe(url, init);
   const tooLate = () => ToolError.timeout(`${what} got no response within ${timeout} ms.`);
   const bound = limit(timeout, tooLate, signal);
@@ -48,7 +48,7 @@ export async function exchange(url, init = {}, read) {
     if (error instanceof ToolError) {
       throw error;
     }
-    bound.signal.throwIfAborted();
+    throwIfAborted(bound.signal);
     throw unanswered(what, error);
   } finally {
     bound.clear();

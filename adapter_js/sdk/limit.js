@@ -1,4 +1,9 @@
+import { ToolError } from "./errors.js";
+
 export const LONGEST = 2 ** 31 - 1; // ms; timers treat a longer delay as 1 ms
+const FRAMES = /(\n {4}at .*)+$/; // of a stack
+/** @type {WeakSet<object>} the errors that `placeHere` has placed */
+const placed = new WeakSet();
 
 /**
  * Creates a signal that fires when the time is up, or when another signal fires; its reason says
@@ -37,7 +42,44 @@ export async function unlessAborted(promise, signal) {
   }
   try {
     return await Promise.race([stopped, promise]);
+  } catch (error) {
+    if (error === signal?.reason) {
+      placeHere(error);
+    }
+    throw error;
   } finally {
     signal?.removeEventListener("abort", stop);
+  }
+}
+
+/**
+ * Throws the signal's reason if it has fired.
+ *
+ * @param {AbortSignal | null | undefined} signal
+ */
+export function throwIfAborted(signal) {
+  if (signal?.aborted) {
+    placeHere(signal.reason);
+    throw signal.reason;
+  }
+}
+
+/**
+ * Lets the stack of a signal's reason show where the tool waited, instead of the timer, or the
+ * cancellation, that made the error. If it ends a wait within another, which V8 does not connect, the
+ * frames of the other follow.
+ *
+ * @param {unknown} reason
+ */
+function placeHere(reason) {
+  if (!(reason instanceof DOMException || reason instanceof ToolError)) {
+    return;
+  }
+  const within = placed.has(reason) ? reason.stack : undefined;
+  placed.add(reason);
+  Error.captureStackTrace(reason, placeHere);
+  if (within !== undefined) {
+    const frames = String(reason.stack).search(FRAMES);
+    reason.stack = within + (frames < 0 ? "" : reason.stack?.slice(frames));
   }
 }

@@ -1,5 +1,5 @@
 import { ToolError } from "./errors.js";
-import { LONGEST, limit, unlessAborted } from "./limit.js";
+import { LONGEST, limit, throwIfAborted, unlessAborted } from "./limit.js";
 
 // In a hidden tab, timers run once a second, and after five minutes once a minute.
 
@@ -16,7 +16,7 @@ import { LONGEST, limit, unlessAborted } from "./limit.js";
  * @returns {Promise<void>} rejects with the signal's reason if that fires
  */
 export async function sleep(ms, { signal } = {}) {
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   const elapsed = new Promise((resolve) => {
@@ -52,7 +52,7 @@ export async function sleep(ms, { signal } = {}) {
  */
 export async function waitUntil(predicate, options = {}) {
   const { interval = 200, timeout = 10_000, signal } = options;
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const tooLate = () => ToolError.timeout(`The condition did not hold within ${timeout} ms.`);
   const bound = limit(timeout, tooLate, signal);
   try {
@@ -91,11 +91,11 @@ export async function retry(run, options = {}) {
   const { backoff = true, shouldRetry = isRetryable } = options;
   const factor = typeof backoff === "number" ? backoff : backoff ? 2 : 1;
   for (let attempt = 1; ; attempt++) {
-    signal?.throwIfAborted();
+    throwIfAborted(signal);
     try {
       return await unlessAborted(run(attempt), signal);
     } catch (error) {
-      signal?.throwIfAborted();
+      signal?.throwIfAborted(); // its stack has this place already
       const wait = askedWait(error) ?? Math.min(delay * factor ** (attempt - 1), maxDelay);
       if (attempt >= maxAttempts || wait > maxDelay || !shouldRetry(error, attempt)) {
         throw error;

@@ -133,6 +133,21 @@ test("a traced call writes to the console when it is cancelled and when its tool
   ]);
 });
 
+test("a traced call writes where its tool has stopped with an error", async () => {
+  const { page, relay, start } = await startPlugin(`{
+    wait: (_, { signal }) => new Promise((_, reject) => {
+      signal.onabort = () => reject(new Error(signal.reason.message));
+    }),
+  }`);
+  const callId = start("wait", {}, true);
+  await settled();
+  relay.say("tool.cancel", `${callId}why not`);
+  await settled();
+  const stopped = page.notes[1] ?? [];
+  assert.deepEqual(stopped.slice(0, 2), ["OpenTabs: stopped after its cancellation:", "demo wait"]);
+  assert.match(String(stopped[2]), /^Error: why not\n +at /);
+});
+
 test("cancelling a call that is not traced, or has ended, writes nothing to the console", async () => {
   const { page, relay, start, call } = await startPlugin(
     "{ wait: () => new Promise(() => {}), end: () => 1 }",

@@ -20,6 +20,7 @@ from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.expectations.verdicts import CallSnapshot
 from opentabs_py.testing.failure_report import failure_report
+from opentabs_py.testing.hangs import Hangs
 from opentabs_py.testing.isolation import pages_of
 from opentabs_py.testing.marks import RunsOn
 from opentabs_py.testing.notes import RunListener
@@ -84,6 +85,7 @@ class Turn:
         self._recorder = recorder
         self.output = output
         self._recorded = _Recorded(chain.context)
+        self._hangs = Hangs(chain.session, chain.context, thread)
         self._endings: list[Callable[[], object]] = []
         self.tabs = SyncOpenTabs(
             chain.session,
@@ -160,7 +162,14 @@ class Turn:
                 if known[call.name] < 0:  # it has not reached the server
                     unknown.append(CallSnapshot.of(call.running))
         faults = self._chain.faults.log_so_far()
-        text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)
+        text = failure_report(
+            self._transcript,
+            running,
+            unknown,
+            shown=shown,
+            explain=self._hangs.explain,
+            faults=faults,
+        )
         complaints = [] if self._recording is None else self._recording.complaints()
         return "\n\n".join([text, *(each for each in complaints if each not in shown)])
 
@@ -280,6 +289,7 @@ class Turn:
         # These are removed together with the test's own listeners.
         self.context.on("console", note_console)
         self.context.on("weberror", note_error)
+        self._hangs.listen()
 
     def _note_page_error(self, message: ConsoleMessage) -> None:
         url = urlsplit(message.location["url"])

@@ -22,3 +22,9 @@ export declare function limit(ms: number, why: () => unknown, outer: AbortSignal
  * @returns {Promise<T>}
  */
 export declare function unlessAborted<T>(promise: T | PromiseLike<T>, signal: AbortSignal | null | undefined): Promise<T>;
+/**
+ * Throws the signal's reason if it has fired.
+ *
+ * @param {AbortSignal | null | undefined} signal
+ */
+export declare function throwIfAborted(signal: AbortSignal | null | undefined): void;

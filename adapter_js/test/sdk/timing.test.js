@@ -352,3 +352,41 @@ for (const thrown of [null, undefined, "text"]) {
     assert.deepEqual(await stateOf(trying), { state: "fulfilled", value: 2 });
   });
 }
+
+// --- stacks ---
+
+const forEver = () => new Promise(() => {});
+/** @type {Record<string, [(signal: AbortSignal) => Promise<void>, string[]]>} with the async frames */
+const waits = {
+  sleep: [(signal) => sleep(60_000, { signal }), ["sleep", "tool"]],
+  waitUntil: [(signal) => waitUntil(forEver, { signal }), ["waitUntil", "tool"]],
+  "a wait within another": [
+    (signal) =>
+      retry(
+        async function inner() {
+          await sleep(60_000, { signal });
+        },
+        { signal },
+      ),
+    ["sleep", "inner", "retry", "tool"],
+  ],
+  "a wait whose time is up": [
+    () => waitUntil(() => false, { timeout: 1, interval: 60_000 }),
+    ["sleep", "waitUntil", "tool"],
+  ],
+};
+
+for (const [name, [wait, frames]] of Object.entries(waits)) {
+  test(`the error that ends ${name} says where the tool waited`, async () => {
+    const cancelled = new AbortController();
+    async function tool() {
+      await wait(cancelled.signal);
+    }
+    const ended = tool().catch((error) => error);
+    setTimeout(() => cancelled.abort(new DOMException("Cancelled.", "AbortError")), 5);
+    const { message, stack } = await ended;
+    assert.ok(stack.includes(`: ${message}\n    at unlessAborted `));
+    const found = [...stack.matchAll(/^ {4}at async (\w+) /gm)].map(([, at]) => at);
+    assert.deepEqual(found, frames);
+  });
+}

@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Request, WebSocket
 
-# The page runtime writes these for calls that are recorded.
-_CANCELLED: Final = "OpenTabs: cancelled while it ran:"
-_STOPPED: Final = "OpenTabs: stopped after its cancellation:"
+from opentabs_py.testing.runtime_notes import parse_note
 
 
 class PageWatch:
@@ -90,7 +88,6 @@ class PageWatch:
                 self.requested.append(request.url)
 
     def _note_console(self, message: ConsoleMessage) -> None:
-        if message.type == "debug":
-            for prefix, times in ((_CANCELLED, self._cancelled), (_STOPPED, self._stopped)):
-                if message.text == f"{prefix} {self._tool}":
-                    times.append(monotonic())
+        note = parse_note(message.text) if message.type == "debug" else None
+        if note is not None and note.tool == self._tool:
+            (self._stopped if note.has_stopped else self._cancelled).append(monotonic())

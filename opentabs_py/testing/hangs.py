@@ -1,0 +1,119 @@
+"""Say why a tool hangs: what its page waits for, and where the tool itself waited."""
+
+from collections import Counter
+from contextlib import suppress
+from math import inf
+from time import time
+from typing import Final
+from urllib.parse import urlsplit
+
+from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Request
+
+from opentabs_py.core.text import shorten
+from opentabs_py.core.trace.record import CallRecord
+from opentabs_py.session.session import OpenTabs
+from opentabs_py.testing.isolation import pages_of
+from opentabs_py.testing.runtime_notes import parse_note
+from opentabs_py.testing.sync_session import QUICK
+from opentabs_py.testing.thread import ServerThread
+
+REQUESTS: Final = 5  # shown
+URL: Final = 200  # characters shown
+ERROR: Final = 100  # characters shown of what a tool threw when it stopped
+CANCELLED_WITHIN: Final = 1000.0  # ms; takes a few in a page that answers
+_BUSY: Final = (
+    "its page does not answer: a script runs without a pause, as in an endless loop, or a dialog "
+    "is open"
+)
+_RUNS_ON: Final = (
+    "it runs on, although context.signal has fired: pass the signal on, to see here where it waits"
+)
+_STOPPED: Final = "it stopped when context.signal fired; it had waited here:"
+
+
+class Hangs:
+    """Gathers, during a test, what explains why a tool hangs.
+
+    Args:
+        session: The test's server.
+        context: The test's browser.
+        thread: The server's thread.
+    """
+
+    def __init__(self, session: OpenTabs, context: BrowserContext, thread: ServerThread) -> None:
+        self._session = session
+        self._context = context
+        self._thread = thread
+        self._requests: dict[Request, tuple[float, float]] = {}  # when it began, and ended
+        self._running_on = Counter[str]()  # cancelled runs of each tool
+        self._stacks: dict[str, str] = {}
+
+    def listen(self) -> None:
+        """Gather, until the test's listeners are removed."""
+        self._context.on("request", self._note_request)
+        self._context.on("requestfinished", self._note_end)
+        self._context.on("requestfailed", self._note_end)
+        self._context.on("console", self._note_console)
+
+    def explain(self, record: CallRecord) -> list[str]:
+        """Return why the tool of a call hangs, in lines; none if that is not known.
+
+        Args:
+            record: The call, which has timed out or still runs.
+        """
+        pages = [page for page in pages_of(self._context) if _plain(page.url) == record.url]
+        if not pages:
+            return []
+        if not all(map(self._thread.answers, pages)):
+            return [_BUSY]
+        where = self._where(record, pages[0]) if record.outcome == "timed_out" else []
+        return [*self._waits(record), *where]
+
+    def _waits(self, record: CallRecord) -> list[str]:
+        """Return the requests that began during a call, and that had no response at its end."""
+        end = record.started + record.seconds
+        waits = [
+            f"no complete response: {request.method} {shorten(_plain(request.url), URL)}"
+            for request, (began, ended) in self._requests.items()
+            if record.started <= began < end <= ended
+        ]
+        left_out = len(waits) - REQUESTS
+        return waits[:REQUESTS] + ([f"({left_out} more requests)"] if left_out > 0 else [])
+
+    def _where(self, record: CallRecord, page: Page) -> list[str]:
+        """Return where the tool of a call waited that has timed out, if it has stopped."""
+        tool = f"{record.plugin} {record.tool}"
+        if tool not in self._running_on:  # its signal fires later than the call ends
+            with suppress(Error):
+                self._context.wait_for_event(
+                    "console", lambda _: tool in self._running_on, timeout=CANCELLED_WITHIN
+                )
+        self._thread.answers(page)  # what stops at once has done so by then
+        if self._running_on[tool] > 0:
+            return [_RUNS_ON]
+        if tool not in self._stacks:
+            return []
+        read = self._session.internals.plugin_set.read_stack
+        stack = self._thread.run(read, record.plugin, self._stacks[tool], within=QUICK)
+        head, *frames = stack.splitlines()
+        return [_STOPPED, shorten(head, ERROR), *frames]
+
+    def _note_request(self, request: Request) -> None:
+        self._requests[request] = (time(), inf)
+
+    def _note_end(self, request: Request) -> None:
+        began, _ = self._requests.get(request, (0.0, inf))
+        self._requests[request] = (began, time())
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        note = parse_note(message.text) if message.type == "debug" else None
+        if note is None:
+            return
+        self._running_on[note.tool] += -1 if note.has_stopped else 1
+        if note.stack:
+            self._stacks[note.tool] = note.stack
+
+
+def _plain(url: str) -> str:
+    """Return a URL without its query and fragment, as both may contain secrets."""
+    return urlsplit(url)._replace(query="", fragment="").geturl()
