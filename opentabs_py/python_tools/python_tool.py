@@ -1,5 +1,6 @@
 """A function served as a tool: what clients see of it, and how a call of it runs."""
 
+import asyncio
 import inspect
 import json
 import logging
@@ -11,7 +12,9 @@ import traceback
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, cast
 
 from pydantic_core import to_json
 
@@ -44,6 +47,7 @@ from opentabs_py.python_tools.values import Serializer, Yielded, name_streams, t
 
 logger = logging.getLogger(__name__)
 
+_PACKAGE: Final = Path(__file__).parents[1]
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_TOOL_NAME}}}")
 _HINTS = frozenset({"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})
 
@@ -183,6 +187,17 @@ class PythonTool:
     async def _call(
         self, run: ToolRun, function: Callable[[], Any], serializer: Serializer, yielded: Yielded
     ) -> Any:
+        try:
+            return await self._call_function(run, function, serializer, yielded)
+        except asyncio.CancelledError as cancelled:
+            if run.timeout is not None:
+                stack = _own_frames(cancelled.__traceback__)
+                run.timeout.detail = replace(run.timeout.detail, stack=stack)
+            raise
+
+    async def _call_function(
+        self, run: ToolRun, function: Callable[[], Any], serializer: Serializer, yielded: Yielded
+    ) -> Any:
         value = function() if self._runs_here else await run_in_thread(function)
         if inspect.isawaitable(value):
             value = await value
@@ -236,6 +251,16 @@ def _raised(tool: str, error: BaseException) -> ToolFailedError:
     logger.error("The tool %s failed", tool, exc_info=error)
     stack = "".join(traceback.format_exception(error))
     return failures.tool_raised(tool, type(error).__name__, stack)
+
+
+def _own_frames(waited: TracebackType | None) -> str | None:
+    """Return where a tool waited, without this package's own frames; None if that is all."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(waited)
+        if not Path(frame.filename).is_relative_to(_PACKAGE)
+    ]
+    return "It waited here:\n" + "".join(traceback.format_list(frames)) if frames else None
 
 
 def _own(error: CallError) -> CallError:

@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
 import anyio
@@ -49,8 +51,11 @@ async def run_in_thread(function: Callable[[], T]) -> T:
         with suppress(RuntimeError):  # the loop is closed
             call_on_loop(loop, settle, ended)
 
-    _start(work)
-    ended = await future
+    thread = _start(work)
+    try:
+        ended = await future
+    except asyncio.CancelledError as cancelled:
+        raise cancelled.with_traceback(_traceback(thread)) from None
     if ended.error is not None:
         raise ended.error
     return cast(T, ended.value)
@@ -91,7 +96,7 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
         go_on.acquire()
         return not is_abandoned
 
-    _start(work)
+    thread = _start(work)
     try:
         async for item in receive:
             yield item
@@ -99,6 +104,8 @@ async def iterate_in_thread(generator: Generator[Any, Any, Any]) -> AsyncGenerat
             go_on.release()
         if error is not None:
             raise error
+    except asyncio.CancelledError as cancelled:
+        raise cancelled.with_traceback(_traceback(thread)) from None
     finally:
         is_abandoned = True
         within = CLOSE_WITHIN if has_yielded else 0
@@ -129,9 +136,23 @@ def _drive(
         return error
 
 
-def _start(work: Callable[[], None]) -> None:
-    context = copy_context()
-    threading.Thread(target=context.run, args=(work,), name="opentabs tool", daemon=True).start()
+def _start(work: Callable[[], None]) -> threading.Thread:
+    run = copy_context().run
+    thread = threading.Thread(target=run, args=(work,), name="opentabs tool", daemon=True)
+    thread.start()
+    return thread
+
+
+def _traceback(thread: threading.Thread) -> TracebackType | None:
+    """Return where the function in a thread is now, as an exception raised there would."""
+    found: TracebackType | None = None
+    # The underscore is for what it costs, not for what may change: it is documented.
+    frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    frame = frames.get(thread.ident or 0)
+    while frame is not None and frame.f_code.co_filename != __file__:
+        found = TracebackType(found, frame, frame.f_lasti, frame.f_lineno)
+        frame = frame.f_back
+    return found
 
 
 async def consume(items: AsyncGenerator[Any], handle: Callable[[Any], object]) -> None:

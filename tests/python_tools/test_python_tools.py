@@ -3,7 +3,8 @@
 import asyncio
 import json
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+import threading
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from decimal import Decimal
 from typing import Any, cast
@@ -17,6 +18,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.client import Client
 from opentabs_py.core.limits import Limits
+from opentabs_py.errors import CallTimeoutError
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
@@ -188,6 +190,41 @@ async def test_a_scope_that_a_tool_leaves_open_is_logged_with_the_tools_name(
     run = PythonTool(leave, ToolHost(AlarmClock())).prepare(ToolCall({}, Limits()))
     assert await run() == "kept"
     assert "The tool leave has left a cancel scope open" in caplog.text
+
+
+async def test_the_error_of_a_tool_that_timed_out_says_where_it_waited() -> None:
+    released = threading.Event()
+
+    async def in_coroutine() -> None:
+        await anyio.sleep_forever()
+
+    async def in_async_generator() -> AsyncGenerator[int]:
+        yield 1
+        await anyio.sleep_forever()
+
+    def in_thread() -> None:
+        released.wait()
+
+    def in_generator() -> Generator[int]:
+        yield 1
+        released.wait()
+
+    clock = AlarmClock()
+    for function in (in_coroutine, in_async_generator, in_thread, in_generator):
+        run = PythonTool(function, ToolHost(clock)).prepare(ToolCall({}, Limits(idle=0.1)))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(clock.run)
+            with pytest.raises(CallTimeoutError) as caught:
+                await run()
+            tasks.cancel_scope.cancel()
+        stack = (caught.value.detail.stack or "").splitlines()
+        assert stack[0] == "It waited here:"
+        assert stack[1].endswith(f", in {function.__name__}")
+        assert stack[2].strip() in ("await anyio.sleep_forever()", "released.wait()")
+    released.set()
+    for thread in threading.enumerate():
+        if thread.name == "opentabs tool":
+            await anyio.to_thread.run_sync(thread.join)
 
 
 async def test_a_call_whose_coroutine_is_closed_is_not_taken_for_the_tools_failure(
