@@ -47,7 +47,7 @@ from opentabs_py.python_tools.values import Serializer, Yielded, name_streams, t
 
 logger = logging.getLogger(__name__)
 
-_PACKAGE: Final = Path(__file__).parents[1]
+_HERE: Final = Path(__file__).parent
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{LONGEST_TOOL_NAME}}}")
 _HINTS = frozenset({"title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"})
 
@@ -190,9 +190,11 @@ class PythonTool:
         try:
             return await self._call_function(run, function, serializer, yielded)
         except asyncio.CancelledError as cancelled:
-            if run.timeout is not None:
-                stack = _own_frames(cancelled.__traceback__)
+            waited = _within_tool(cancelled.__traceback__)
+            if run.timeout is not None and waited is not None:
+                stack = "It waited here:\n" + "".join(traceback.format_tb(waited))
                 run.timeout.detail = replace(run.timeout.detail, stack=stack)
+                logger.warning("The tool %s timed out. %s", self.listing.name, stack.rstrip())
             raise
 
     async def _call_function(
@@ -248,19 +250,17 @@ def _check_annotations(tool: str, annotations: Mapping[str, Any]) -> None:
 
 def _raised(tool: str, error: BaseException) -> ToolFailedError:
     """Log an exception of a tool that is not for its caller, and return the error of its call."""
+    error.__traceback__ = _within_tool(error.__traceback__) or error.__traceback__
     logger.error("The tool %s failed", tool, exc_info=error)
     stack = "".join(traceback.format_exception(error))
     return failures.tool_raised(tool, type(error).__name__, stack)
 
 
-def _own_frames(waited: TracebackType | None) -> str | None:
-    """Return where a tool waited, without this package's own frames; None if that is all."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(waited)
-        if not Path(frame.filename).is_relative_to(_PACKAGE)
-    ]
-    return "It waited here:\n" + "".join(traceback.format_list(frames)) if frames else None
+def _within_tool(trace: TracebackType | None) -> TracebackType | None:
+    """Return a traceback without our frames, which led to the tool's; None if it has no others."""
+    while trace is not None and Path(trace.tb_frame.f_code.co_filename).parent == _HERE:
+        trace = trace.tb_next
+    return trace
 
 
 def _own(error: CallError) -> CallError:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
@@ -18,7 +19,7 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.client import Client
 from opentabs_py.core.limits import Limits
-from opentabs_py.errors import CallTimeoutError
+from opentabs_py.errors import CallTimeoutError, ToolFailedError
 from opentabs_py.python_tools.python_tool import PythonTool
 from opentabs_py.python_tools.run import ToolHost
 from opentabs_py.session.session import Server
@@ -192,7 +193,9 @@ async def test_a_scope_that_a_tool_leaves_open_is_logged_with_the_tools_name(
     assert "The tool leave has left a cancel scope open" in caplog.text
 
 
-async def test_the_error_of_a_tool_that_timed_out_says_where_it_waited() -> None:
+async def test_the_error_of_a_tool_that_timed_out_says_where_it_waited(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     released = threading.Event()
 
     async def in_coroutine() -> None:
@@ -219,12 +222,25 @@ async def test_the_error_of_a_tool_that_timed_out_says_where_it_waited() -> None
             tasks.cancel_scope.cancel()
         stack = (caught.value.detail.stack or "").splitlines()
         assert stack[0] == "It waited here:"
+        assert f"The tool {function.__name__} timed out. {stack[0]}\n{stack[1]}\n" in caplog.text
         assert stack[1].endswith(f", in {function.__name__}")
         assert stack[2].strip() in ("await anyio.sleep_forever()", "released.wait()")
     released.set()
     for thread in threading.enumerate():
         if thread.name == "opentabs tool":
             await anyio.to_thread.run_sync(thread.join)
+
+
+async def test_the_stack_of_a_tools_exception_begins_in_the_tool(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def crash() -> None:
+        raise ValueError
+
+    with pytest.raises(ToolFailedError) as caught:
+        await PythonTool(crash, ToolHost(AlarmClock())).prepare(ToolCall({}, Limits()))()
+    for stack in (caught.value.detail.stack or "", caplog.text):
+        assert re.search(r"\(most recent call last\):\n.*, in crash\n +raise ValueError\n", stack)
 
 
 async def test_a_call_whose_coroutine_is_closed_is_not_taken_for_the_tools_failure(
