@@ -1,6 +1,6 @@
 """The report of a failed test: its calls hop by hop, console errors and plugin logs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from opentabs_py.core.fault_injection import FaultLog
@@ -21,7 +21,6 @@ def failure_report(
     unknown: Sequence[CallSnapshot] = (),
     *,
     shown: str,
-    explain: Callable[[CallRecord], Sequence[str]] = lambda _: (),
     faults: FaultLog | None = None,
 ) -> str:
     """Return the report of a test.
@@ -31,20 +30,14 @@ def failure_report(
         running: The records so far of the calls that have not ended.
         unknown: The test's calls that have not reached the server.
         shown: The failure's own text; calls that it already shows are not repeated.
-        explain: Returns, in lines, why the tool of a call hangs that timed out or still runs.
         faults: What the test did to messages and to its browser.
     """
     parts: list[str] = []
     left_out = len(transcript.records) - CALLS
     if left_out > 0:
         parts.append(f"({left_out} earlier calls)")
-    for record in transcript.records[-CALLS:]:
-        parts.append(_call(record, shown))
-        if record.outcome == "timed_out":
-            parts += _hang(record, explain)
-    for record in running:
-        parts.append(_call(record, shown, is_running=True))
-        parts += _hang(record, explain)
+    parts += [_call(record, shown) for record in transcript.records[-CALLS:]]
+    parts += [_call(record, shown, is_running=True) for record in running]
     parts += [f"… {seen.name}  {ending(seen)}" for seen in unknown]
     if not parts:
         parts.append("no call was made")
@@ -72,12 +65,6 @@ def _call(record: CallRecord, shown: str, *, is_running: bool = False) -> str:
     if record.call_id[:8] in shown:
         return headline(record, is_running=is_running).plain + "  above"
     return report(record, is_running=is_running)
-
-
-def _hang(record: CallRecord, explain: Callable[[CallRecord], Sequence[str]]) -> list[str]:
-    lines = [f"  {line}".rstrip() for line in explain(record)]
-    title = f"why {record.name} hangs ({record.call_id[:8]}):"
-    return ["\n".join([title, *lines])] if lines else []
 
 
 def _block(title: str, lines: Sequence[str]) -> str:

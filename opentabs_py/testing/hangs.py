@@ -1,6 +1,7 @@
 """Say why a tool hangs: what its page waits for, and where the tool itself waited."""
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
 from time import time
@@ -9,7 +10,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, Error, Page, Request
 
-from opentabs_py.core.text import shorten
+from opentabs_py.core.text import shorten, visible
 from opentabs_py.core.trace.record import CallRecord
 from opentabs_py.session.session import OpenTabs
 from opentabs_py.testing.isolation import pages_of
@@ -55,12 +56,20 @@ class Hangs:
         self._context.on("requestfailed", self._note_end)
         self._context.on("console", self._note_console)
 
-    def explain(self, record: CallRecord) -> list[str]:
-        """Return why the tool of a call hangs, in lines; none if that is not known.
+    def explain(self, records: Sequence[CallRecord]) -> str:
+        """Return why the tools of calls hang, as far as that is known; "" if it is not.
 
         Args:
-            record: The call, which has timed out or still runs.
+            records: The calls, which have timed out or still run.
         """
+        parts: list[str] = []
+        for record in records:
+            if why := self._why(record):
+                lines = [f"{record.name} ({record.call_id[:8]}):", *(f"  {each}" for each in why)]
+                parts.append("\n".join(map(str.rstrip, lines)))
+        return visible("\n\n".join(parts))
+
+    def _why(self, record: CallRecord) -> list[str]:
         pages = [page for page in pages_of(self._context) if _plain(page.url) == record.url]
         if not pages:
             return []
@@ -96,7 +105,8 @@ class Hangs:
         read = self._session.internals.plugin_set.read_stack
         stack = self._thread.run(read, record.plugin, self._stacks[tool], within=QUICK)
         head, *frames = stack.splitlines()
-        return [_STOPPED, shorten(head, ERROR), *frames]
+        is_reason = record.error is not None and record.error.message in head
+        return [_STOPPED, *([] if is_reason else [shorten(head, ERROR)]), *frames]
 
     def _note_request(self, request: Request) -> None:
         self._requests[request] = (time(), inf)

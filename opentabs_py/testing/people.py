@@ -65,6 +65,11 @@ class People:
             text if name == ALONE else f"--- {name} ---\n{text}" for name, text in reports.items()
         )
 
+    def explain_hangs(self) -> str:
+        """Return why tools hang, one person after the other; "" if that is not known."""
+        found = (turn.explain_hangs() for turn in self._turns.values())
+        return "\n\n".join(text for text in found if text)
+
     def show_end(self, *, failed: bool) -> None:
         """Let those who watch see how the test's own code has ended; see `Turn.show_end`."""
         for turn in self._turns.values():

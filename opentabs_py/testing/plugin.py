@@ -12,6 +12,7 @@ import pytest
 from opentabs_py.testing.item_options import MARK, PEOPLE, is_async, is_ours, marks_of, option
 from opentabs_py.testing.reports.run_stash import REPORTING, WATCHING
 
+_WHY_HANGS = "OpenTabs: why tools hang"
 _SECTION = "opentabs_report"  # a property of reports that have the section, also in JUnit XML
 _TRACE_STEM = "opentabs"
 # `PLAN` and `STARTED_BY` of `core.runner`, which runs without our tests must not import.
@@ -230,6 +231,9 @@ def pytest_runtest_makereport(
 
         text = people.failure_report(shown=str(report.longrepr))
         report.sections.append((TITLE, text))
+        if why := people.explain_hangs():
+            report.sections.append((_WHY_HANGS, why))
+            text += f"\n\n{_WHY_HANGS}\n{why}"
         for properties in (item.user_properties, report.user_properties):
             properties.append((_SECTION, text))
     if report.when == "call" and report.passed:  # there were no soft failures or complaints either

@@ -19,7 +19,7 @@ from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations.breaches import breach_text, find_breaches, unfired_text
 from opentabs_py.testing.expectations.verdicts import CallSnapshot
-from opentabs_py.testing.failure_report import failure_report
+from opentabs_py.testing.failure_report import CALLS, failure_report
 from opentabs_py.testing.hangs import Hangs
 from opentabs_py.testing.isolation import pages_of
 from opentabs_py.testing.marks import RunsOn
@@ -162,16 +162,15 @@ class Turn:
                 if known[call.name] < 0:  # it has not reached the server
                     unknown.append(CallSnapshot.of(call.running))
         faults = self._chain.faults.log_so_far()
-        text = failure_report(
-            self._transcript,
-            running,
-            unknown,
-            shown=shown,
-            explain=self._hangs.explain,
-            faults=faults,
-        )
+        text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()
         return "\n\n".join([text, *(each for each in complaints if each not in shown)])
+
+    def explain_hangs(self) -> str:
+        """Return why calls timed out, or still run, as far as that is known."""
+        timed_out = [each for each in self._transcript.records if each.outcome == "timed_out"]
+        running = self._thread.do(self._transcript.running)
+        return self._hangs.explain([*timed_out[-CALLS:], *running[-CALLS:]])
 
     def _drain_consoles(self) -> None:
         """Receive what the pages of calls have written to their consoles, such as late reports."""

@@ -1,8 +1,5 @@
 """What the report of a failed test shows, and violations of tools' contracts."""
 
-import re
-from dataclasses import replace
-
 import pytest
 
 from opentabs_py.core.fault_injection import FaultLog, InjectedFault, Rule
@@ -50,24 +47,6 @@ def test_only_the_last_calls_and_lines_are_shown_and_the_others_counted() -> Non
     assert text.startswith("(2 earlier calls)")
     assert "(5 earlier lines)\n  error 5\n" in text
     assert text.endswith("plugin logs:\n  chat info: hello")
-
-
-def test_only_what_timed_out_or_still_runs_is_explained() -> None:
-    timed_out = replace(a_record("1" * 32), outcome="timed_out")
-    running = [a_record("2" * 32)]
-
-    text = failure_report(
-        Transcript(records=[a_record(), timed_out]),
-        running,
-        shown="",
-        explain=lambda record: [f"because of {record.call_id[0]}", ""],
-    )
-
-    assert re.findall(r"why .*:\n.*\n", text + "\n") == [
-        "why chat_read hangs (11111111):\n  because of 1\n",
-        "why chat_read hangs (22222222):\n  because of 2\n",
-    ]
-    assert "hangs" not in failure_report(Transcript(), running, shown="", explain=lambda _: [])
 
 
 def test_a_running_call_is_shown_and_so_is_that_there_was_none() -> None:

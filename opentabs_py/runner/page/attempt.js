@@ -12,6 +12,7 @@ import { describe } from "./viewer/details.js";
 import { duration, icon } from "./viewer/model.js";
 
 const ABOVE = 60; // px; what is seen of the test above the line that failed
+const EXPLAINS = "OpenTabs: why "; // begins the title of a section that is open at first
 
 /**
  * @typedef {{browser: string, seed: number, rules: string[], done: string[], log: string}} Injected
@@ -115,7 +116,7 @@ function section(name, text, id, { memory, key }) {
     h("summary", { "data-keep": key + id }, name),
     h("pre", { tabindex: "0" }, text),
   );
-  memory.keep(part, key + id, false);
+  memory.keep(part, key + id, name.startsWith(EXPLAINS));
   return h("section", { "aria-label": name }, part);
 }
 
