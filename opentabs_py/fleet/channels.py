@@ -75,6 +75,11 @@ class NatsChannel:
         self._channel.acknowledge(self._loop.time())
         self._turn()
 
+    def probe(self) -> None:
+        """Send something, to which the other side answers if it does not know this channel."""
+        self._channel.probe(self._loop.time())
+        self._turn()
+
     def relink(self) -> None:
         """Repeat what was not acknowledged, because the connection was interrupted."""
         self._channel.relink(self._loop.time())

@@ -34,6 +34,7 @@ from opentabs_py.fleet.link import NatsLink, Received
 
 logger = logging.getLogger(__name__)
 
+PROBE_EVERY: Final = 5.0  # s; how often to find out that a worker has forgotten a request
 LAST: Final = (Tools, Returned, Failed, Done, Busy)
 
 
@@ -104,7 +105,7 @@ class WorkerRequests:
 
     async def run(self) -> None:
         """Send heartbeats to the workers in use, and detect those that are gone."""
-        linked = beat_at = anyio.current_time()
+        linked = beat_at = probe_at = anyio.current_time()
         while True:
             gone = self._gone_at().values() if self._link.connected else ()
             await anyio.sleep_until(min([beat_at, *gone]))
@@ -119,6 +120,9 @@ class WorkerRequests:
             if now >= beat_at:
                 beat_at = now + BEAT_EVERY
                 self._beat()
+            if now >= probe_at:
+                probe_at = now + PROBE_EVERY
+                self._probe()
 
     def _gone_at(self) -> dict[str, float]:
         """Return when each worker in use counts as gone, if nothing is heard of it until then."""
@@ -137,6 +141,15 @@ class WorkerRequests:
         for instance, worker in self._in_use.items():
             beat = f"{self._subject_of(worker.announced)}.beat.{self._endpoint}"
             self._link.publish(beat, reply=f"{self._subject}.beat.{instance}")
+
+    def _probe(self) -> None:
+        """Find out which requests their workers have forgotten.
+
+        A worker may have taken this endpoint for gone, and its answer to `relink` been dropped.
+        """
+        for request in self._open.values():
+            if request.channel.settled:  # what has not arrived yet is sent again, not forgotten
+                request.channel.probe()
 
     def hold(self, worker: Announcement) -> None:
         """Keep sending heartbeats to a worker that has no open request."""

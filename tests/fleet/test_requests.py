@@ -235,6 +235,7 @@ async def test_workers_have_time_to_come_back_when_nats_does_and_what_was_lost_i
         tasks.start_soon(endpoint.request)
         await endpoint.wire.settle()
         used = endpoint.requests._in_use[A.instance].liveness
+        endpoint.requests._probe()  # it has not been received, so it cannot have been forgotten
         gone_at, [sent] = used.gone_at(), endpoint.packets()
         endpoint.wire.relinked.notify()
         assert endpoint.packets() == [sent, sent]

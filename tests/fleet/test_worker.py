@@ -550,6 +550,29 @@ async def test_a_call_that_its_endpoint_no_longer_knows_is_cancelled() -> None:
         requester.scope.cancel()
 
 
+async def test_an_endpoint_notices_that_a_worker_has_forgotten_a_call_although_that_was_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.requests.BEAT_EVERY", 0.001)
+    monkeypatch.setattr("opentabs_py.fleet.requests.PROBE_EVERY", 0.001)
+    async with requesting() as (pair, requester), anyio.create_task_group() as tasks:
+        [request] = pair.requests._open.values()
+        while not request.channel.settled:
+            await anyio.lowlevel.checkpoint()
+        pair.worker._drop_endpoint(ENDPOINT)  # as if it had been silent
+        pair.wire.loses = pair.wire.subjects.endpoint(ENDPOINT)
+        pair.wire.relinked.notify()
+        await pair.settle()
+        assert requester.answers == []
+        pair.wire.loses = "nothing"
+        tasks.start_soon(pair.requests.run)
+        while not requester.answers:
+            await anyio.lowlevel.checkpoint()
+        assert isinstance(requester.answer, ChainError)
+        assert requester.answer.detail.code == "WORKER_LOST"
+        tasks.cancel_scope.cancel()
+
+
 async def test_only_the_first_packet_of_a_call_opens_it(caplog: pytest.LogCaptureFixture) -> None:
     with anyio.fail_after(PATIENT):
         async with a_pair() as pair:

@@ -226,6 +226,10 @@ class Channel:
         if self._acknowledged < self._expected:
             self._acknowledge_at = now
 
+    def probe(self, now: float) -> None:
+        """Send something, to which the other side answers if it does not know this channel."""
+        self._acknowledge_at = now
+
     def relink(self, now: float) -> None:
         """Repeat at once what was not acknowledged, because the link was interrupted."""
         self._acknowledge_at = now

@@ -450,3 +450,14 @@ def test_each_message_arrives_once_and_in_order_whatever_is_dropped(
         now = min(one.channel.deadline, other.channel.deadline, now + 1.0)
     assert other.received == messages
     assert one.received == answers
+
+
+def test_a_probe_is_answered_by_nothing_but_ignorance() -> None:
+    one, other = Side(), Side()
+    one.channel.send(b"a request")
+    exchange(one, other)
+    exchange(one, other, 1.0)
+    one.channel.probe(2.0)
+    assert one.channel.deadline == 2.0
+    assert exchange(one, other, 2.0) == 1
+    assert other.channel.deadline == inf
