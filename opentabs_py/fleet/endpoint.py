@@ -18,6 +18,7 @@ from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.core.codes import FLEET_NOT_CONNECTED
 from opentabs_py.core.fleet import failures
+from opentabs_py.core.fleet.liveness import SUSPENDED_FOR
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
     Announcement,
@@ -333,9 +334,13 @@ class Fleet:
     async def _look_for_silent_workers(self) -> None:
         while True:
             self._announce()
-            await anyio.sleep(LOOK_EVERY)
+            look_at = anyio.current_time() + LOOK_EVERY
+            await anyio.sleep_until(look_at)
+            now = anyio.current_time()
             if self.link.connected:
-                self.directory.remove_silent(anyio.current_time())
+                if now > look_at + SUSPENDED_FOR:
+                    self._handle_relinked()
+                self.directory.remove_silent(now)
 
 
 def _call_request(tool: str, call: ToolCall) -> CallRequest:

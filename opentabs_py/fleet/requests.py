@@ -14,7 +14,12 @@ from opentabs_py.calling.call import Cancellation
 from opentabs_py.core.fleet import failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
-from opentabs_py.core.fleet.liveness import BEAT_EVERY, UNLINKED_FOR, Liveness
+from opentabs_py.core.fleet.liveness import (
+    BEAT_EVERY,
+    SUSPENDED_FOR,
+    UNLINKED_FOR,
+    Liveness,
+)
 from opentabs_py.core.fleet.messages import (
     Announcement,
     Busy,
@@ -108,10 +113,13 @@ class WorkerRequests:
         linked = beat_at = probe_at = anyio.current_time()
         while True:
             gone = self._gone_at().values() if self._link.connected else ()
-            await anyio.sleep_until(min([beat_at, *gone]))
+            look_at = min([beat_at, *gone])
+            await anyio.sleep_until(look_at)
             now = anyio.current_time()
             if self._link.connected:
                 linked = now
+                if now > look_at + SUSPENDED_FOR:
+                    self._handle_relinked()
                 for instance, gone_at in self._gone_at().items():
                     if now >= gone_at:
                         self._lose(instance)

@@ -21,7 +21,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
-from opentabs_py.core.fleet.liveness import UNLINKED_FOR, Liveness
+from opentabs_py.core.fleet.liveness import SUSPENDED_FOR, UNLINKED_FOR, Liveness
 from opentabs_py.core.fleet.messages import (
     Busy,
     CallRequest,
@@ -349,12 +349,15 @@ class FleetWorker:
         self._announcer.announce()
 
     async def _look_for_gone_endpoints(self) -> None:
-        linked = anyio.current_time()
+        linked = now = anyio.current_time()
         while True:
-            await anyio.sleep(LOOK_EVERY)
+            look_at = now + LOOK_EVERY
+            await anyio.sleep_until(look_at)
             now = anyio.current_time()
             if self._link.connected:
                 linked = now
+                if now > look_at + SUSPENDED_FOR:
+                    self._handle_relinked()
                 for endpoint, known in [*self._endpoints.items()]:
                     if now >= known.liveness.gone_at():
                         self._drop_endpoint(endpoint)

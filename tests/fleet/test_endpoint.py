@@ -14,6 +14,7 @@ from opentabs_py.calling.clock import SystemClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.calling.observer import CallObserver, instant, progress_observers
 from opentabs_py.core.fleet.failures import not_linked, worker_lost
+from opentabs_py.core.fleet.liveness import SILENT_FOR, SUSPENDED_FOR
 from opentabs_py.core.fleet.messages import (
     Announcement,
     Busy,
@@ -400,6 +401,26 @@ async def test_an_endpoint_starts_with_the_tools_of_the_workers_that_are_there(
             await fleet.start(tasks)
             assert [each.listing.name for each in fleet.catalog.entries] == ["chat_send"]
             tasks.cancel_scope.cancel()
+
+
+async def test_an_endpoint_that_was_suspended_keeps_its_workers(
+    monkeypatch: pytest.MonkeyPatch, skip_time: Callable[[float], None]
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.endpoint.LOOK_EVERY", 0.001)
+    wire = Wire()
+    link = cast("NatsLink", wire)
+    fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), longest_message=MOST)
+    fleet.directory.handle(encode(worker("a")), anyio.current_time())
+    with anyio.fail_after(PATIENT):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fleet._look_for_silent_workers)
+            await until_all_wait()
+            skip_time(2 * SILENT_FOR + SUSPENDED_FOR)
+            looks = wire.looks
+            while wire.looks < looks + 2:
+                await anyio.lowlevel.checkpoint()
+            tasks.cancel_scope.cancel()
+    assert [each.name for each in fleet.directory.all] == ["a"]
 
 
 async def test_an_endpoint_starts_without_workers_after_a_while(

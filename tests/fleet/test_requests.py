@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from opentabs_py.core.fleet.channel import Packet
+from opentabs_py.core.fleet.liveness import SILENT_FOR, SUSPENDED_FOR
 from opentabs_py.core.fleet.messages import CallRequest, Returned, ToEndpoint, encode
 from opentabs_py.errors import ChainError
 from opentabs_py.fleet.link import NatsLink
@@ -189,6 +190,21 @@ async def test_a_worker_that_answers_beats_is_not_lost(monkeypatch: pytest.Monke
         endpoint.wire.publish(f"{endpoint.wire.subjects.endpoint(ENDPOINT)}.beat.{A.instance}")
         gone_at = used.gone_at()
         await until(lambda: used.gone_at() > gone_at)
+
+
+async def test_an_endpoint_that_was_suspended_takes_no_worker_for_silent(
+    monkeypatch: pytest.MonkeyPatch, skip_time: Callable[[float], None]
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.requests.BEAT_EVERY", 0.001)
+    async with requesting() as endpoint, anyio.create_task_group() as tasks:
+        await endpoint.wire.subscribe(f"{endpoint.subject}.>", lambda _: None)
+        tasks.start_soon(endpoint.request)
+        await until(lambda: endpoint.beats() > 1)
+        skip_time(SILENT_FOR + SUSPENDED_FOR)
+        beats = endpoint.beats()
+        await until(lambda: endpoint.beats() > beats + 1)
+        assert endpoint.lost == []
+        endpoint.say(Packet(unknown=True))
 
 
 @pytest.mark.usefixtures("quick")

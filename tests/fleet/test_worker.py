@@ -1,7 +1,7 @@
 """What a worker does for the endpoint that sends it requests."""
 
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Literal, cast
@@ -13,6 +13,7 @@ from opentabs_py.calling.call import Cancellation
 from opentabs_py.calling.streams import Followed
 from opentabs_py.core.failures import MAY_HAVE_RUN
 from opentabs_py.core.fleet.channel import PIECE, Packet
+from opentabs_py.core.fleet.liveness import SILENT_FOR, SUSPENDED_FOR
 from opentabs_py.core.fleet.messages import (
     Busy,
     CallRequest,
@@ -474,6 +475,20 @@ async def test_while_nats_is_down_no_endpoint_counts_as_gone(
         monkeypatch.undo()
         pair.wire.is_up = True
         pair.wire.relinked.notify()
+        pair.session.end("done")
+    assert requester.answer == Returned(value="done")
+
+
+async def test_a_worker_that_was_suspended_takes_no_endpoint_for_silent(
+    monkeypatch: pytest.MonkeyPatch, skip_time: Callable[[float], None]
+) -> None:
+    monkeypatch.setattr("opentabs_py.fleet.worker.LOOK_EVERY", 0.001)
+    async with requesting() as (pair, requester):
+        await pair.settle()
+        skip_time(SILENT_FOR + SUSPENDED_FOR)
+        looks = pair.wire.looks
+        while pair.wire.looks < looks + 2:
+            await anyio.lowlevel.checkpoint()
         pair.session.end("done")
     assert requester.answer == Returned(value="done")
 

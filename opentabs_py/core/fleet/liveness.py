@@ -3,7 +3,8 @@
 NATS reports at once that no process listens to a subject, for example because one was killed. It
 says so too while the other side only reconnects, which usually takes less than a second; and it
 says nothing if the other side's network is cut. So neither a missing listener nor silence counts
-before it has lasted. While this process's connection is down, nothing counts.
+before it has lasted. While this process's connection is down, nothing counts; nor while it is
+suspended, because the others may be suspended with it.
 """
 
 from math import inf
@@ -14,6 +15,7 @@ ABSENT_FOR: Final = 1.2  # s without a listener, after which a worker is gone
 SILENT_FOR: Final = 4.0  # s without a word, after which the other side is gone
 UNLINKED_FOR: Final = 30.0  # s without NATS, after which neither side waits for the other
 BACK_WITHIN: Final = 5.0  # s after this process reconnects, in which the others may reconnect too
+SUSPENDED_FOR: Final = 2.0  # s that a timer is late, after which this process was suspended
 
 
 class Liveness:
@@ -38,7 +40,7 @@ class Liveness:
         self._absent_since = min(self._absent_since, now)
 
     def handle_relinked(self, now: float) -> None:
-        """Record that this process's connection was interrupted and is back."""
+        """Record that this process is back: its connection was interrupted, or it was suspended."""
         self._heard = now
         self._absent_since = inf
         self._spared_until = now + BACK_WITHIN
