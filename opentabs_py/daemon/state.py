@@ -183,7 +183,7 @@ def why_unknown(name: str) -> str:
     """Return a sentence that says why a running server has no state, with its pid if known."""
     pid = find_holder(name)
     who = f"The server {name!r}" if pid is None else f"The server {name!r} (pid {pid})"
-    if exists(file := _file(name)):
+    if exists(file := _file(name)) and _read(file) is None:
         return f"{who} runs, but its record {file} cannot be read."
     return f"{who} is just starting, or its record was removed."
 

@@ -22,6 +22,7 @@ from opentabs_py.daemon.state import (
     read_states,
     recorded_names,
     require_state,
+    why_unknown,
 )
 from opentabs_py.errors import ConfigError
 from tests.daemon.servers import COMMAND, a_server
@@ -145,6 +146,14 @@ def test_a_name_held_by_a_server_without_a_record_is_refused_with_its_pid(
     said = rf"'work' \(pid {server.pid}\) is just starting"
     with pytest.raises(AlreadyRunningError, match=said):
         claim("work", COMMAND).__enter__()
+
+
+def test_a_server_that_publishes_its_record_while_its_process_is_looked_for_is_just_starting() -> (
+    None
+):
+    with claim("work", COMMAND) as claimed:
+        claimed.publish(STATE)
+        assert "is just starting" in why_unknown("work")
 
 
 def test_a_server_that_a_command_names_is_found_or_the_error_says_what_to_do() -> None:
