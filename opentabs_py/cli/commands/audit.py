@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.markup import escape
 
 from opentabs_py.cli.options import Json
-from opentabs_py.core.text import quantity
+from opentabs_py.core.text import quantity, well_formed
 from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def audit(
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.config.paths import audit_file
 
-    which = Filter(_time(since), plugin, tool, client, failed)
+    which = Filter(_time(since), _name(plugin), _name(tool), _name(client), failed)
     calls = [each.entry for each in read_calls(audit_file(), which, limit=min(limit or _ALL, _ALL))]
     if json_:
         write_json([each.to_json() for each in calls])
@@ -86,7 +86,7 @@ def stats(since: Since = None, plugin: OfPlugin = None, json_: Json = False) -> 
     from opentabs_py.cli.terminal import err, write_json
     from opentabs_py.config.paths import audit_file
 
-    which = Filter(_time(since), plugin)
+    which = Filter(_time(since), _name(plugin))
     tools = read_statistics(audit_file(), which)
     if json_:
         write_json([each.to_json() for each in tools])
@@ -95,6 +95,10 @@ def stats(since: Since = None, plugin: OfPlugin = None, json_: Json = False) -> 
     else:
         err.print(_nothing(is_filtered=which != Filter()), soft_wrap=True)
     _warn_of_missed(which.since)
+
+
+def _name(text: str | None) -> str | None:
+    return None if text is None else well_formed(text)  # an argument need not be UTF-8
 
 
 def _time(text: str | None) -> float | None:

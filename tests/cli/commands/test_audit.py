@@ -114,6 +114,13 @@ def test_when_no_call_matches_it_says_so(tmp_path: Path) -> None:
     assert opentabs("stats", "--plugin", "x", cwd=tmp_path).stderr == "No such call is recorded.\n"
 
 
+def test_a_name_that_is_not_utf_8_matches_no_call(tmp_path: Path) -> None:
+    add(audit_file(), an_entry(1))
+    for option in ("--plugin", "--tool", "--client"):
+        assert "No such call" in opentabs("audit", option, "\udcff", cwd=tmp_path).stderr
+    assert "No such call" in opentabs("stats", "--plugin", "\udcff", cwd=tmp_path).stderr
+
+
 def test_the_statistics_are_in_a_table(tmp_path: Path) -> None:
     add(
         audit_file(),
