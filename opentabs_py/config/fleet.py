@@ -9,8 +9,10 @@ from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from opentabs_py.core.fleet.quotas import QUEUE
+from opentabs_py.core.text import shorten, visible, well_formed
 from opentabs_py.errors import ConfigError
 
+LONGEST_LABEL: Final = 256  # characters of its key or its value
 _WEB_SOCKETS: Final = ("ws", "wss")
 _SCHEMES: Final = ("nats", "tls", *_WEB_SOCKETS)
 _BETWEEN_URLS: Final = re.compile(r",(?=\s*\w+://)")  # a password may have commas, too
@@ -100,10 +102,15 @@ def read_labels(given: list[str]) -> dict[str, str]:
     """
     labels: dict[str, str] = {}
     for text in given:
-        key, equals, value = text.partition("=")
-        if not (equals and key.strip() and value.strip()):
+        key, _, value = map(str.strip, text.partition("="))
+        if not (key and value):
             raise ConfigError(f"Cannot use --label {text}. Write KEY=VALUE, such as site=eu.")
-        labels[key.strip()] = value.strip()
+        if max(len(key), len(value)) > LONGEST_LABEL or well_formed(text) != text:
+            raise ConfigError(
+                f"Cannot use --label {visible(shorten(text))}. Write at most {LONGEST_LABEL} "
+                "characters of UTF-8 on each side of the equals sign."
+            )
+        labels[key] = value
     return labels
 
 

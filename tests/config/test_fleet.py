@@ -89,3 +89,9 @@ def test_labels_are_keys_and_values() -> None:
 def test_an_invalid_label_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ConfigError, match="such as site=eu"):
         read_labels([text])
+
+
+@pytest.mark.parametrize("text", ["site=\udcff", f"site={'x' * 257}", f"{'x' * 257}=eu"])
+def test_a_label_that_no_announcement_can_have_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="at most 256 characters of UTF-8"):
+        read_labels([text])
