@@ -1,5 +1,6 @@
 """The commands of a fleet: `worker`, `fleet status`, `fleet drain`, `start` and `call`."""
 
+import gc
 import json
 import os
 import signal
@@ -60,6 +61,16 @@ async def test_call_calls_a_tool_of_a_worker(shared: Fleet) -> None:
     async with endpoint(shared, workers=1):
         call = await _run("call", "work", '{"key": "k", "reports": 2}', *shared.options)
         assert (call.returncode, call.stdout) == (0, "k\n"), call.stderr
+
+
+async def test_a_worker_collects_garbage_as_often_as_any_program(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    file = tmp_path / "collecting.py"
+    file.write_text("import gc\ndef threshold() -> int:\n    return gc.get_threshold()[0]\n")
+    fleet.worker("one", "--tools", f"{file}:threshold")
+    async with endpoint(fleet, workers=1) as tabs:
+        assert await tabs.call("threshold") == gc.get_threshold()[0]
 
 
 async def test_tools_lists_those_of_the_workers(shared: Fleet) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from opentabs_py.cli import collector
 from opentabs_py.cli.fleet_options import NatsOptions
 from opentabs_py.cli.metrics_option import Metrics, exporting, read_address
 from opentabs_py.cli.option_groups import OptionGroup, grouped
@@ -119,6 +120,8 @@ def worker(
             await _prepare(tabs, worker, urls)
             attach(tabs, worker)
             drain.worker = worker
+            collector.freeze()
+            collector.release()
 
         async with exporting(address) as attach:
             await run_worker(
