@@ -62,6 +62,19 @@ def test_a_broken_fixture_shows_them_too(ran: KitRun) -> None:
     assert "demo_list_channels" in ran["test_never_starts"].properties["opentabs_report"]
 
 
+def test_what_fails_after_a_test_is_an_error_of_that_test(tmp_path: Path) -> None:
+    ran = run_kit(tmp_path, "undone", "--opentabs-trace=on", "--output=kept")
+
+    assert ran.code == pytest.ExitCode.TESTS_FAILED, ran.output
+    assert set(ran.outcomes.values()) == {"error"}
+    place = tmp_path / "kept" / "test-undone-py-test-has-no-place-for-its-trace-chromium"
+    why = ran["test_has_no_place_for_its_trace"].text
+    assert f"Cannot write the trace to {place}: File exists. Choose another" in why
+    last = ran["test_is_the_last"]  # after which the server has stopped
+    assert "the fixture was not undone" in last.text
+    assert "✗ probe_run" in last.properties["opentabs_report"]
+
+
 def test_junit_has_the_same_report(ran: KitRun) -> None:
     report = ran["test_fails"].properties["opentabs_report"]
 

@@ -245,9 +245,20 @@ def pytest_runtest_makereport(
         has_failed = any(name == _SECTION for name, _ in item.user_properties)
         when = option(item.config, "trace")
         if when == "on" or (when == "retain-on-failure" and has_failed):
-            for path in people.write_traces(_TRACE_STEM):
-                report.user_properties.append(("opentabs_trace", str(path)))
+            _write_traces(people, report)
     return report
+
+
+def _write_traces(people: Any, report: pytest.TestReport) -> None:
+    """Keep the calls of a test; it fails if they cannot be written."""
+    from opentabs_py.errors import TraceError
+
+    try:
+        for path in people.write_traces(_TRACE_STEM):
+            report.user_properties.append(("opentabs_trace", str(path)))
+    except TraceError as error:
+        report.outcome = "failed"
+        report.longrepr = report.longrepr or str(error)
 
 
 def _show_reproduction(item: pytest.Item, report: pytest.TestReport, error: BaseException) -> None:

@@ -12,9 +12,11 @@ from playwright.sync_api import BrowserContext, ConsoleMessage, Error, WebError
 
 from opentabs_py import __version__
 from opentabs_py.calling.running import keep_record, keep_start
+from opentabs_py.core.fault_injection import FaultLog
 from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
+from opentabs_py.errors import TraceError
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations.breaches import breach_text, find_breaches, unfired_text
@@ -87,6 +89,8 @@ class Turn:
         self._recorded = _Recorded(chain.context)
         self._hangs = Hangs(chain.session, chain.context, thread)
         self._endings: list[Callable[[], object]] = []
+        # A fixture that fails in its teardown is reported after the last test's server has stopped.
+        self._at_end: tuple[list[CallRecord], FaultLog] | None = None
         self.tabs = SyncOpenTabs(
             chain.session,
             chain.context,
@@ -152,8 +156,7 @@ class Turn:
 
     def failure_report(self, *, shown: str) -> str:
         """Return the report of a failure; see `failure_report`."""
-        self._thread.catch_up(self.context)
-        running = self._thread.do(self._transcript.running)
+        running, faults = self._at_end or self._state()
         known = Counter(record.name for record in running)
         unknown: list[CallSnapshot] = []
         for call in self._transcript.calls:
@@ -161,13 +164,19 @@ class Turn:
                 known[call.name] -= 1
                 if known[call.name] < 0:  # it has not reached the server
                     unknown.append(CallSnapshot.of(call.running))
-        faults = self._chain.faults.log_so_far()
         text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()
         return "\n\n".join([text, *(each for each in complaints if each not in shown)])
 
+    def _state(self) -> tuple[list[CallRecord], FaultLog]:
+        """Return the calls that run, and what was done to messages, which the server knows."""
+        self._thread.catch_up(self.context)
+        return self._thread.do(self._transcript.running), self._chain.faults.log_so_far()
+
     def explain_hangs(self) -> str:
         """Return why calls timed out, or still run, as far as that is known."""
+        if self._at_end is not None:
+            return ""  # the test's pages, which would say so, are gone
         timed_out = [each for each in self._transcript.records if each.outcome == "timed_out"]
         running = self._thread.do(self._transcript.running)
         return self._hangs.explain([*timed_out[-CALLS:], *running[-CALLS:]])
@@ -191,8 +200,18 @@ class Turn:
                 self._thread.sleep(LOOK_EVERY)
 
     def write_trace(self, name: str) -> Path:
-        """Write the calls to a file among the test's artifacts; return its path."""
-        self.output.mkdir(parents=True, exist_ok=True)
+        """Write the calls to a file among the test's artifacts; return its path.
+
+        Raises:
+            TraceError: The file cannot be written.
+        """
+        try:
+            self.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise TraceError(
+                f"Cannot write the trace to {self.output}: {error.strerror}. Choose another "
+                "directory with --output."
+            ) from None
         path = self.output / name
         with TraceWriter(path, version=__version__) as file:
             for record in self._transcript.records:
@@ -216,6 +235,7 @@ class Turn:
                 with suppress(TimeoutError):
                     call.cancel()
         try:
+            self._at_end = self._state()
             if self._recording is not None:
                 self._recording.end(has_passed=self.has_passed)
         finally:
