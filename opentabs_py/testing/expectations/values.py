@@ -12,6 +12,7 @@ from typing import Any, cast
 from opentabs_py.core.text import path_text
 
 SHOWN = 500  # characters of a value shown on one line of an error
+BEFORE = 50  # of them before those that differ
 SHOWN_LINES = 40  # lines of a difference
 _ANY = "\0..."  # a placeholder that no tool returns; shown as ...
 
@@ -112,7 +113,30 @@ def _diff(expected: Any, got: Any) -> str:
     left_out = len(parts) - SHOWN_LINES
     if left_out > 0:
         parts[SHOWN_LINES:] = [f"(… {left_out} more lines)"]
-    return "\n".join(parts)
+    return "\n".join(_cut(line, parts) for line in parts)
+
+
+def _cut(line: str, parts: Sequence[str]) -> str:
+    """Return a line of a diff; of a long one, what follows the beginning that others share."""
+    if len(line) <= SHOWN:
+        return line
+    sign, text = line[0], line[1:]
+    others = [each[1:] for each in parts if each[0] in "+-" and each[0] != sign]
+    at = max([0, *(_shared(text, other) - BEFORE for other in others)])
+    more = "…" if at + SHOWN < len(text) else ""
+    return f"{sign}{'…' if at else ''}{text[at : at + SHOWN]}{more}"
+
+
+def _shared(text: str, other: str) -> int:
+    """Return the length of the beginning that two texts share; megabytes take milliseconds."""
+    low, high = 0, min(len(text), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _lines(value: Any) -> list[str]:

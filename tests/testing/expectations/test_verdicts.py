@@ -273,6 +273,19 @@ def test_a_long_difference_is_cut_and_what_is_left_out_counted() -> None:
     assert got.endswith("(… 562 more lines)")
 
 
+def test_of_long_texts_what_differs_is_shown() -> None:
+    text = "".join(f"paragraph {number} " for number in range(100_000))
+    value = {"html": text, "next": None}
+
+    got = verdicts.returned(ended(value), {"html": text.replace("h 7000 ", "h 7000, ")}).got
+    other = verdicts.returned(ended(value), {"html": "short"}).got
+
+    assert "paragraph 7000, paragraph 7001" in got
+    assert "paragraph 7000 paragraph 7001" in got
+    assert '+  "html": "paragraph 0 ' in other
+    assert len(got) + len(other) < 2500
+
+
 def test_hunks_of_a_diff_are_separated() -> None:
     value = list(range(100))
     expected = [*value[:10], "a", *value[11:80], "b", *value[81:]]
