@@ -192,10 +192,19 @@ def test_drawn(opentabs):
 def test_given(opentabs):
     opentabs.open_start_page()
     expect_contract(opentabs.tool("tried_keeps_all"), calls=3, fixed={"word": "λόγος"})
+
+def test_wrong(opentabs):
+    opentabs.open_start_page()
+    expect_contract(opentabs.tool("tried_keeps_all"), {"phrase": "λόγος"})
+
+def test_named(opentabs):
+    expect_contract("tried_keeps_all")
 """
 
 
-def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(tmp_path: Path) -> None:
+def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(
+    tmp_path: Path,
+) -> None:
     write_sound_tool(tmp_path, type="string", pattern=r"^\p{Script=Greek}+$")
     (tmp_path / "test_given.py").write_text(GIVEN)
 
@@ -205,6 +214,11 @@ def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(tmp_path: Pa
     text = cases["test_drawn[chromium]"].text
     assert "few values match that of word" in text, cases.output
     assert 'expect_contract(tool, fixed={"word": ...})' in text
+    text = cases["test_wrong[chromium]"].text
+    assert "tried_keeps_all cannot be checked. INVALID_ARGUMENTS: The arguments" in text
+    assert "a test that reproduces it" not in text
+    text = cases["test_named[chromium]"].text
+    assert "TypeError: expect_contract() accepts a tool" in text
 
 
 INTERRUPTED = """

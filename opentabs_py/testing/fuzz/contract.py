@@ -35,12 +35,14 @@ TOOL_CODES: Final = frozenset(
 )
 # What the chain answers for arguments or a result that are too large: that is not the tool's fault.
 _LIMITS: Final = frozenset({codes.INPUT_TOO_LARGE, codes.RESULT_TOO_LARGE})
-# Without a page that can take calls there is nothing to check.
+# Without a page that can take calls, or with arguments that the test's author has to correct, there
+# is nothing to check.
 _SETUP: Final = frozenset(
     {
         codes.CONSENT_NEEDED,
         codes.CONSENT_REFUSED,
         codes.EXTENSION_NOT_CONNECTED,
+        codes.INVALID_ARGUMENTS,
         codes.NO_WORKER,
         codes.PAGE_UNREACHABLE,
         codes.PLUGIN_NOT_LOADED,
@@ -66,6 +68,11 @@ class Breach:
     kind: Kind
     text: str
     code: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The text with a full stop, which that of an error may have already."""
+        return f"{self.text.removesuffix('.')}."
 
     def is_like(self, other: "Breach") -> bool:
         """Return whether both are most likely the same bug."""

@@ -107,6 +107,12 @@ def expect_contract(
             broken a promise by then.
     """
     __tracebackhide__ = True
+    given: Any = tool
+    if not isinstance(given, SyncTool):
+        raise TypeError(
+            "expect_contract() accepts a tool, as in expect_contract(opentabs.tool(name)), "
+            f"not {given!r}"
+        )
     probe = Probe(tool, within=within, stops_within=stops_within, codes=codes, may_fetch=may_fetch)
     options = _without_defaults(
         within=(within, WITHIN),
@@ -156,7 +162,9 @@ class _Contract:
             before, _, breach = self._probe.call(unaffected)
             self._refuse_setup(before)
             if breach is not None:
-                raise ContractError(f"{self._tool.name}, called with {unaffected}, {breach.text}.")
+                raise ContractError(
+                    f"{self._tool.name}, called with {unaffected}, {breach.sentence}"
+                )
         ended, breach = self._check(arguments, unaffected, cancel_after)
         self._refuse_setup(ended)
         if breach is not None:
@@ -382,7 +390,7 @@ class _Contract:
 
     def _text(self, breach: Breach, arguments: Arguments) -> str:
         return (
-            f"{self._tool.name} breaks its contract: it {breach.text}.\n"
+            f"{self._tool.name} breaks its contract: it {breach.sentence}\n"
             f"Arguments: {shortened(arguments)}"
         )
 

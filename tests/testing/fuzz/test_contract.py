@@ -93,6 +93,11 @@ def test_a_call_that_a_timer_ended_did_not_end_in_time() -> None:
     assert breach.kind == "end"
 
 
+@pytest.mark.parametrize("text", ["returned 1", "ended with ODD: Slow down."])
+def test_the_sentence_that_names_a_broken_promise_has_one_full_stop(text: str) -> None:
+    assert Breach("code", text).sentence == f"{text.removesuffix('.')}."
+
+
 def test_while_an_input_is_shrunk_another_code_is_another_bug() -> None:
     first, second = breach_of(failed("INTERNAL_ERROR")), breach_of(failed("ODD"))
     assert first is not None
@@ -102,8 +107,10 @@ def test_while_an_input_is_shrunk_another_code_is_another_bug() -> None:
     assert not first.is_like(second)
 
 
-def test_a_page_that_takes_no_calls_is_not_a_fault_of_the_tool() -> None:
+def test_no_page_and_wrong_arguments_are_not_a_fault_of_the_tool() -> None:
     assert setup_problem(failed("TAB_NOT_FOUND", kind=ChainError)) == "TAB_NOT_FOUND: why"
+    refused = failed("INVALID_ARGUMENTS", kind=CallRefusedError)
+    assert setup_problem(refused) == "INVALID_ARGUMENTS: why"
     assert setup_problem(failed("TAB_NOT_FOUND")) is None  # the tool's own text
     assert setup_problem(failed("PAGE_CRASHED", kind=ChainError)) is None
     assert setup_problem(seen(value=1)) is None
