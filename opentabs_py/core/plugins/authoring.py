@@ -265,6 +265,8 @@ def _contradictions(package: Any, plugin: Mapping[str, Any], entry: str) -> Iter
 
 
 def _name_problem(package: JsonValue, name: object) -> str | None:
+    if name is None:
+        return "is missing; write the name that its tools' names begin with, for example 'chat'"
     if not isinstance(name, str) or not _PLUGIN_NAME.fullmatch(name):
         return (
             f"{name!r} is not a valid plugin name; use lower-case letters, digits and '-', "
