@@ -28,6 +28,9 @@ def test_a_new_plugin_is_built_and_passes_its_test_and_is_rebuilt_when_it_change
     first = run(project)
     tool = chat / "src" / "tools" / "hello.js"
     tool.write_text(tool.read_text().replace("Hello, ", "Good morning, "))
+    plugin = chat / "src" / "index.js"
+    hook = "\n  onActivate() {\n    throw new Error('not today');\n  }\n\n  async isReady"
+    plugin.write_text(plugin.read_text().replace("  async isReady", hook))
     second = run(chat)
 
     assert first.outcomes == {
@@ -36,6 +39,9 @@ def test_a_new_plugin_is_built_and_passes_its_test_and_is_rebuilt_when_it_change
     }, first.output
     assert set(second.outcomes.values()) == {"failed"}, second.output
     assert '+  "greeting": "Good morning, Ada!"' in second.output
+    line = plugin.read_text().splitlines().index("    throw new Error('not today');") + 1
+    logged = second.output.partition("plugin logs:")[2]  # the hook's error with its place
+    assert f"onActivate (src/index.js:{line}:11)" in logged
 
 
 def test_a_plugin_that_cannot_be_built_fails_its_tests_with_all_its_problems(chat: Path) -> None:

@@ -1,8 +1,13 @@
 """Map a tool's stack trace to the plugin's source."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
-from opentabs_py.core.plugins.stack_traces import SourceMap, readable_stack
+from opentabs_py.core.plugins.stack_traces import (
+    SourceMap,
+    readable_positions,
+    readable_stack,
+)
 from opentabs_py.plugins.plugin import SourceMapFile
 
 
@@ -12,6 +17,21 @@ def read_stack(stack: str, source_map: SourceMapFile | None) -> str:
     The first time that a position throws, this takes up to 0.2 s for a large plugin.
     """
     return readable_stack(stack, None if source_map is None else _parse(source_map))
+
+
+def read_positions(text: str, find_map: Callable[[str], SourceMapFile | None]) -> str:
+    """Return a text with positions in adapters mapped to the plugins' sources, if known.
+
+    Args:
+        text: The text.
+        find_map: Returns the source map of the plugin with a name.
+    """
+
+    def parsed(plugin: str) -> SourceMap | None:
+        file = find_map(plugin)
+        return None if file is None else _parse(file)
+
+    return readable_positions(text, parsed)
 
 
 @lru_cache(maxsize=4)

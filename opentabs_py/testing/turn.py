@@ -17,6 +17,8 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import TraceError
+from opentabs_py.plugins.plugin import SourceMapFile
+from opentabs_py.plugins.stack_traces import read_positions
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations.breaches import breach_text, find_breaches, unfired_text
@@ -166,7 +168,12 @@ class Turn:
                     unknown.append(CallSnapshot.of(call.running))
         text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()
-        return "\n\n".join([text, *(each for each in complaints if each not in shown)])
+        whole = "\n\n".join([text, *(each for each in complaints if each not in shown)])
+        return read_positions(whole, self._source_map)
+
+    def _source_map(self, plugin: str) -> SourceMapFile | None:
+        found = self._chain.session.internals.plugin_set.find(plugin)
+        return None if found is None else found.source_map
 
     def _state(self) -> tuple[list[CallRecord], FaultLog]:
         """Return the calls that run, and what was done to messages, which the server knows."""

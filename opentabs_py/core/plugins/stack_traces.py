@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -25,6 +25,11 @@ _FRAME: Final = re.compile(
 )
 _OURS: Final = re.compile(r"^chrome-extension://[a-p]{32}/(?P<file>.+)$")
 _ADAPTERS: Final = "adapters/"
+# A position in an adapter, in any text; its file is named after the plugin and its content.
+_POSITION: Final = re.compile(
+    r"chrome-extension://[a-p]{32}/adapters/(?P<plugin>[a-z0-9-]{1,200})-[0-9a-f]{1,64}\.js"
+    r":(?P<line>\d{1,9}):(?P<column>\d{1,9})"
+)
 _DIGITS: Final = {
     digit: value
     for value, digit in enumerate(
@@ -180,6 +185,25 @@ def readable_stack(stack: str, source_map: SourceMap | None = None) -> str:
     return "\n".join([*shown, *(["", *thrown] if thrown else [])])
 
 
+def readable_positions(text: str, find_map: Callable[[str], SourceMap | None]) -> str:
+    """Return a text, such as a log, in which positions in adapters are those in the source.
+
+    Args:
+        text: The text.
+        find_map: Returns the source map of a plugin's adapter, if there is one.
+    """
+    found = list(_POSITION.finditer(text))
+    maps = {plugin: find_map(plugin) for plugin in {each["plugin"] for each in found}}
+    known: dict[tuple[str, Position], str] = {}
+    for plugin, source_map in maps.items():
+        if source_map is not None:
+            places = {_position(each) for each in found if each["plugin"] == plugin}
+            for place, origin in source_map.find(places).items():
+                where = f"{source_map.name(origin)}:{origin.line + 1}:{origin.column + 1}"
+                known[plugin, place] = where
+    return _POSITION.sub(lambda each: known.get((each["plugin"], _position(each)), each[0]), text)
+
+
 def _errors(lines: list[str]) -> list[tuple[list[str], list[re.Match[str]]]]:
     """Return the text and the frames of the error and of each of its causes.
 
@@ -206,7 +230,11 @@ def _place(frame: re.Match[str]) -> Position | None:
     ours = _OURS.match(frame["url"])
     if ours is None or not ours["file"].startswith(_ADAPTERS):
         return None
-    return int(frame["line"]) - 1, int(frame["column"]) - 1
+    return _position(frame)
+
+
+def _position(match: re.Match[str]) -> Position:
+    return int(match["line"]) - 1, int(match["column"]) - 1
 
 
 @lru_cache(maxsize=8192)  # most segments repeat earlier ones

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from opentabs_py.core.plugins.stack_traces import MOST_KNOWN, Origin, SourceMap, readable_stack
+from opentabs_py.core.plugins.stack_traces import (
+    MOST_KNOWN,
+    Origin,
+    SourceMap,
+    readable_positions,
+    readable_stack,
+)
 
 DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 ADAPTER = f"chrome-extension://{'a' * 32}/adapters/chat-0123.js"
@@ -74,6 +80,20 @@ def test_the_source_shown_is_the_plugins_own_though_a_package_threw() -> None:
     shown = readable_stack(stack, SEND)
     assert "    at parse (zod/index.js:1:1)\n    at src/send.ts:3:10\n" in shown
     assert "> 3 |   return row.text;" in shown
+
+
+def test_in_any_text_positions_in_an_adapter_are_those_of_its_source() -> None:
+    other = ADAPTER.replace("/chat-", "/mail-box-")
+    text = (
+        f'chat error: [{{"stack":"Error\\n    at send ({ADAPTER}:2:25)\\n    at {ADAPTER}:9:9"}}]'
+    )
+
+    shown = readable_positions(f"{text} {other}:2:25 {RUNTIME}:1:2", {"chat": SEND}.get)
+
+    assert shown == (
+        'chat error: [{"stack":"Error\\n    at send (src/send.ts:3:10)\\n'
+        f'    at {ADAPTER}:9:9"}}] {other}:2:25 {RUNTIME}:1:2'
+    )
 
 
 def test_without_a_source_map_frames_name_the_built_adapter() -> None:
