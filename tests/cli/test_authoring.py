@@ -330,6 +330,12 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
         re.sub(r'description: ".*"', r'description: "Greet.\\n::error::1"', tool.read_text())
     )
     assert "::error" in tool.read_text()
+    change(tool, "export", "const Tree = z.object({ get t() { return z.array(Tree); } });\nexport")
+    more = (
+        'a: z.string().nullable().describe("A"), c: Tree.describe("C"),'
+        'b: z.array(z.union([z.string(), z.number()])).describe("B"), name:'
+    )
+    change(tool, "name: z", f"{more} z")
     opentabs("build", cwd=plugin)
 
     shown = opentabs_here("inspect", cwd=plugin)
@@ -337,6 +343,8 @@ def test_inspect_shows_what_a_plugin_asks_for(plugin: Path) -> None:
 
     assert shown.returncode == 0
     for text in ("my-chat 0.1.0", "http://127.0.0.1/*", "my_chat_hello", "name?: string"):
+        assert text in shown.stdout
+    for text in ("a: string | null", "b: (string | number)[]", "c: object"):
         assert text in shown.stdout
     assert "Greet. ::error::1" in shown.stdout
     assert document["tools"][0]["name"] == "my_chat_hello"

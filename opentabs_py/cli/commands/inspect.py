@@ -119,16 +119,17 @@ def _members(schema: "JsonObject") -> str:
     """Return a schema's members, one per line: `name: type`, with `?` if optional."""
     properties = schema.get("properties")
     if not isinstance(properties, dict):
-        return str(schema.get("type", "anything"))
+        return _kind(schema, schema.get("$defs"))
     required = schema.get("required")
     needed = required if isinstance(required, list) else []
     lines = [
-        f"{name}{'' if name in needed else '?'}: {_kind(each)}" for name, each in properties.items()
+        f"{name}{'' if name in needed else '?'}: {_kind(each, schema.get('$defs'))}"
+        for name, each in properties.items()
     ]
     return "\n".join(lines) or "nothing"
 
 
-def _kind(schema: "JsonValue") -> str:
+def _kind(schema: "JsonValue", definitions: "JsonValue") -> str:
     if not isinstance(schema, dict):
         return "anything"
     choices = schema.get("enum")
@@ -139,9 +140,16 @@ def _kind(schema: "JsonValue") -> str:
     for union in ("anyOf", "oneOf"):
         options = schema.get(union)
         if isinstance(options, list):
-            return " | ".join(dict.fromkeys(_kind(each) for each in options))
-    kind = schema.get("type", "anything")
-    return f"{_kind(schema.get('items', {}))}[]" if kind == "array" else str(kind)
+            return " | ".join(dict.fromkeys(_kind(each, definitions) for each in options))
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and isinstance(definitions, dict):
+        return _kind(definitions.get(reference.removeprefix("#/$defs/")), None)  # it may be endless
+    kinds = schema.get("type", "anything")
+    names = [str(each) for each in kinds] if isinstance(kinds, list) else [str(kinds)]
+    if "array" in names:
+        items = _kind(schema.get("items", {}), definitions)
+        names[names.index("array")] = f"({items})[]" if " | " in items else f"{items}[]"
+    return " | ".join(names)
 
 
 def _size(count: int) -> str:
