@@ -52,10 +52,14 @@ async def value_of(client: Client, tool: str) -> Any:
 async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_once(
     project: Path,
 ) -> None:
+    plugin = project / "chat" / "src" / "index.js"
+    change(plugin, "  async isReady", "  onActivate() { throw new Error('no'); }\n  async isReady")
+    place = plugin.read_text().partition("throw new")[0]
     command = ["opentabs", "dev", "chat", "--tools", "tools.py", "--port", "0"]
     with terminal(command, project) as shown:
         await wait_for(shown, "MCP at ")
         await wait_for(shown, "/mcp")
+        await wait_for(shown, f"(src/index.js:{len(place.splitlines())}:24)")  # the hook's error
         url = shown.output.partition("MCP at ")[2].split()[0]
         hello = project / "chat" / "src" / "tools" / "hello.js"
         with anyio.fail_after(PATIENT):
@@ -84,6 +88,10 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
                 names = [tool.name for tool in (await client.list_tools()).tools]
                 assert "welcome" in names
                 assert "greet" not in names
+
+                change(hello, "export cnst", "export const")
+                change(plugin, "return document", "return document.nowhere")
+                await wait_for(shown, "chat: isReady() failed")
         family = {shown.process.pid, *descendants(shown.process.pid)}
         os.killpg(shown.process.pid, signal.SIGINT)
         assert await anyio.to_thread.run_sync(shown.wait) == 0

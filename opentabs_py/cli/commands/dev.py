@@ -1,5 +1,6 @@
 """`opentabs dev`: build, serve and reload a plugin while it is written, in one command."""
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -48,6 +49,7 @@ def dev(
     [dim]opentabs dev my-plugin --tools tools.py[/]
     """
     from opentabs_py.browser.screen import has_screen
+    from opentabs_py.calling.plugin_log import PLUGINS
     from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import SERVER_CLOSES_WITHIN, run
@@ -61,6 +63,7 @@ def dev(
             "opentabs new NAME"
         )
     log_to_stderr()
+    logging.getLogger(PLUGINS).setLevel(logging.DEBUG)  # why isReady() failed, for example
     tools = load_tools(tools_)
     read_settings = partial(
         gather_settings,
@@ -96,10 +99,27 @@ def dev(
             relaunch_urls=urls,
             while_launching=load_sdk_soon,
         )
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(partial(_name_source_lines, session))
         await serve_session(session, urls=urls, beside=beside)
         return 0
 
     raise typer.Exit(run(forever, interruptible=False, close_within=SERVER_CLOSES_WITHIN))
+
+
+def _name_source_lines(session: "OpenTabs", record: logging.LogRecord) -> bool:
+    """Let the stacks of errors that a plugin logs name the lines of its source."""
+    from opentabs_py.calling.plugin_log import PLUGINS
+    from opentabs_py.plugins.plugin import SourceMapFile
+    from opentabs_py.plugins.stack_traces import read_positions
+
+    def find_map(plugin: str) -> SourceMapFile | None:
+        found = session.internals.plugin_set.find(plugin)
+        return None if found is None else found.source_map
+
+    if record.name.startswith(f"{PLUGINS}."):
+        record.msg, record.args = read_positions(record.getMessage(), find_map), None
+    return True
 
 
 async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
