@@ -72,7 +72,8 @@ export function throwIfAborted(signal) {
  * @param {unknown} reason
  */
 function placeHere(reason) {
-  if (!(reason instanceof DOMException || reason instanceof ToolError)) {
+  const isOurs = reason instanceof DOMException || reason instanceof ToolError;
+  if (!isOurs || !Object.isExtensible(reason)) {
     return;
   }
   const within = placed.has(reason) ? reason.stack : undefined;

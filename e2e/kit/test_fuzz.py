@@ -202,9 +202,7 @@ def test_named(opentabs):
 """
 
 
-def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(
-    tmp_path: Path,
-) -> None:
+def test_an_argument_that_cannot_be_drawn_is_named_and_can_be_given(tmp_path: Path) -> None:
     write_sound_tool(tmp_path, type="string", pattern=r"^\p{Script=Greek}+$")
     (tmp_path / "test_given.py").write_text(GIVEN)
 

@@ -150,7 +150,8 @@ def _traceback(thread: threading.Thread) -> TracebackType | None:
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
     frame = frames.get(thread.ident or 0)
     while frame is not None and frame.f_code.co_filename != __file__:
-        found = TracebackType(found, frame, frame.f_lasti, frame.f_lineno)
+        line = frame.f_lineno or frame.f_code.co_firstlineno  # it may have none
+        found = TracebackType(found, frame, frame.f_lasti, line)
         frame = frame.f_back
     return found
 

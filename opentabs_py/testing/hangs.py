@@ -1,6 +1,5 @@
 """Say why a tool hangs: what its page waits for, and where the tool itself waited."""
 
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from math import inf
@@ -46,8 +45,8 @@ class Hangs:
         self._context = context
         self._thread = thread
         self._requests: dict[Request, tuple[float, float]] = {}  # when it began, and ended
-        self._running_on = Counter[str]()  # cancelled runs of each tool
-        self._stacks: dict[str, str] = {}
+        self._cancelled: dict[str, float] = {}  # when a tool's run was, the last one
+        self._stacks: dict[str, str] = {}  # where it stopped then; "" if it threw nothing
 
     def listen(self) -> None:
         """Gather, until the test's listeners are removed."""
@@ -63,48 +62,51 @@ class Hangs:
             records: The calls, which have timed out or still run.
         """
         parts: list[str] = []
+        latest = {_tool(each): each for each in records if each.outcome == "timed_out"}
         for record in records:
-            if why := self._why(record):
+            if why := self._why(record, is_latest=latest.get(_tool(record)) is record):
                 lines = [f"{record.name} ({record.call_id[:8]}):", *(f"  {each}" for each in why)]
                 parts.append("\n".join(map(str.rstrip, lines)))
         return visible("\n\n".join(parts))
 
-    def _why(self, record: CallRecord) -> list[str]:
+    def _why(self, record: CallRecord, *, is_latest: bool) -> list[str]:
         pages = [page for page in pages_of(self._context) if _plain(page.url) == record.url]
         if not pages:
             return []
         if not all(map(self._thread.answers, pages)):
             return [_BUSY]
-        where = self._where(record, pages[0]) if record.outcome == "timed_out" else []
+        # What a page says about a tool that has stopped does not name the call.
+        where = self._where(record, pages[0]) if is_latest else []
         return [*self._waits(record), *where]
 
     def _waits(self, record: CallRecord) -> list[str]:
         """Return the requests that began during a call, and that had no response at its end."""
-        end = record.started + record.seconds
         waits = [
             f"no complete response: {request.method} {shorten(_plain(request.url), URL)}"
             for request, (began, ended) in self._requests.items()
-            if record.started <= began < end <= ended
+            if record.started <= began < _end(record) <= ended
         ]
         left_out = len(waits) - REQUESTS
         return waits[:REQUESTS] + ([f"({left_out} more requests)"] if left_out > 0 else [])
 
     def _where(self, record: CallRecord, page: Page) -> list[str]:
         """Return where the tool of a call waited that has timed out, if it has stopped."""
-        tool = f"{record.plugin} {record.tool}"
-        if tool not in self._running_on:  # its signal fires later than the call ends
+        tool = _tool(record)
+
+        def is_cancelled(_: object = None) -> bool:
+            return self._cancelled.get(tool, 0.0) >= _end(record)
+
+        if not is_cancelled():  # its signal fires later than the call ends
             with suppress(Error):
-                self._context.wait_for_event(
-                    "console", lambda _: tool in self._running_on, timeout=CANCELLED_WITHIN
-                )
+                self._context.wait_for_event("console", is_cancelled, timeout=CANCELLED_WITHIN)
         self._thread.answers(page)  # what stops at once has done so by then
-        if self._running_on[tool] > 0:
+        stack = self._stacks.get(tool)
+        if stack is None and is_cancelled():
             return [_RUNS_ON]
-        if tool not in self._stacks:
+        if not stack:
             return []
         read = self._session.internals.plugin_set.read_stack
-        stack = self._thread.run(read, record.plugin, self._stacks[tool], within=QUICK)
-        head, *frames = stack.splitlines()
+        head, *frames = self._thread.run(read, record.plugin, stack, within=QUICK).splitlines()
         is_reason = record.error is not None and record.error.message in head
         return [_STOPPED, *([] if is_reason else [shorten(head, ERROR)]), *frames]
 
@@ -119,9 +121,19 @@ class Hangs:
         note = parse_note(message.text) if message.type == "debug" else None
         if note is None:
             return
-        self._running_on[note.tool] += -1 if note.has_stopped else 1
-        if note.stack:
+        if note.has_stopped:
             self._stacks[note.tool] = note.stack
+        else:
+            self._cancelled[note.tool] = time()
+            self._stacks.pop(note.tool, None)
+
+
+def _tool(record: CallRecord) -> str:
+    return f"{record.plugin} {record.tool}"
+
+
+def _end(record: CallRecord) -> float:
+    return record.started + record.seconds
 
 
 def _plain(url: str) -> str:
