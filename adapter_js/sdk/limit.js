@@ -1,6 +1,7 @@
 import { ToolError } from "./errors.js";
 
 export const LONGEST = 2 ** 31 - 1; // ms; timers treat a longer delay as 1 ms
+const STACK_MAX = 8000; // characters; a tool that catches the reason may wait again, and again
 const FRAMES = /(\n {4}at .*)+$/; // of a stack
 /** @type {WeakSet<object>} the errors that `placeHere` has placed */
 const placed = new WeakSet();
@@ -76,11 +77,13 @@ function placeHere(reason) {
   if (!isOurs || !Object.isExtensible(reason)) {
     return;
   }
-  const within = placed.has(reason) ? reason.stack : undefined;
+  const within = placed.has(reason) ? String(reason.stack) : "";
+  if (within.length > STACK_MAX) {
+    return;
+  }
   placed.add(reason);
   Error.captureStackTrace(reason, placeHere);
-  if (within !== undefined) {
-    const frames = String(reason.stack).search(FRAMES);
-    reason.stack = within + (frames < 0 ? "" : reason.stack?.slice(frames));
+  if (within !== "") {
+    reason.stack = within + (String(reason.stack).match(FRAMES)?.[0] ?? "");
   }
 }

@@ -12,7 +12,7 @@ from opentabs_py.core.fleet.quotas import QUEUE
 from opentabs_py.core.text import shorten, visible, well_formed
 from opentabs_py.errors import ConfigError
 
-LONGEST_LABEL: Final = 256  # characters of its key or its value
+LONGEST_LABEL: Final = 256  # characters of its key or its value, as of any name in a message
 _WEB_SOCKETS: Final = ("ws", "wss")
 _SCHEMES: Final = ("nats", "tls", *_WEB_SOCKETS)
 _BETWEEN_URLS: Final = re.compile(r",(?=\s*\w+://)")  # a password may have commas, too

@@ -1,4 +1,4 @@
-"""Say why a tool hangs: what its page waits for, and where the tool itself waited."""
+"""Explain why a tool hangs: which requests got no response, and at which line it was waiting."""
 
 from collections.abc import Sequence
 from contextlib import suppress

@@ -17,8 +17,6 @@ from opentabs_py.core.limits import Limits
 from opentabs_py.core.protocol import LogParams
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.errors import TraceError
-from opentabs_py.plugins.plugin import SourceMapFile
-from opentabs_py.plugins.stack_traces import read_positions
 from opentabs_py.testing.chain import Chain
 from opentabs_py.testing.clock import Clock
 from opentabs_py.testing.expectations.breaches import breach_text, find_breaches, unfired_text
@@ -92,6 +90,7 @@ class Turn:
         self._hangs = Hangs(chain.session, chain.context, thread)
         self._endings: list[Callable[[], object]] = []
         # A fixture that fails in its teardown is reported after the last test's server has stopped.
+        self._plugins = chain.session.internals.plugin_set
         self._at_end: tuple[list[CallRecord], FaultLog] | None = None
         self.tabs = SyncOpenTabs(
             chain.session,
@@ -169,11 +168,7 @@ class Turn:
         text = failure_report(self._transcript, running, unknown, shown=shown, faults=faults)
         complaints = [] if self._recording is None else self._recording.complaints()
         whole = "\n\n".join([text, *(each for each in complaints if each not in shown)])
-        return read_positions(whole, self._source_map)
-
-    def _source_map(self, plugin: str) -> SourceMapFile | None:
-        found = self._chain.session.internals.plugin_set.find(plugin)
-        return None if found is None else found.source_map
+        return self._plugins.read_positions(whole)
 
     def _state(self) -> tuple[list[CallRecord], FaultLog]:
         """Return the calls that run, and what was done to messages, which the server knows."""

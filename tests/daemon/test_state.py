@@ -148,9 +148,7 @@ def test_a_name_held_by_a_server_without_a_record_is_refused_with_its_pid(
         claim("work", COMMAND).__enter__()
 
 
-def test_a_server_that_publishes_its_record_while_its_process_is_looked_for_is_just_starting() -> (
-    None
-):
+def test_a_server_that_has_published_its_record_by_now_is_just_starting() -> None:
     with claim("work", COMMAND) as claimed:
         claimed.publish(STATE)
         assert "is just starting" in why_unknown("work")

@@ -355,6 +355,18 @@ for (const thrown of [null, undefined, "text"]) {
 
 // --- stacks ---
 
+test("a reason that a tool catches again and again does not grow with each wait", async () => {
+  const reason = new DOMException("Cancelled.", "AbortError");
+  const signal = AbortSignal.abort(reason);
+  const lengths = [];
+  for (let i = 0; i < 100; i++) {
+    await sleep(1, { signal }).catch(() => {});
+    lengths.push(reason.stack?.length);
+  }
+  assert.ok(Number(lengths[1]) > Number(lengths[0]));
+  assert.equal(lengths.at(-1), lengths.at(-20));
+});
+
 const forEver = () => new Promise(() => {});
 /** @type {Record<string, [(signal: AbortSignal) => Promise<void>, string[]]>} with the async frames */
 const waits = {

@@ -110,15 +110,10 @@ def dev(
 def _name_source_lines(session: "OpenTabs", record: logging.LogRecord) -> bool:
     """Let the stacks of errors that a plugin logs name the lines of its source."""
     from opentabs_py.calling.plugin_log import PLUGINS
-    from opentabs_py.plugins.plugin import SourceMapFile
-    from opentabs_py.plugins.stack_traces import read_positions
-
-    def find_map(plugin: str) -> SourceMapFile | None:
-        found = session.internals.plugin_set.find(plugin)
-        return None if found is None else found.source_map
 
     if record.name.startswith(f"{PLUGINS}."):
-        record.msg, record.args = read_positions(record.getMessage(), find_map), None
+        text = session.internals.plugin_set.read_positions(record.getMessage())
+        record.msg, record.args = text, None
     return True
 
 

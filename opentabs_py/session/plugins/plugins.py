@@ -28,10 +28,11 @@ from opentabs_py.plugins.plugin import (
     Plugin,
     PluginChanges,
     SkippedPlugin,
+    SourceMapFile,
     compare_plugins,
     reasons,
 )
-from opentabs_py.plugins.stack_traces import read_stack
+from opentabs_py.plugins.stack_traces import read_positions, read_stack
 from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.session.browsers.webmcp import page_spec
 from opentabs_py.session.plugins.news import PluginNews, log_changes
@@ -151,9 +152,15 @@ class PluginSet:
 
     async def read_stack(self, name: str, stack: str) -> str:
         """Return a stack trace of a plugin with its source's file names and lines, if known."""
+        return await anyio.to_thread.run_sync(read_stack, stack, self._source_map(name))
+
+    def read_positions(self, text: str) -> str:
+        """Return a text, such as a log, with positions in plugins' sources, as far as known."""
+        return read_positions(text, self._source_map)
+
+    def _source_map(self, name: str) -> SourceMapFile | None:
         plugin = self.find(name)
-        source_map = None if plugin is None else plugin.source_map
-        return await anyio.to_thread.run_sync(read_stack, stack, source_map)
+        return None if plugin is None else plugin.source_map
 
     async def _sync(self, specs: Sequence[PluginSpec], *, reloads: bool = False) -> None:
         own = page_spec(self._settings, self._stager.own_pages)
