@@ -66,6 +66,10 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
             async with Client(streamable_http_client(url)) as client:
                 assert await greeting(client) == "Hello, Ada!"
                 assert await value_of(client, "greet") == {"text": "hello Ada"}
+                await wait_for(shown, "greet")  # each call is shown
+                found = ["opentabs", "call", "greet", '{"name": "Bob"}']  # only it has the tool
+                called = await anyio.to_thread.run_sync(run, found, project)
+                assert called.stdout.strip() == '{"text":"hello Bob"}', called.stderr
 
                 change(hello, "Hello, ", "Good morning, ")
                 await wait_for(shown, "Reloaded chat")  # from here on, it watches

@@ -1,9 +1,10 @@
 """The session of `opentabs serve`, while it runs; `opentabs dev` has the same."""
 
+import errno
 import logging
 import sys
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -17,7 +18,7 @@ from opentabs_py.errors import BrowserError
 
 if TYPE_CHECKING:
     from opentabs_py.core.trace.record import CallRecord
-    from opentabs_py.daemon.state import Claim
+    from opentabs_py.daemon.state import Claim, ServeCommand
     from opentabs_py.session.browsers.browser import SessionBrowser
     from opentabs_py.session.session import OpenTabs
 
@@ -26,6 +27,36 @@ logger = logging.getLogger("opentabs_py")
 DEFAULT_BROWSER = "default"
 MOST_START_PAGES = 3  # plugins' start pages that are opened in a window
 START_ENDS = 2.0  # s after the server is ready; by then its clients have asked for the first list
+
+
+@contextmanager
+def claim_name(
+    name: str | None, command: "ServeCommand", *, stdio: bool = False
+) -> Generator["Claim | None"]:
+    """Claim the server's name; without one, the default name, if it is free.
+
+    A server that an MCP client starts, on stdio, is that client's own.
+
+    Raises:
+        ConfigError: The name is not valid, or another server has it.
+    """
+    from opentabs_py.config.names import check_name
+    from opentabs_py.daemon.state import DEFAULT_NAME, AlreadyRunningError, claim
+
+    with ExitStack() as stack:
+        claimed = None
+        if name is not None:
+            claimed = stack.enter_context(claim(check_name(name, "server name"), command))
+        elif not stdio:
+            # An unwritable home is no reason not to serve, but a symbolic link in place of the lock
+            # file may be a trap.
+            try:
+                with suppress(AlreadyRunningError):
+                    claimed = stack.enter_context(claim(DEFAULT_NAME, command))
+            except OSError as error:
+                if error.errno == errno.ELOOP:
+                    raise
+        yield claimed
 
 
 async def serve_session(
@@ -63,7 +94,7 @@ async def serve_session(
         warn_of_plugins(tabs)
         if tabs.guide_url is not None:
             _print_how_to_load(str(tabs.extension_dir), tabs.guide_url)
-        if headed:
+        if headed or beside is not None:
             tabs.observe(_log_call)
         if headed and beside is not None:
             await tabs.open(tabs.console_url())

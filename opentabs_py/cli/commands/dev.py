@@ -44,7 +44,8 @@ def dev(
     names. When a file changes, the plugin is built and reloaded in the open tabs; --tools are
     reloaded, too. If there is an error, the last version stays in service.
 
-    Without a screen, the browser is headless. Ctrl-C stops everything.
+    Other commands, such as `opentabs call`, use this server while no other one runs. Without a
+    screen, the browser is headless. Ctrl-C stops everything.
 
     [dim]opentabs dev my-plugin --tools tools.py[/]
     """
@@ -53,7 +54,8 @@ def dev(
     from opentabs_py.cli.building import builder, print_result
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import SERVER_CLOSES_WITHIN, run
-    from opentabs_py.cli.serve_session import serve_session
+    from opentabs_py.cli.serve_session import claim_name, serve_session
+    from opentabs_py.daemon.state import ServeCommand
     from opentabs_py.plugins.freshness import has_source
     from opentabs_py.plugins.load import is_plugin
 
@@ -101,7 +103,9 @@ def dev(
         )
         for handler in logging.getLogger().handlers:
             handler.addFilter(partial(_name_source_lines, session))
-        await serve_session(session, urls=urls, beside=beside)
+        # None of its arguments are recorded: who starts it again does so in its terminal.
+        with claim_name(None, ServeCommand((), Path.cwd())) as claim:
+            await serve_session(session, urls=urls, claim=claim, beside=beside)
         return 0
 
     raise typer.Exit(run(forever, interruptible=False, close_within=SERVER_CLOSES_WITHIN))

@@ -1,11 +1,9 @@
 """`opentabs serve`: run the MCP server with its own Chromium."""
 
-import errno
 import os
 import stat
 import sys
-from collections.abc import Generator
-from contextlib import ExitStack, contextmanager, nullcontext, redirect_stdout, suppress
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +25,6 @@ from opentabs_py.errors import ConfigError
 
 if TYPE_CHECKING:
     from opentabs_py.config.settings import Settings
-    from opentabs_py.daemon.state import Claim, ServeCommand
 
 
 @grouped
@@ -56,7 +53,7 @@ def serve(
     worker`), and launches no browser.
     """
     from opentabs_py.cli.run import SERVER_CLOSES_WITHIN, run
-    from opentabs_py.cli.serve_session import serve_session
+    from opentabs_py.cli.serve_session import claim_name, serve_session
     from opentabs_py.daemon.state import ServeCommand
 
     stdio = server.stdio
@@ -94,7 +91,7 @@ def serve(
         from opentabs_py.session.session import OpenTabs
 
         with (
-            _claimed(server.name, command, stdio=stdio) as claim,
+            claim_name(server.name, command, stdio=stdio) as claim,
             redirect_stdout(sys.stderr) if stdio else nullcontext(),
         ):
             session = OpenTabs(
@@ -148,36 +145,6 @@ def _check_endpoint(tools: ToolOptions, browsers: BrowserSourceOptions, otherwis
             "--hands needs a browser, and an endpoint of a fleet has none. Leave it out, or "
             f"{otherwise}."
         )
-
-
-@contextmanager
-def _claimed(
-    name: str | None, command: "ServeCommand", *, stdio: bool
-) -> Generator["Claim | None"]:
-    """Claim the server's name; without one, the default name, if it is free.
-
-    A server that an MCP client starts, on stdio, is that client's own.
-
-    Raises:
-        ConfigError: The name is not valid, or another server has it.
-    """
-    from opentabs_py.config.names import check_name
-    from opentabs_py.daemon.state import DEFAULT_NAME, AlreadyRunningError, claim
-
-    with ExitStack() as stack:
-        claimed = None
-        if name is not None:
-            claimed = stack.enter_context(claim(check_name(name, "server name"), command))
-        elif not stdio:
-            # An unwritable home is no reason not to serve, but a symbolic link in place of the lock
-            # file may be a trap.
-            try:
-                with suppress(AlreadyRunningError):
-                    claimed = stack.enter_context(claim(DEFAULT_NAME, command))
-            except OSError as error:
-                if error.errno == errno.ELOOP:
-                    raise
-        yield claimed
 
 
 def _log_to(file: Path | None) -> None:
