@@ -315,20 +315,31 @@
         send("logged", callId);
       }
       send(kind, `${callId}${answer}`);
-    } else if (trace) {
-      note("OpenTabs: stopped after its cancellation:", name, stackOf(thrown));
+    } else {
+      if (trace) {
+        note("OpenTabs: stopped after its cancellation:", name);
+      }
+      sayStopped(callId, true, kind === "tool.error" ? (stackOf(thrown) ?? "") : undefined);
     }
   }
 
   /**
-   * Writes to the page's console, for the test kit: nothing else shows whether a tool that no
-   * caller waits for has stopped, and where.
+   * Says how a tool ended whose call was cancelled.
+   * @param {string} callId
+   * @param {boolean} started
+   * @param {string} [stack] of what it threw; undefined if it returned
+   */
+  function sayStopped(callId, started, stack) {
+    send("tool.stopped", `${callId}${stringify({ __proto__: null, started, stack })}`);
+  }
+
+  /**
+   * Writes to the page's console, for the test kit, when a tool was cancelled and has stopped.
    * @param {string} what
    * @param {string} name
-   * @param {string} [stack] of what the tool threw
    */
-  function note(what, name, stack) {
-    attempt(() => apply(debug, pageConsole, stack ? [what, name, stack] : [what, name]));
+  function note(what, name) {
+    attempt(() => apply(debug, pageConsole, [what, name]));
   }
 
   /**
@@ -360,14 +371,16 @@
     const call = apply(mapGet, running, [callId]);
     if (call !== undefined) {
       apply(mapDelete, running, [callId]);
-      if (call.controller !== undefined) {
-        if (call.trace) {
-          note("OpenTabs: cancelled while it ran:", call.name);
-        }
-        // In a page that broke DOMException, the tool is aborted without this reason.
-        const why = attempt(() => new PageException(reason, "AbortError"));
-        apply(abort, call.controller, [why]);
+      if (call.controller === undefined) {
+        sayStopped(callId, false);
+        return;
       }
+      if (call.trace) {
+        note("OpenTabs: cancelled while it ran:", call.name);
+      }
+      // In a page that broke DOMException, the tool is aborted without this reason.
+      const why = attempt(() => new PageException(reason, "AbortError"));
+      apply(abort, call.controller, [why]);
     }
   }
 

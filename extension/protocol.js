@@ -29,6 +29,7 @@
 /** @typedef {{jsonrpc: "2.0", id: number, result: any}} ResultResponse */
 /** @typedef {{code: number, message: string, data?: any}} RpcError */
 /** @typedef {{callId: string, stamps: Record<string, number>}} StampParams */
+/** @typedef {{documentId: string, callId: string, started: boolean, stack?: string | null}} StoppedParams */
 /** @typedef {{jsonrpc: "2.0", method: "tabs.changed", params: TabsParams}} TabsChanged */
 /** @typedef {{tabIds: number[], documents: DocumentState[], loading?: LoadingTab[], crashed?: number[]}} TabsParams */
 /** @typedef {{jsonrpc: "2.0", method: "tool.error", params: ErrorParams}} ToolErrored */
@@ -36,6 +37,7 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.progress", params: ProgressParams}} ToolProgress */
 /** @typedef {{jsonrpc: "2.0", method: "tool.result", params: ResultParams}} ToolResult */
 /** @typedef {{jsonrpc: "2.0", method: "tool.stamps", params: StampParams}} ToolStamps */
+/** @typedef {{jsonrpc: "2.0", method: "tool.stopped", params: StoppedParams}} ToolStopped */
 /** @typedef {{code: string, message: string, category?: string | null, retryable?: boolean, retryAfterMs?: number | null, started?: boolean, stack?: string | null}} WireError */
 /** @typedef {{documentId: string, callId: string, seq: number}} AckParams */
 /** @typedef {{jsonrpc: "2.0", method: "activity.changed", params: ActivityParams}} ActivityChanged */
@@ -64,7 +66,7 @@
 /** @typedef {{jsonrpc: "2.0", method: "tool.cancel", params: CancelParams}} ToolCancel */
 /** @typedef {{jsonrpc: "2.0", method: "tool.dispatch", params: DispatchParams}} ToolDispatch */
 /** @typedef {{jsonrpc: "2.0", method: "tool.settled", params: SettledParams}} ToolSettled */
-/** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PageTools | PluginLog | ToolStamps | Ping | Pong} FromExtension */
+/** @typedef {Hello | ToolProgress | ToolResult | ToolErrored | ToolLost | TabsChanged | PageTools | PluginLog | ToolStopped | ToolStamps | Ping | Pong} FromExtension */
 /** @typedef {ResultResponse | ErrorResponse} Response */
 /** @typedef {{injected: number, problems: PluginProblem[]}} SyncResult */
 /** @typedef {PluginsSync | TabsQuery | TabsOpen | TabsClose | TabsTargets | ExtensionRemove | ToolAnnounce | ToolDispatch | ToolAck | ToolSettled | ToolCancel | ActivityChanged | Ping | Pong} ToExtension */

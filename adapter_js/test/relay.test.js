@@ -163,6 +163,31 @@ test("the page is notified of a cancelled call, which is then forgotten", () => 
   assert.deepEqual(relay.drain(), []);
 });
 
+test("the server is told once how the tool of a cancelled call has ended", () => {
+  const relay = startCall();
+  const says = (/** @type {object} */ how) =>
+    relay.page.say("tool.stopped", `${CALL}${JSON.stringify(how)}`);
+  says({ started: true, stack: "before its call was cancelled" });
+  relay.server("tool.cancel", { reason: "idle" });
+  says({ started: true, stack: `\ud800${"x".repeat(9000)}` });
+  says({ started: true });
+  const documentId = relay.documentId();
+  const stack = `\ufffd${"x".repeat(7999)}`;
+  assert.deepEqual(
+    relay.drain().map(({ method, params }) => [method, params]),
+    [["tool.stopped", { documentId, callId: CALL, started: true, stack }]],
+  );
+});
+
+test("the tool of a call that was cancelled after its end is not waited for", () => {
+  const relay = startCall();
+  relay.result("done");
+  relay.server("tool.cancel", { reason: "nobody waits" });
+  relay.drain();
+  relay.page.say("tool.stopped", `${CALL}{"started":true}`);
+  assert.deepEqual(relay.drain(), []);
+});
+
 test("a settled call is forgotten", () => {
   const relay = startCall();
   relay.result("done");

@@ -133,20 +133,24 @@ test("a traced call writes to the console when it is cancelled and when its tool
   ]);
 });
 
-test("a traced call writes where its tool has stopped with an error", async () => {
-  const { page, relay, start } = await startPlugin(`{
-    wait: (_, { signal }) => new Promise((_, reject) => {
-      signal.onabort = () => reject(new Error(signal.reason.message));
-    }),
-  }`);
-  const callId = start("wait", {}, true);
-  await settled();
-  relay.say("tool.cancel", `${callId}why not`);
-  await settled();
-  const stopped = page.notes[1] ?? [];
-  assert.deepEqual(stopped.slice(0, 2), ["OpenTabs: stopped after its cancellation:", "demo wait"]);
-  assert.match(String(stopped[2]), /^Error: why not\n +at /);
-});
+for (const [how, end, sent] of [
+  ["throws", "reject(new Error('stopped'))", /^{"started":true,"stack":"Error: stopped\\n +at /],
+  ["throws nothing", "reject()", /^{"started":true,"stack":""}$/],
+  ["returns", "resolve(1)", /^{"started":true}$/],
+]) {
+  test(`the relay is told that the tool of a cancelled call ${how}`, async () => {
+    const { relay, start } = await startPlugin(`{
+      wait: (_, { signal }) => new Promise((resolve, reject) => { signal.onabort = () => ${end}; }),
+    }`);
+    const callId = start("wait");
+    await settled();
+    relay.say("tool.cancel", `${callId}why not`);
+    await settled();
+    const [text = "", ...more] = relay.ofKind("tool.stopped");
+    assert.deepEqual([text.slice(0, NAME), more], [callId, []]);
+    assert.match(text.slice(NAME), /** @type {RegExp} */ (sent));
+  });
+}
 
 test("cancelling a call that is not traced, or has ended, writes nothing to the console", async () => {
   const { page, relay, start, call } = await startPlugin(

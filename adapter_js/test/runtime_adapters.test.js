@@ -147,6 +147,7 @@ test("a call that is cancelled during isReady() does not start", async () => {
   await settled();
   relay.say("tool.cancel", `${CALL}the client cancelled it`);
   await settled();
+  assert.deepEqual(relay.ofKind("tool.stopped"), [`${CALL}{"started":false}`]);
   page.run("answer(true)");
   await settled();
   assert.deepEqual([...relay.ofKind("tool.result"), ...relay.ofKind("tool.error")], []);

@@ -12,6 +12,7 @@
   }
 
   const ID = 32; // hex digits of a call id
+  const STACK_MAX = 8000; // characters
   const SHORT_LIFE = 1000; // ms; of a Port whose worker could not start, perhaps
   const AT_ONCE = 3; // how many of those are replaced at once
   const LONGEST_PAUSE = 5000; // ms; before the next of them
@@ -40,6 +41,8 @@
 
   /** @type {Map<string, Call>} calls that the server has not settled */
   const calls = new Map();
+  /** @type {Set<string>} cancelled calls whose tools have not ended */
+  const stopping = new Set();
   /** @type {Map<string, PluginState>} */
   const plugins = new Map();
   /** @type {Set<string>} plugins whose state the worker has not received */
@@ -73,11 +76,15 @@
       return;
     }
     const callId = text.slice(0, ID);
+    const body = text.slice(ID);
+    if (kind === "tool.stopped") {
+      postStopped(callId, body);
+      return;
+    }
     const call = calls.get(callId);
     if (call === undefined || call.outbox.hasEnded) {
       return; // cancelled, or the page sends nonsense
     }
-    const body = text.slice(ID);
     switch (kind) {
       case "tool.progress":
         call.outbox.addReports(body);
@@ -98,6 +105,20 @@
       case "tool.stamps":
         handleStamps(callId, call, JSON.parse(body));
         break;
+    }
+  }
+
+  /**
+   * @param {string} callId
+   * @param {string} body how its tool ended, as JSON
+   */
+  function postStopped(callId, body) {
+    if (stopping.delete(callId)) {
+      const { started, stack } = JSON.parse(body);
+      const thrown =
+        typeof stack === "string" ? { stack: stack.slice(0, STACK_MAX).toWellFormed() } : {};
+      const params = { documentId, callId, started: started === true, ...thrown };
+      post(JSON.stringify({ jsonrpc: "2.0", method: "tool.stopped", params }));
     }
   }
 
@@ -361,7 +382,7 @@
         }
         break;
       case "tool.cancel":
-        calls.delete(params.callId);
+        cancel(params.callId);
         channel.send("tool.cancel", `${params.callId}${params.reason}`);
         break;
     }
@@ -399,6 +420,15 @@
       const error = { code: "PAGE_UNREACHABLE", message, retryable: false, started: false };
       end(call, "error", JSON.stringify(error));
     }
+  }
+
+  /** @param {string} callId */
+  function cancel(callId) {
+    const call = calls.get(callId);
+    if (call?.held === null && !call.outbox.hasEnded) {
+      stopping.add(callId);
+    }
+    calls.delete(callId);
   }
 
   /**

@@ -322,6 +322,8 @@ class Bridge:
                 | protocol.ToolLost()
             ):
                 self.calls.handle(connection, message)
+            case protocol.ToolStopped(params=params):
+                self.calls.handle_stopped(params)
             case protocol.ToolStamps(params=params):
                 self.calls.handle_stamps(connection, params)
             case protocol.TabsChanged(params=params) | (protocol.TabsParams() as params):

@@ -6,7 +6,7 @@ deadline. It decides nothing about a call's life.
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -19,11 +19,33 @@ from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import MS, Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.core import dispatch, protocol
+from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.trace.hops import BEGUN
 from opentabs_py.core.trace.recorder import CallRecorder
+from opentabs_py.errors import CallTimeoutError
 
 # s; `tool.settled` may wait this long: results are then acknowledged together, and delay no call
 SETTLED_AFTER = 0.05
+TIMED_OUT_KEPT = 1000  # calls; a tool that ignores its signal may run for ever
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """A call of a plugin's tool that has timed out.
+
+    Attributes:
+        call_id: Its id.
+        plugin: The plugin's name.
+        tool: The tool's name in the plugin.
+        reason: What the tool's signal says as its reason.
+        time: When, in seconds of the event loop's clock.
+    """
+
+    call_id: str
+    plugin: str
+    tool: str
+    reason: str
+    time: float
 
 
 @dataclass(slots=True)
@@ -43,12 +65,17 @@ class PageCalls:
     Attributes:
         dispatch: The core's state.
         boot_id: Identifies the connected service worker's current run; None if disconnected.
+        on_timed_out: Called when a call of a plugin's tool has timed out.
+        on_stopped: Called when its tool ends after that, with how it ended.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.dispatch = dispatch.Dispatch()
         self._clock = clock
+        self.on_timed_out: Callable[[TimedOut], object] = _ignore
+        self.on_stopped: Callable[[TimedOut, protocol.StoppedParams], object] = _ignore
         self._waiters: dict[str, _Waiter] = {}
+        self._timed_out: dict[str, TimedOut] = {}
         self._connection: Connection | None = None
         self.boot_id: str | None = None
         self._settled_due = False
@@ -99,6 +126,8 @@ class PageCalls:
         finally:
             del self._waiters[request.call_id]
         if isinstance(ended, dispatch.Failed):
+            if isinstance(ended.error, CallTimeoutError) and plugin != PAGE:
+                self._remember(request, call.call_id, str(ended.error))
             raise ended.error
         return ended.value
 
@@ -192,6 +221,12 @@ class PageCalls:
             if BEGUN in params.stamps:
                 waiter.call.notify_begun()
 
+    def handle_stopped(self, params: protocol.StoppedParams) -> None:
+        """Handle the end of a tool whose call was cancelled."""
+        timed_out = self._timed_out.pop(params.call_id, None)
+        if timed_out is not None:
+            self.on_stopped(timed_out, params)
+
     def handle_log(self, params: protocol.LogParams) -> None:
         """Pass what a plugin logged to the observers of its calls in that page."""
         for waiter in self._waiters.values():
@@ -203,6 +238,13 @@ class PageCalls:
     ) -> None:
         for name, at in stamps.items():
             recorder.record_stamp(name, at / MS + connection.clock_offset)
+
+    def _remember(self, request: protocol.DispatchParams, call_id: str, reason: str) -> None:
+        if len(self._timed_out) >= TIMED_OUT_KEPT:
+            del self._timed_out[next(iter(self._timed_out))]
+        timed_out = TimedOut(call_id, request.plugin, request.tool, reason, anyio.current_time())
+        self._timed_out[request.call_id] = timed_out
+        self.on_timed_out(timed_out)
 
     def _recorder(self, call_id: str) -> CallRecorder | None:
         waiter = self._waiters.get(call_id)
@@ -249,3 +291,7 @@ class PageCalls:
     def _send_settled(self) -> None:
         self._settled_due = False
         self._send(self.dispatch.drain_settled())
+
+
+def _ignore(*_: object) -> None:
+    pass

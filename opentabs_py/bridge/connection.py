@@ -40,6 +40,7 @@ Incoming = (
     | protocol.ToolResult
     | protocol.ToolErrored
     | protocol.ToolLost
+    | protocol.ToolStopped
     | protocol.ToolStamps
     | protocol.TabsChanged
     | protocol.PageTools

@@ -142,7 +142,7 @@ class WireError(Model):
     retryable: bool = False
     retry_after_ms: Time | None = None
     started: bool = True
-    stack: Annotated[str, StringConstraints(max_length=8192)] | None = None
+    stack: Text | None = None
 
 
 class LogEntry(Model):
@@ -309,6 +309,18 @@ class LogParams(Model):
     plugin: Name
     entries: Annotated[list[LogEntry], Field(max_length=256)]
     dropped: Integer = 0
+
+
+class StoppedParams(Model):
+    """How a tool ended whose call was cancelled, or that it had not been started.
+
+    `stack` is that of what the tool threw; it is missing if the tool returned.
+    """
+
+    document_id: DocumentId
+    call_id: CallId
+    started: bool
+    stack: Text | None = None
 
 
 class StampParams(Model):
@@ -554,6 +566,13 @@ class TabsTargets(Message):
     params: TargetsParams
 
 
+class ToolStopped(Message):
+    """A tool has ended, after its call had ended: the server had cancelled it."""
+
+    method: Literal["tool.stopped"] = "tool.stopped"
+    params: StoppedParams
+
+
 class ToolStamps(Message):
     """The service worker's trace stamps, for traced calls only."""
 
@@ -624,6 +643,7 @@ FromExtension = (
     | TabsChanged
     | PageTools
     | PluginLog
+    | ToolStopped
     | ToolStamps
     | Ping
     | Pong

@@ -48,6 +48,7 @@ from opentabs_py.session.seams import Seams
 from opentabs_py.session.tools.backend import BrowserBackend, ToolBackend
 from opentabs_py.session.tools.python_tool_set import PythonToolSet
 from opentabs_py.session.tools.setup import create_tool_calls
+from opentabs_py.session.tools.stopped_tools import StoppedTools
 from opentabs_py.tracing.file import TraceWriter
 from opentabs_py.version import __version__
 
@@ -76,6 +77,7 @@ class SessionServer:
         plugin_set: The plugins found in the directories.
         pages: The pages of all browsers, in which tools run.
         tool_calls: The calls of all tools that are served.
+        stopped_tools: Tools in pages that have ended after their calls had timed out.
         mcp_servers: The servers that MCP clients talk to.
         mcp_url: The URL that MCP clients connect to.
         guide_url: The page that guides through loading the extension by hand, if that is done.
@@ -86,6 +88,7 @@ class SessionServer:
 
     pages: Pages
     tool_calls: ToolCalls
+    stopped_tools: StoppedTools
     mcp_servers: McpServers
     mcp_url: str
     guide_url: str | None = None
@@ -231,7 +234,9 @@ class SessionServer:
 
     async def _start_tasks(self) -> None:
         """Start what runs as long as the session, before anything connects."""
+        self.stopped_tools = StoppedTools(self.tasks, self.plugin_set.read_stack)
         for bridge in self.pages.bridges:
+            self.stopped_tools.watch(bridge.calls)
             await self.tasks.start(bridge.calls.run)
         if self._options.in_place:
             self.tasks.start_soon(keep_address, self._extension)
@@ -310,6 +315,7 @@ class SessionServer:
         """Add a browser into which the user has loaded the extension."""
         joined = setup.join(name, index)
         joined.bridge.activity.set_waiting(len(self.tool_calls.registry.gate.questions.waiting))
+        self.stopped_tools.watch(joined.bridge.calls)
         self.tasks.start_soon(joined.bridge.calls.run)
         self.browsers.append(joined)
         return joined.bridge

@@ -6,8 +6,7 @@ from typing import Final
 
 _NOTE: Final = re.compile(
     r"OpenTabs: (?:(?P<cancelled>cancelled while it ran)|stopped after its cancellation): "
-    r"(?P<tool>\S+ \S+)(?: (?P<stack>.*))?",
-    re.DOTALL,
+    r"(?P<tool>\S+ \S+)"
 )
 
 
@@ -18,12 +17,10 @@ class RuntimeNote:
     Attributes:
         tool: The plugin's name, a space, and the tool's name in the plugin.
         has_stopped: Whether it says that the tool has stopped, rather than that it was asked to.
-        stack: What the tool threw when it stopped, and where; empty if it threw nothing.
     """
 
     tool: str
     has_stopped: bool
-    stack: str = ""
 
 
 def parse_note(text: str) -> RuntimeNote | None:
@@ -31,4 +28,4 @@ def parse_note(text: str) -> RuntimeNote | None:
     found = _NOTE.fullmatch(text)
     if found is None:
         return None
-    return RuntimeNote(found["tool"], found["cancelled"] is None, found["stack"] or "")
+    return RuntimeNote(found["tool"], found["cancelled"] is None)

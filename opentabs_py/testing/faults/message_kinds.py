@@ -13,11 +13,12 @@ __tracebackhide__ = True  # pytest then shows the line of the test, and none of 
 RESPONSE = "response"  # a JSON-RPC response, which has no method
 CHUNK = "chunk"  # part of a long message; the first part has the message's own kind
 
-_FRAMES_UP = {"tool.progress", "tool.result", "tool.error", "page.tools", "plugin.log", CHUNK}
+_ENDS = {"tool.result", "tool.error", "tool.stopped"}
+_FRAMES_UP = {"tool.progress", *_ENDS, "page.tools", "plugin.log", CHUNK}
 _FRAMES_DOWN = {"tool.dispatch", "tool.cancel", "tool.ack", "tool.settled", CHUNK}
 _TO_WORKER = {"attach", "began", "complete", "readiness", "received", "resending"}
 _TO_RELAY = {"adopt", "ask", "drop", "resend", "start"}
-_OF_CALLS = {"tool.progress", "tool.result", "tool.error", "tool.stamps"}
+_OF_CALLS = {"tool.progress", *_ENDS, "tool.stamps"}
 _FROM_PAGE = {*_OF_CALLS, "page.tools", "readiness", "logged"}
 _TO_PAGE = {"tool.dispatch", "tool.cancel", "adopt", "drop", "ask", "check", "nonce"}
 
