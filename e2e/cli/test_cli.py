@@ -124,6 +124,14 @@ def test_call_without_a_terminal_writes_progress_in_lines_and_what_the_plugin_lo
     assert json.loads(run.stdout)["key"] == ""
 
 
+def test_call_says_what_becomes_of_a_tool_that_timed_out(chat: str) -> None:
+    run = call(chat, "probe_run", '{"steps": [{"block": 900}]}', "--idle", "0.3")
+
+    assert run.returncode == 3
+    assert "The tool run timed out. It returned " in run.stderr
+    assert "TIMEOUT_IDLE" in run.stderr
+
+
 def test_call_of_a_plugin_that_is_not_built_says_to_build_it(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text((PROBE / "package.json").read_text())
 

@@ -212,6 +212,8 @@ class PageCalls:
                     pass
         self.dispatch.receive(message, self._clock.now())
         self._turn()
+        if self._timed_out:
+            self._handle_late(message)
 
     def handle_stamps(self, connection: Connection, params: protocol.StampParams) -> None:
         """Record when a traced call passed the service worker."""
@@ -238,6 +240,24 @@ class PageCalls:
     ) -> None:
         for name, at in stamps.items():
             recorder.record_stamp(name, at / MS + connection.clock_offset)
+
+    def _handle_late(self, message: protocol.Message) -> None:
+        """Handle the result or error of a tool that had ended before it was asked to."""
+        match message:
+            case protocol.ToolResult(params=params):
+                started, stack = True, None
+            case protocol.ToolErrored(params=params):
+                started, stack = params.error.started, params.error.stack or ""
+            case _:
+                return
+        self.handle_stopped(
+            protocol.StoppedParams(
+                document_id=params.document_id,
+                call_id=params.call_id,
+                started=started,
+                stack=stack,
+            )
+        )
 
     def _remember(self, request: protocol.DispatchParams, call_id: str, reason: str) -> None:
         if len(self._timed_out) >= TIMED_OUT_KEPT:

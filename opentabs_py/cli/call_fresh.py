@@ -71,6 +71,8 @@ def call_fresh(
                     tabs.mcp_url, tool, arguments, bar.update, keeps_streams=nats is not None
                 )
                 outcome, failed = await _while_asking(tabs, made, bar.pause)
+                if not as_json:
+                    await tabs.internals.stopped_tools.wait_logged()
                 bar.stop()
                 with redirect_stdout(stdout):
                     print_outcome(outcome, as_json=as_json)

@@ -36,6 +36,7 @@ class StoppedTools:
     def __init__(self, tasks: TaskGroup, read_stack: Callable[[str, str], Awaitable[str]]) -> None:
         self._tasks = tasks
         self._read_stack = read_stack
+        self._expected: set[str] = set()  # ids of calls of whose tools nothing is logged yet
         self._texts: dict[str, str] = {}
         self._changes = Changes()
 
@@ -59,12 +60,20 @@ class StoppedTools:
                 await self._changes.next().wait()
         return self._texts.get(call_id)
 
+    async def wait_logged(self) -> None:
+        """Wait until it is logged of each call that has timed out what becomes of its tool."""
+        while self._expected:
+            await self._changes.next().wait()
+
     def _handle_timed_out(self, timed_out: TimedOut) -> None:
+        self._expected.add(timed_out.call_id)
         self._tasks.start_soon(self._expect_end, timed_out)
 
     async def _expect_end(self, timed_out: TimedOut) -> None:
         if await self.wait(timed_out.call_id, STOPS_WITHIN) is None:
             _log(timed_out, _RUNS_ON)
+        self._expected.discard(timed_out.call_id)
+        self._changes.notify()
 
     def _handle_stopped(self, timed_out: TimedOut, stopped: StoppedParams) -> None:
         self._tasks.start_soon(self._add, timed_out, stopped, anyio.current_time())

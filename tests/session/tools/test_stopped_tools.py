@@ -69,6 +69,7 @@ async def test_the_place_where_a_tool_waited_is_read_and_logged(
     async with timed_out() as ended:
         ended.say(started=True, stack=f"AbortError: {ended.reason}\n{FRAMES}")
         text = f"It waited here:\n{READ}"
+        await ended.stopped.wait_logged()
         assert await ended.text() == text
     said = ("opentabs_py.plugin.chat", logging.WARNING, f"The tool send timed out. {text}")
     assert caplog.record_tuples.count(said) == 1
@@ -97,6 +98,18 @@ async def test_a_tool_that_returned_is_advised_to_stop() -> None:
         assert text.endswith(" later. Let it stop when context.signal fires.")
 
 
+async def test_an_end_that_comes_late_counts_as_one_after_the_timeout() -> None:
+    error = {"code": "GONE", "message": "Gone.", "stack": f"Error: gone\n{FRAMES}"}
+    for method, how, text in (
+        ("tool.result", {"value": 1}, "It returned "),
+        ("tool.error", {"error": error}, f"It waited here:\nError: gone\n{READ}"),
+    ):
+        async with timed_out() as ended:
+            ended.socket.say(about_call("tool.progress", ended.id, reports=[]))
+            ended.socket.say(about_call(method, ended.id, seq=0, **how))
+            assert (await ended.text() or "").startswith(text)
+
+
 async def test_a_tool_that_was_not_started_is_told_from_one_that_hangs() -> None:
     async with timed_out() as ended:
         ended.say(started=False)
@@ -108,6 +121,7 @@ async def test_a_tool_that_runs_on_is_logged(
 ) -> None:
     monkeypatch.setattr(stopped_tools, "STOPS_WITHIN", 0.0)
     async with timed_out() as ended:
+        await ended.stopped.wait_logged()
         assert await ended.stopped.wait(ended.call.call_id, 0.0) is None
     assert "The tool send timed out. It has not stopped: " in caplog.text
 
