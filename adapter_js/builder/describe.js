@@ -20,6 +20,7 @@ import { messageOf, toJsonSchema } from "./schemas.js";
  * @property {object | null} input null if it has errors
  * @property {object | null} output
  * @property {{path: string, why: string}[]} problems
+ * @property {string[]} others names of its members that mean nothing
  */
 
 /**
@@ -55,6 +56,7 @@ const TOOL_FIELDS = [
   "group",
   "annotations",
 ];
+const TOOL_MEMBERS = [...TOOL_FIELDS, "input", "output", "handle"];
 const MEMBERS = ["isReady"];
 /** The globals of Node that are not in a page. */
 const NODE = ["process", "Buffer", "global", "setImmediate", "clearImmediate"];
@@ -221,7 +223,8 @@ function describeTool(tool, { calls, zod }, root) {
   const at = locate(calls.get(tool), root);
   if (typeof tool !== "object" || tool === null) {
     const why = "is not a tool; use the return value of defineTool()";
-    return { ...at, fields: {}, input: null, output: null, problems: [{ path: "", why }] };
+    const problems = [{ path: "", why }];
+    return { ...at, fields: {}, input: null, output: null, problems, others: [] };
   }
   const input = toJsonSchema(zod, tool.input, "input");
   const output = toJsonSchema(zod, tool.output, "output");
@@ -237,6 +240,7 @@ function describeTool(tool, { calls, zod }, root) {
     input: input.json,
     output: output.json,
     problems,
+    others: Object.keys(tool).filter((name) => !TOOL_MEMBERS.includes(name)),
   };
 }
 

@@ -33,6 +33,19 @@ test("an error that nothing catches is always reported, however fast the plugin 
   }
 });
 
+test("the members of a tool that mean nothing are named", async () => {
+  const tool = "{ name: 'send', readonlyHint: true, input: null, output: null, handle() {} }";
+  const code = `export const calls = new Map(); export const zod = undefined;
+    export const module = { default: { tools: [${tool}, 7], isReady() {} } };`;
+
+  const { tools } = await new Describer().describe(code, "/", "src/index.ts");
+
+  assert.deepEqual(
+    tools.map(({ others }) => others),
+    [["readonlyHint"], []],
+  );
+});
+
 test("a plugin that exits the process while it is imported is reported", async () => {
   const code = `import { exit } from "node:process"; exit(0); ${PLUGIN}`;
 

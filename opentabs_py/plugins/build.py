@@ -23,6 +23,7 @@ from opentabs_py.core.plugins.authoring import (
     BuildReport,
     SourceProblem,
     find_source_problems,
+    find_source_warnings,
     tools_json,
 )
 from opentabs_py.core.plugins.file_names import ADAPTER, DIST, PACKAGE, PRE_SCRIPT, TOOLS
@@ -121,7 +122,7 @@ class Builder:
         problems += find_source_problems(package, report, entry=entry, icons=self._icons)
         if with_types and (tsc := find_tsc(directory)) is not None:
             problems += await check_types(directory, tsc, self._toolchain.node)
-        warnings = [SourceProblem(w.file or entry, w.line, why=w.why) for w in report.warnings]
+        warnings = find_source_warnings(report, entry=entry)
         tools = tuple(str(tool.fields.get("name")) for tool in report.description.tools)
         files: dict[str, bytes] = {}
         changed = False

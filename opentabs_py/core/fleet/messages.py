@@ -15,6 +15,7 @@ from pydantic_core import from_json
 from opentabs_py.core.error_kinds import ErrorKind
 from opentabs_py.core.fleet.subjects import INSTANCE_ID
 from opentabs_py.core.plugin_names import RESERVED_TOOLS
+from opentabs_py.core.plugins.manifest import HINTS
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.core.protocol import Integer, LogEntry, Model, Name, Text, Time
 from opentabs_py.core.text import HYPHENATED, first_problem
@@ -34,10 +35,7 @@ Seconds = Annotated[
     float, Field(ge=0, allow_inf_nan=True), AfterValidator(lambda seconds: min(seconds, FOREVER))
 ]
 
-_HINTS: Final[dict[str, type[str] | type[bool]]] = {
-    "title": str,
-    **dict.fromkeys(("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"), bool),
-}
+_HINTS: Final[dict[str, type[str] | type[bool]]] = {"title": str, **dict.fromkeys(HINTS, bool)}
 
 State = Literal["starting", "serving", "draining", "leaving"]
 

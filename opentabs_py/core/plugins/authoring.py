@@ -14,13 +14,18 @@ from pydantic.alias_generators import to_camel
 
 from opentabs_py.core.plugin_names import plugin_id
 from opentabs_py.core.plugins.file_names import ADAPTER, PACKAGE, PRE_SCRIPT
-from opentabs_py.core.plugins.manifest import DEFAULT_ICON
+from opentabs_py.core.plugins.manifest import DEFAULT_ICON, HINTS
 from opentabs_py.core.plugins.manifest_files import find_problems
 from opentabs_py.core.sites.match_patterns import parse as parse_match_pattern
 from opentabs_py.core.text import HYPHENATED, did_you_mean, nearest, path_text, show_value
 
 _NOTHING: Final[dict[str, JsonValue]] = {"type": "object"}
 _MEMBERS: Final = {"input_schema": "input", "output_schema": "output"}
+_TOOL_MEMBERS: Final = (
+    *("name", "displayName", "description", "summary", "icon", "group", "annotations"),
+    *("input", "output", "handle"),
+)
+_HINTS: Final = ("title", *HINTS)
 _PLUGIN_NAME: Final = re.compile(HYPHENATED)
 
 
@@ -85,7 +90,10 @@ class SchemaProblem(_Report):
 
 
 class ToolReport(_Report):
-    """A tool as the builder found it; `input` and `output` are None when they have problems."""
+    """A tool as the builder found it; `input` and `output` are None when they have problems.
+
+    `others` are the names of its members that mean nothing.
+    """
 
     file: str
     line: int | None
@@ -93,6 +101,7 @@ class ToolReport(_Report):
     input: dict[str, Any] | None
     output: dict[str, Any] | None
     problems: list[SchemaProblem]
+    others: list[str]
 
 
 class Description(_Report):
@@ -154,6 +163,22 @@ def find_source_problems(
     return found
 
 
+def find_source_warnings(report: BuildReport, *, entry: str) -> list[SourceProblem]:
+    """Return what may be wrong in a plugin's source.
+
+    Args:
+        report: What the builder found.
+        entry: The module that exports the plugin, relative to the plugin's directory.
+    """
+    found = [SourceProblem(w.file or entry, w.line, why=w.why) for w in report.warnings]
+    for index, tool in enumerate(report.description.tools):
+        for path, why in _misspelt(tool):
+            found.append(
+                SourceProblem(tool.file or entry, tool.line, _name(tool, index), path, why=why)
+            )
+    return found
+
+
 def tools_json(
     package: Mapping[str, Any],
     report: BuildReport,
@@ -206,6 +231,19 @@ def _tool_json(tool: ToolReport, icons: Icons) -> dict[str, Any]:
 def _name(tool: ToolReport, index: int) -> str:
     name = tool.fields.get("name")
     return name if isinstance(name, str) and name else f"tools[{index}]"
+
+
+def _misspelt(tool: ToolReport) -> Iterator[tuple[str, str]]:
+    """Yield the members of a tool that mean nothing but are named like one that does."""
+    for name in tool.others:
+        if name in _HINTS:
+            yield name, f"has no effect here; write annotations: {{ {name}: … }}"
+        elif near := nearest(name, [*_TOOL_MEMBERS, *_HINTS]):
+            yield name, f"has no effect; {did_you_mean(near[:1])}"
+    annotations: JsonValue = tool.fields.get("annotations")
+    for name in annotations if isinstance(annotations, dict) else ():
+        if name not in _HINTS and (near := nearest(name, _HINTS)):
+            yield f"annotations.{name}", f"has no effect; {did_you_mean(near[:1])}"
 
 
 def _icon_problems(tool: ToolReport, file: str, name: str, icons: Icons) -> list[SourceProblem]:

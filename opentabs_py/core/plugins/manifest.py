@@ -15,6 +15,8 @@ from opentabs_py.core.sites.instances import Instances, find_instances
 from opentabs_py.errors import PluginError
 
 DEFAULT_ICON: Final = "wrench"  # of Lucide's
+HINTS: Final = ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
+"""The annotations of MCP that are true or false."""
 
 
 @dataclass(frozen=True, slots=True)

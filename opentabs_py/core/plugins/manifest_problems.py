@@ -8,6 +8,7 @@ from typing import Final
 from pydantic_core import ErrorDetails
 
 from opentabs_py.core.plugins.file_names import PRE_SCRIPT
+from opentabs_py.core.plugins.manifest import HINTS
 from opentabs_py.core.text import path_text, rule_text, show_value
 
 WHAT_TO_WRITE: Final[Mapping[str, str]] = {
@@ -34,10 +35,7 @@ WHAT_TO_WRITE: Final[Mapping[str, str]] = {
     "tools[].output_schema": "write a JSON Schema, or leave it out",
     "tools[].annotations.title": "write a name for users, or leave it out",
     "tools[].annotations": 'write an object such as {"readOnlyHint": true}, or leave it out',
-    **{
-        f"tools[].annotations.{hint}": "write true or false, or leave it out"
-        for hint in ("readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint")
-    },
+    **{f"tools[].annotations.{hint}": "write true or false, or leave it out" for hint in HINTS},
     "sdkVersion": 'build the plugin again, or write the SDK version, such as "0.1.0"',
     "preScriptFile": f'write the name of a file in dist, such as "{PRE_SCRIPT}"',
 }

@@ -10,6 +10,7 @@ from opentabs_py.core.plugins.authoring import (
     SourceProblem,
     display_name,
     find_source_problems,
+    find_source_warnings,
     tools_json,
 )
 
@@ -48,6 +49,7 @@ def tool(**changes: Any) -> dict[str, Any]:
         "input": SCHEMA,
         "output": {"type": "object"},
         "problems": [],
+        "others": [],
     }
     return {**report, **changes}
 
@@ -281,6 +283,24 @@ def test_the_name_for_users_is_the_authors_if_there_is_one() -> None:
     [written] = write(report(tool(fields=fields)))["tools"]
 
     assert (written["displayName"], written["group"]) == ("Alpha", "Letters")
+
+
+def test_members_that_are_misspelt_are_warned_of() -> None:
+    annotations = {"readonlyHint": True, "title": "Send", "openWorldHint": False, "ours": 1}
+    fields = {"name": "send", "description": "Send", "annotations": annotations}
+    others = ["idempotentHint", "destructivehint", "descriptions", "retries"]
+    warning = {"file": "", "line": 2, "why": "uses eval"}
+
+    built = report(tool(fields=fields, others=others), tool(), warnings=[warning])
+
+    place = "src/tools/send.ts:4: send"
+    assert list(map(str, find_source_warnings(built, entry=ENTRY))) == [
+        "src/index.ts:2: uses eval",
+        f"{place} idempotentHint: has no effect here; write annotations: {{ idempotentHint: … }}",
+        f"{place} destructivehint: has no effect; did you mean 'destructiveHint'?",
+        f"{place} descriptions: has no effect; did you mean 'description'?",
+        f"{place} annotations.readonlyHint: has no effect; did you mean 'readOnlyHint'?",
+    ]
 
 
 def test_the_settings_of_the_class_are_written_unless_the_package_has_them() -> None:
