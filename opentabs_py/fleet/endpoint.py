@@ -18,7 +18,6 @@ from opentabs_py.calling.clock import Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.core.codes import FLEET_NOT_CONNECTED
 from opentabs_py.core.fleet import failures
-from opentabs_py.core.fleet.liveness import SUSPENDED_FOR
 from opentabs_py.core.fleet.messages import (
     FLEET_VERSION,
     Announcement,
@@ -46,6 +45,7 @@ from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import error_of, value_of
 from opentabs_py.fleet.queued_call import QueuedCall
 from opentabs_py.fleet.requests import NotDeliveredError, WorkerRequests
+from opentabs_py.fleet.suspension import sleep_until
 from opentabs_py.fleet.trace_context import traceparent
 
 logger = logging.getLogger(__name__)
@@ -334,12 +334,8 @@ class Fleet:
     async def _look_for_silent_workers(self) -> None:
         while True:
             self._announce()
-            look_at = anyio.current_time() + LOOK_EVERY
-            await anyio.sleep_until(look_at)
-            now = anyio.current_time()
+            now = await sleep_until(anyio.current_time() + LOOK_EVERY, self.link)
             if self.link.connected:
-                if now > look_at + SUSPENDED_FOR:
-                    self._handle_relinked()
                 self.directory.remove_silent(now)
 
 

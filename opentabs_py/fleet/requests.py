@@ -16,7 +16,6 @@ from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
 from opentabs_py.core.fleet.liveness import (
     BEAT_EVERY,
-    SUSPENDED_FOR,
     UNLINKED_FOR,
     Liveness,
 )
@@ -36,6 +35,7 @@ from opentabs_py.core.fleet.messages import (
 from opentabs_py.errors import ProtocolError
 from opentabs_py.fleet.channels import NatsChannel
 from opentabs_py.fleet.link import NatsLink, Received
+from opentabs_py.fleet.suspension import sleep_until
 
 logger = logging.getLogger(__name__)
 
@@ -113,13 +113,9 @@ class WorkerRequests:
         linked = beat_at = probe_at = anyio.current_time()
         while True:
             gone = self._gone_at().values() if self._link.connected else ()
-            look_at = min([beat_at, *gone])
-            await anyio.sleep_until(look_at)
-            now = anyio.current_time()
+            now = await sleep_until(min([beat_at, *gone]), self._link)
             if self._link.connected:
                 linked = now
-                if now > look_at + SUSPENDED_FOR:
-                    self._handle_relinked()
                 for instance, gone_at in self._gone_at().items():
                     if now >= gone_at:
                         self._lose(instance)

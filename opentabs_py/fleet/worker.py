@@ -21,7 +21,7 @@ from opentabs_py.core import failures
 from opentabs_py.core.fleet import failures as fleet_failures
 from opentabs_py.core.fleet.channel import Packet
 from opentabs_py.core.fleet.congestion import CongestionWindow
-from opentabs_py.core.fleet.liveness import SUSPENDED_FOR, UNLINKED_FOR, Liveness
+from opentabs_py.core.fleet.liveness import UNLINKED_FOR, Liveness
 from opentabs_py.core.fleet.messages import (
     Busy,
     CallRequest,
@@ -51,6 +51,7 @@ from opentabs_py.fleet.identity import Identity
 from opentabs_py.fleet.link import NatsLink, Received
 from opentabs_py.fleet.outcomes import failed, returned
 from opentabs_py.fleet.session import Session
+from opentabs_py.fleet.suspension import sleep_until
 from opentabs_py.fleet.trace_context import within_trace
 
 logger = logging.getLogger(__name__)
@@ -351,13 +352,9 @@ class FleetWorker:
     async def _look_for_gone_endpoints(self) -> None:
         linked = now = anyio.current_time()
         while True:
-            look_at = now + LOOK_EVERY
-            await anyio.sleep_until(look_at)
-            now = anyio.current_time()
+            now = await sleep_until(now + LOOK_EVERY, self._link)
             if self._link.connected:
                 linked = now
-                if now > look_at + SUSPENDED_FOR:
-                    self._handle_relinked()
                 for endpoint, known in [*self._endpoints.items()]:
                     if now >= known.liveness.gone_at():
                         self._drop_endpoint(endpoint)

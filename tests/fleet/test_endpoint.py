@@ -407,13 +407,14 @@ async def test_an_endpoint_that_was_suspended_keeps_its_workers(
     monkeypatch: pytest.MonkeyPatch, skip_time: Callable[[float], None]
 ) -> None:
     monkeypatch.setattr("opentabs_py.fleet.endpoint.LOOK_EVERY", 0.001)
+    monkeypatch.setattr("opentabs_py.fleet.endpoint.KNOWN_WITHIN", 0.0)
     wire = Wire()
     link = cast("NatsLink", wire)
     fleet = Fleet(link, SystemClock(), labels={}, quotas=Quotas(), longest_message=MOST)
-    fleet.directory.handle(encode(worker("a")), anyio.current_time())
     with anyio.fail_after(PATIENT):
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(fleet._look_for_silent_workers)
+            await fleet.start(tasks)
+            fleet.directory.handle(encode(worker("a")), anyio.current_time())
             await until_all_wait()
             skip_time(2 * SILENT_FOR + SUSPENDED_FOR)
             looks = wire.looks
