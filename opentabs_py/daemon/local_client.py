@@ -127,9 +127,8 @@ class LocalClient:
     def _failure(self, why: str) -> ChainError:
         name, flag = self._state.name, name_flag(self._state.name)
         message = (
-            f"The running server {name!r} (pid {self._state.pid}) {why} See "
-            f"`opentabs status{flag}` and `opentabs logs{flag}`, or use a server of your own with "
-            "--fresh."
+            f"The running server {name!r} (pid {self._state.pid}) {why} See `opentabs logs{flag}`, "
+            f"or end it: `opentabs stop{flag}`."
         )
         return ChainError(ErrorDetail(codes.SERVER_UNREACHABLE, message, category="chain"))
 

@@ -28,8 +28,8 @@ def client_of(listener: socket.socket) -> LocalClient:
 
 
 def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket.socket) -> None:
-    said = "'work' .* did not answer: timed out. See `opentabs status --name work`"
-    with pytest.raises(ChainError, match=said):
+    do = "See `opentabs logs --name work`, or end it: `opentabs stop --name work`."  # any command's
+    with pytest.raises(ChainError, match=rf"'work' .* did not answer: timed out\. {do}$"):
         next(client_of(listener).call({}))
 
 
