@@ -252,7 +252,7 @@ class Gate:
             CallError: Its client has to repeat it with the answer of its user.
         """
         asker = _asker(request)
-        if asker is None and not self.questions.can_be_seen:
+        if asker is None and not await self.questions.will_be_seen():
             return None
         question = await self._question(request, asker, ("once", "no"), "sign_in")
         if asker is not None and asker.is_immediate:
@@ -268,7 +268,7 @@ class Gate:
 
     async def _ask(self, request: PermissionRequest, decision: Callable[[], Decision]) -> Permit:
         tool, asker = request.tool, _asker(request)
-        if asker is None and not self.questions.can_be_seen:
+        if asker is None and not await self.questions.will_be_seen():
             raise self.nobody_to_ask(tool.name, tool.rule)
         session_key = _session_key(request)
         answers: tuple[Answer, ...] = tuple(

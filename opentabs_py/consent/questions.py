@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import inf
+from typing import Final
 
 import anyio
 
@@ -10,6 +12,8 @@ from opentabs_py.calling.clock import AlarmClock
 from opentabs_py.calling.listeners import Listeners
 from opentabs_py.core.questions import ASK_FOR, Answer, Question
 from opentabs_py.errors import CallError
+
+RELOADS_WITHIN: Final = 2.0  # s; it takes 0.1, and 1 on a busy machine
 
 
 @dataclass(slots=True)
@@ -32,6 +36,8 @@ class Questions:
         self._clock = clock
         self._waiting: dict[str, _Waiting] = {}
         self._viewers = 0
+        self._left_at = -inf  # when the last view was closed
+        self._is_back = anyio.Event()
         self._changes: Listeners[[]] = Listeners("questions")
 
     @property
@@ -43,6 +49,17 @@ class Questions:
     def can_be_seen(self) -> bool:
         """Whether any view is open that shows them."""
         return self._viewers > 0
+
+    async def will_be_seen(self) -> bool:
+        """Return whether a view is open that shows them, or is again once it has been reloaded."""
+        until, is_back = self._left_at + RELOADS_WITHIN, self._is_back
+        if not self.can_be_seen and self._clock.now() < until:
+            alarm = self._clock.set_alarm(until, is_back.set)
+            try:
+                await is_back.wait()
+            finally:
+                alarm.cancel()
+        return self.can_be_seen
 
     def seconds_left(self, question: Question) -> float:
         """Return how long a question still waits."""
@@ -56,10 +73,13 @@ class Questions:
     def shown(self) -> Generator[None]:
         """Show the questions while the context is open."""
         self._viewers += 1
+        self._is_back.set()
         try:
             yield
         finally:
             self._viewers -= 1
+            if self._viewers == 0:
+                self._left_at, self._is_back = self._clock.now(), anyio.Event()
 
     def answer(self, question_id: str, answer: Answer, *, by: str) -> bool:
         """Answer a question.

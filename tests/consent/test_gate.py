@@ -9,6 +9,7 @@ import pytest
 from opentabs_py import tool
 from opentabs_py.calling.call import CallOrigin
 from opentabs_py.consent.gate import REMIND_AFTER, AnswerEffect, PermissionRequest, Permit
+from opentabs_py.consent.questions import RELOADS_WITHIN
 from opentabs_py.core import failures
 from opentabs_py.core.consent import GatedTool, Permission
 from opentabs_py.core.limits import Limits
@@ -142,12 +143,35 @@ async def test_without_anybody_to_ask_the_call_is_refused_with_how_to_allow_it()
         assert "opentabs ui" in error.detail.message
 
 
-async def test_once_the_last_view_is_closed_a_call_is_refused_at_once() -> None:
+async def test_a_call_made_while_the_last_view_is_reloaded_asks_there() -> None:
     chain = Chain()
-    with chain.gate.questions.shown(), chain.gate.questions.shown():
-        pass
-    error = await chain.refused()
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown(), chain.gate.questions.shown():
+            pass
+        tasks.start_soon(chain.call)
+        await until_all_wait()
+        assert chain.gate.questions.waiting == []
+        with chain.gate.questions.shown():
+            await until_all_wait()
+            [question] = chain.gate.questions.waiting
+            assert chain.gate.questions.answer(question.id, "once", by="console")
+            await until_all_wait()
+    assert [record.outcome for record in chain.records] == ["succeeded"]
+
+
+async def test_a_call_is_refused_once_no_view_has_come_back() -> None:
+    chain = Chain()
+    async with chain.running() as tasks:
+        with chain.gate.questions.shown():
+            pass
+        tasks.start_soon(chain.refused)
+        await until_all_wait()
+        assert chain.records == []
+        chain.clock.move(RELOADS_WITHIN)
+        await until_all_wait()
+        error = await chain.refused()  # at once, from now on
     assert "no way to ask them here" in error.detail.message
+    assert [record.outcome for record in chain.records] == ["refused", "refused"]
 
 
 async def test_of_two_answers_the_first_counts() -> None:
