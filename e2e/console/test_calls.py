@@ -193,10 +193,13 @@ async def test_a_failed_call_opens_with_its_stack_trace_and_its_hops(
     await expect(page.get_by_text("No call matches.")).to_be_visible()
 
 
-@pytest.mark.usefixtures("tab")
 async def test_a_call_that_asks_waits_for_the_answer_given_here(
-    page: Page, served: OpenTabs
+    page: Page, tab: Page, served: OpenTabs
 ) -> None:
+    title = f"{'W' * 100} my account"
+    await tab.evaluate("(title) => { document.title = title; }", title)
+    await go(page, "tabs")
+    await expect(page.get_by_text("my account")).to_be_visible()
     gate = served.internals.registry.gate
     gate.set_rules({"forms.where": "ask"})
     values: list[Any] = []
@@ -213,6 +216,8 @@ async def test_a_call_that_asks_waits_for_the_answer_given_here(
                 question = page.get_by_role("list", name="Questions").get_by_role("listitem").first
                 await expect(question).to_contain_text("wants to use File a report")
                 await expect(question.get_by_label("The arguments")).to_contain_text("<img src=x")
+                place = question.locator(".badge", has_text="my account")
+                assert await place.evaluate("(it) => it.scrollWidth <= it.clientWidth")
                 await expect(page).to_have_title("(1) Approvals · OpenTabs")
                 await question.get_by_role("button", name="Allow once").click()
         assert values[0]["params"]["title"] == HOSTILE
