@@ -8,6 +8,7 @@ import httpx2
 import pytest
 from playwright.async_api import Browser, Page, expect
 
+from e2e.chain import PROBE
 from e2e.console.opened import VIEWS, console_page, go
 from e2e.console.plugins import HOSTILE, write_lacking
 from e2e.waiting import PATIENT
@@ -152,6 +153,19 @@ async def test_tabs_show_what_is_ready_in_each_and_which_are_not_protected(
     await expect(row).to_contain_text("forms ready")
     await tab.goto("about:blank")
     await expect(page.get_by_text("No tab in which a plugin runs.")).to_be_visible()
+
+
+async def test_in_a_browser_that_is_not_connected_no_page_is_to_be_opened(browser: Browser) -> None:
+    settings = load_settings(port=0)
+    async with (
+        OpenTabs(browser="none", settings=settings, plugins=[PROBE]) as tabs,
+        console_page(browser, tabs) as page,
+    ):
+        await go(page, "tabs")
+        about = page.get_by_role("region", name="Browser default")
+        await expect(about).to_contain_text("not connected")
+        await expect(about).to_contain_text("Its tabs are shown once it has connected.")
+        await expect(about).not_to_contain_text("Open a page")
 
 
 async def test_the_keyboard_stays_where_it_is_while_tabs_come_and_go(

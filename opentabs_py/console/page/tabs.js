@@ -83,13 +83,7 @@ export function tabsView({ store }) {
       browser.userAction !== "" && h("p", { class: "notice" }, browser.userAction),
       tabs.length > 0
         ? h("ul", { class: "rows" }, ...tabs.map(item))
-        : h(
-            "p",
-            { class: "quiet none" },
-            query.value === ""
-              ? "No tab in which a plugin runs. Open a page of a plugin's site in this browser."
-              : "No tab matches.",
-          ),
+        : h("p", { class: "quiet none" }, query.value === "" ? why(browser) : "No tab matches."),
     );
   }
 
@@ -147,4 +141,14 @@ export function tabsView({ store }) {
       if (changed.has("tabs") || changed.has("browsers")) show();
     },
   };
+}
+
+/**
+ * Why a browser has no tabs here, and what to do.
+ * @param {BrowserRow} browser
+ */
+function why({ connected }) {
+  return connected
+    ? "No tab in which a plugin runs. Open a page of a plugin's site in this browser."
+    : "Its tabs are shown once it has connected. If OpenTabs launched it, the next call starts it again.";
 }
