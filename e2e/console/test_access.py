@@ -2,14 +2,17 @@
 
 import re
 import signal
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
+import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from e2e.terminals import terminal
+from opentabs_py.console import watch
 from opentabs_py.console.access import Access
 from opentabs_py.session.session import OpenTabs
 
@@ -45,6 +48,19 @@ def test_the_address_that_serve_shows_in_a_terminal_is_whole(tmp_path: Path) -> 
         shown.wait()
     [token] = re.findall(r"\?token=(\S+)", shown.output)
     assert len(token) == len(Access(0, lambda: 0.0).invite())
+
+
+async def test_a_page_that_hears_nothing_for_long_connects_again(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "QUIET_AT_MOST", inf)  # as if the server was suspended
+    await page.clock.install()
+    await page.reload()
+    state = page.locator("#state")
+    await expect(state).to_have_attribute("data-state", "live")
+    async with page.expect_request("**/console/api/stream?*"):
+        await page.clock.fast_forward(15_000)
+    await expect(state).to_have_attribute("data-state", "live")
 
 
 async def test_a_window_goes_on_when_another_one_is_opened_by_an_address_of_its_own(

@@ -271,3 +271,15 @@ async def test_only_the_browser_that_was_let_in_sees_tests_and_screenshots(
         assert sent.status_code == 403  # not from our page
         rebound = await client.get(base, headers={**own, "host": "evil.example"})
         assert rebound.status_code == 403
+
+
+async def test_a_page_that_connects_again_is_live_although_nothing_happens(seen: Shown) -> None:
+    page = await seen.page.context.new_page()
+    await page.clock.install()
+    await page.goto(seen.page.url)
+    state = page.locator("#state")
+    await expect(state).to_have_attribute("data-state", "live")
+    async with page.expect_request("**/console/api/stream?*"):
+        await page.clock.fast_forward(15_000)
+    await expect(state).to_have_attribute("data-state", "live")
+    await page.close()

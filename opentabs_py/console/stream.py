@@ -3,13 +3,16 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 import anyio
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py.server.call_stream import cancel_at_disconnect
+
+# s; a page that hears nothing for 15 connects again: the server may be suspended, or a tunnel gone.
+QUIET_AT_MOST: Final = 5.0
 
 Write = Callable[[bytes], Awaitable[None]]
 

@@ -20,7 +20,7 @@ from opentabs_py.console.rows import (
     question_rows,
     tab_rows,
 )
-from opentabs_py.console.stream import event
+from opentabs_py.console.stream import QUIET_AT_MOST, event
 from opentabs_py.core.console.board import Board, in_parts
 from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.plugins.plugin import Plugin
@@ -109,6 +109,8 @@ class Watch:
         """Send what changes, as server-sent events, until the server stops.
 
         Each event is what has changed since the one before was read, at most ten times a second.
+        One comes at the beginning, and in a while without changes, although it says nothing: the
+        page then knows that the server is there.
 
         Args:
             send: Sends to the page; waits while the page does not read.
@@ -117,11 +119,15 @@ class Watch:
         """
         if boot != self._boot:
             version = 0
+        quiet_until = float("-inf")
         with self._looking():
             while not self._stopping.is_set():
                 self._look()
                 update = self.board.since(version)
+                if update is None and anyio.current_time() >= quiet_until:
+                    update = {"version": version}
                 if update is not None:
+                    quiet_until = anyio.current_time() + QUIET_AT_MOST
                     version = update["version"]
                     for part in in_parts(update):
                         await send(event(part, boot=self._boot, now=self._wall()))

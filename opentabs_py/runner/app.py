@@ -23,7 +23,7 @@ from opentabs_py.console.admission import Admitted
 from opentabs_py.console.entrance import Entrance
 from opentabs_py.console.files import PAGE as SHARED
 from opentabs_py.console.files import Files
-from opentabs_py.console.stream import StreamApp, Write, event
+from opentabs_py.console.stream import QUIET_AT_MOST, StreamApp, Write, event
 from opentabs_py.core.runner.one_test import OneTest
 from opentabs_py.runner.details import test_data
 from opentabs_py.runner.runner import Runner, Suite
@@ -113,18 +113,23 @@ class RunnerPage:
     async def _stream(self, write: Write, boot: str, version: int) -> None:
         if boot != self._boot:
             version = 0
+        is_quiet = True
         while not self._stopping.is_set():
             changed = self.runner.changed()
             update = self.runner.board.since(version)
+            if update is None and is_quiet:
+                update = {"version": version}
             if update is not None:
                 version = update["version"]
                 await write(event(update, boot=self._boot, now=wall_clock()))
             with anyio.move_on_after(LOOK_AGAIN):
                 await self._stopping.wait()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._cancel_at_stop, tasks.cancel_scope)
-                await changed.wait()
-                tasks.cancel_scope.cancel()
+            with anyio.move_on_after(QUIET_AT_MOST) as waiting:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(self._cancel_at_stop, tasks.cancel_scope)
+                    await changed.wait()
+                    tasks.cancel_scope.cancel()
+            is_quiet = waiting.cancelled_caught
 
     async def _cancel_at_stop(self, scope: anyio.CancelScope) -> None:
         await self._stopping.wait()

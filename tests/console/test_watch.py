@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
+from opentabs_py.console import watch
 from opentabs_py.console.log_tail import WAITING, LogTail
 from opentabs_py.core.progress import ProgressReport
 from opentabs_py.plugins.plugin import SkippedPlugin
@@ -164,6 +165,18 @@ async def test_a_page_that_does_not_read_gets_the_newest_state_later_and_delays_
             reading.set()
     assert len(events) == 3  # the first, and the changes since then, in two parts
     assert sum(len(rows(event, "calls")) for event in events) == 500
+
+
+async def test_a_page_to_which_nothing_happens_hears_that_the_server_is_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watch, "QUIET_AT_MOST", 0.0)
+    reader = Reader(ServedConsole())
+    first = await reader.read_until(lambda _event: True)
+    await reader.read_until(lambda _event: len(reader.events) == 3)  # at once, and again
+    for event in reader.events[1:]:
+        assert event == {**event, "boot": first["boot"], "version": first["version"]}
+        assert event.keys() == {"boot", "now", "version"}
 
 
 async def test_without_watching_nothing_of_a_call_is_kept() -> None:

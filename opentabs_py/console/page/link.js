@@ -9,6 +9,7 @@ import { parseExactly } from "./values.js";
 
 const AGAIN_AFTER = 300; // ms; doubled each time
 const AGAIN_AFTER_AT_MOST = 3000;
+const SILENT_AFTER = 15_000; // ms; a server that is not suspended says something every 5 s
 
 /** @typedef {"connecting" | "live" | "gone" | "signed out"} LinkState */
 
@@ -114,9 +115,17 @@ export class Link {
     let version = 0;
     let delay = AGAIN_AFTER;
     for (;;) {
+      const connection = new AbortController();
+      let silent = 0;
+      const hear = () => {
+        clearTimeout(silent);
+        silent = window.setTimeout(() => connection.abort(), SILENT_AFTER);
+      };
+      hear();
       try {
-        const answer = await this.#fetch(`/stream?boot=${boot}&since=${version}`, {});
-        for await (const line of linesOf(answer)) {
+        const { signal } = connection;
+        const answer = await this.#fetch(`/stream?boot=${boot}&since=${version}`, { signal });
+        for await (const line of linesOf(answer, hear)) {
           const update = /** @type {Update} */ (JSON.parse(line.slice("data: ".length)));
           ({ boot, version } = update);
           delay = AGAIN_AFTER;
@@ -131,6 +140,7 @@ export class Link {
       } catch (error) {
         show(error instanceof Refusal && error.status === 401 ? "signed out" : "gone");
       }
+      clearTimeout(silent);
       await new Promise((resolve) => setTimeout(resolve, delay));
       delay = Math.min(2 * delay, AGAIN_AFTER_AT_MOST);
     }
@@ -177,8 +187,9 @@ export class Link {
 /**
  * The lines of an answer that are not empty, as they arrive.
  * @param {Response} answer
+ * @param {() => void} [hear] called whenever a part of it arrives
  */
-async function* linesOf(answer) {
+async function* linesOf(answer, hear = () => {}) {
   if (answer.body === null) return;
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   /** @type {string[]} */
@@ -187,6 +198,7 @@ async function* linesOf(answer) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
+      hear();
       const [end = "", ...next] = value.split("\n");
       begun.push(end);
       for (const begin of next) {
