@@ -91,6 +91,7 @@ class Directory:
             self._refuse(instance, str(error))
         else:
             if worker.state == "leaving":
+                self._note(worker.instance, "has left")
                 self.remove(worker.instance)
             elif worker.state != "starting":
                 self._put(worker, data, now)
@@ -114,6 +115,7 @@ class Directory:
         """Remove the workers that have not announced themselves for too long."""
         for instance, known in [*self._known.items()]:
             if now >= known.liveness.gone_at() + SILENT_FOR:  # an idle one says little
+                self._note(instance, "is gone")
                 self.remove(instance)
         for instance, heard in [*self._unreadable.items()]:
             if now >= heard + 2 * SILENT_FOR:
@@ -127,6 +129,7 @@ class Directory:
             before = None
         if before is None:
             self._known[worker.instance] = _Known(worker, data, Liveness(now))
+            self._note(worker.instance, "is there")
             self._claims.put(worker)
             self._check(self._claims.rivals(worker))
         else:
@@ -135,6 +138,11 @@ class Directory:
             before.liveness.handle_heard(now)
         self._repeated[data] = worker.instance
         self._on_change(worker.instance)
+
+    def _note(self, instance: str, what: str) -> None:
+        if (worker := self.get(instance)) is not None:
+            which = worker.name, worker.host, worker.pid
+            logger.info("The worker %s on %s (pid %d) %s", *which, what)
 
     def _check(self, rivals: Sequence[Announcement]) -> None:
         """Refuse those of some workers that conflict with others, and no longer the others."""

@@ -55,6 +55,19 @@ def test_one_that_starts_is_not_known_yet_and_one_that_leaves_no_more() -> None:
     assert known.changes == [instance("a")] * 2
 
 
+def test_the_log_says_who_comes_and_who_goes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    known = Known()
+    for state in ("starting", "serving", "draining", "leaving", "leaving"):
+        known.hear("a", 10, state=state)
+    known.hear("b", 20, now=0)
+    known.directory.remove_silent(3 * SILENT_FOR)
+    known.hear("b", 20, now=3 * SILENT_FOR)
+    said = [(each.split()[2], each.rpartition(") ")[2]) for each in caplog.messages]
+    there, left, gone = "is there", "has left", "is gone"
+    assert said == [("a", there), ("a", left), ("b", there), ("b", gone), ("b", there)]
+
+
 def test_one_that_repeats_itself_is_heard_and_not_read_again() -> None:
     known = Known()
     known.hear("a", 10, now=0)
