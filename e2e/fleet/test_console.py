@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 
 from e2e.chain import PROBE
 from e2e.console.opened import console_page, go
-from e2e.fleet.members import Fleet, endpoint
+from e2e.fleet.members import Fleet, double, endpoint
 from e2e.live_page import chromium
 from opentabs_py.config.fleet import FleetOptions
 from opentabs_py.config.settings import load_settings
@@ -60,6 +60,18 @@ async def test_a_call_that_a_worker_has_is_not_said_to_be_in_the_server(
         await expect(details).to_contain_text("WORKER_LOST")
         await expect(details).to_contain_text("A worker of the fleet: how far the call got there")
         await call.wait()
+
+
+async def test_a_python_tool_of_a_worker_is_not_said_to_run_in_the_server(shared: Fleet) -> None:
+    async with (
+        endpoint(shared, workers=1, tools=[double]) as tabs,
+        chromium(tabs.settings) as browser,
+        console_page(browser, tabs) as page,
+    ):
+        for name, said in {"who": "runs in a worker", "double": "runs in the server"}.items():
+            await go(page, f"try/{name}")
+            await expect(page.get_by_role("heading", name=name)).to_be_visible()
+            await expect(page.locator(".badge", has_text="runs in")).to_have_text(said)
 
 
 async def test_without_workers_the_console_says_to_start_one(fleet: Fleet) -> None:

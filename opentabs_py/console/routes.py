@@ -31,6 +31,7 @@ from opentabs_py.console.snippets import snippets
 from opentabs_py.console.stream import StreamApp, Write
 from opentabs_py.console.watch import Watch
 from opentabs_py.core.limits import longest_body
+from opentabs_py.core.plugin_names import OURSELVES
 from opentabs_py.core.progress import Pace
 from opentabs_py.server.http.json_requests import answering, refuse
 from opentabs_py.server.http.page_headers import PageHeaders
@@ -173,6 +174,7 @@ class Console:
 
     def _in_full(self, tool: Tool) -> dict[str, Any]:
         listing = tool.listing
+        is_ours = self.calls.registry.is_python(listing.name) or listing.owner == OURSELVES
         return {
             **self._in_short(listing),
             "description": listing.description,
@@ -180,4 +182,5 @@ class Console:
             "outputSchema": listing.output_schema,
             "annotations": listing.annotations,
             "needsTab": listing.needs_tab,
+            "isRemote": self.fleet is not None and not is_ours,
         }

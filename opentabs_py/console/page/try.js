@@ -30,7 +30,7 @@ const FOUND = 60; // tools that the picker shows
 
 /**
  * @typedef {ToolInShort & {description: string, inputSchema: Schema, outputSchema: Schema | null,
- *     annotations: Record<string, unknown> | null, needsTab: boolean}} Tool
+ *     annotations: Record<string, unknown> | null, needsTab: boolean, isRemote: boolean}} Tool
  *
  * @typedef {object} Bench where a tool is tried
  * @property {HTMLElement} element
@@ -440,7 +440,8 @@ function marks(tool) {
   return [
     hints.readOnlyHint === true && h("span", { class: "badge" }, "only reads"),
     hints.destructiveHint === true && h("span", { class: "badge warn" }, "may destroy"),
-    !tool.needsTab && h("span", { class: "badge" }, "runs in the server"),
+    !tool.needsTab &&
+      h("span", { class: "badge" }, `runs in ${tool.isRemote ? "a worker" : "the server"}`),
     h("a", { class: "badge", href: pluginPath(tool.owner) }, tool.owner),
   ];
 }
