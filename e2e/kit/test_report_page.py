@@ -145,6 +145,17 @@ async def test_a_broken_fixture_is_shown_with_the_page_as_it_was(shown: OpenRepo
     await expect(shown.details.get_by_role("img", name="At the failure").last).to_be_visible()
 
 
+async def test_why_a_test_was_skipped_or_expected_to_fail_is_shown(shown: OpenReport) -> None:
+    await shown.choose("test_skipped, skipped")
+    reason = shown.details.get_by_role("region", name="Reason")
+    await expect(reason).to_contain_text("not yet")
+    await expect(shown.details).not_to_contain_text("It made no call")
+    await shown.page.get_by_label("Filter tests").fill("a known bug")
+    await expect(shown.page.locator(".row.test")).to_have_count(1)
+    await shown.choose("test_expected, failed, as expected")
+    await expect(reason).to_have_count(0)  # it is in the failure
+
+
 async def test_faults_are_shown_with_their_seed(shown: OpenReport) -> None:
     await shown.choose("test_faults, passed")
     faults = shown.details.get_by_role("region", name="Faults")

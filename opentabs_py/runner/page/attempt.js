@@ -51,13 +51,17 @@ const EXPLAINS = "OpenTabs: why "; // begins the title of a section that is open
 export function describeAttempt(attempt, around) {
   const { load, memory } = around;
   const failure = attempt.screenshots.filter(({ when }) => when === "failure");
+  const { state, text, why } = attempt;
   return [
-    attempt.text !== "" &&
+    state !== "failed" &&
+      !text.includes(why) &&
+      h("section", { "aria-label": "Reason" }, h("h3", {}, "Reason"), h("p", {}, why)),
+    text !== "" &&
       h(
         "section",
         { "aria-label": "Failure" },
-        h("h3", {}, attempt.state === "xfailed" ? "Failed, as expected" : "Failure"),
-        errorText(attempt.text),
+        h("h3", {}, state === "xfailed" ? "Failed, as expected" : "Failure"),
+        errorText(text),
       ),
     failure.length > 0 &&
       h(

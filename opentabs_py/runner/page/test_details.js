@@ -164,7 +164,7 @@ function earlier(test, actions) {
 function around(test, attempt, { load, memory }) {
   const none = attempt.forgotten
     ? "Its calls were dropped to save memory. Run it alone to see them."
-    : test.state === "idle" || test.state === "waiting" || test.kind !== "pytest"
+    : ["idle", "waiting", "running", "skipped"].includes(test.state) || test.kind !== "pytest"
       ? ""
       : "It made no call with the opentabs fixture.";
   return { load, memory, none, key: `${test.attempts.indexOf(attempt)} ` };

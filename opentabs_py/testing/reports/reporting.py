@@ -135,7 +135,7 @@ def _phase(report: pytest.TestReport) -> Phase:
         outcome="failed" if report.outcome in _REPEATED else report.outcome,
         expected=expected is not None,
         seconds=report.duration,
-        why=_first_line(why or expected or report.longrepr or ""),
+        why=_first_line(expected or why or report.longrepr or ""),
         text="" if skipped else report.longreprtext,
         sections=tuple((name, text) for name, text in report.sections),
     )
