@@ -72,7 +72,7 @@ async def test_without_a_terminal_only_the_page_continues(
     template: Path, short_path: Path, browser: Browser
 ) -> None:
     plugin = plugin_with(template, short_path, bad=BAD)
-    with piped(COMMAND, plugin, environment(plugin)) as process:
+    with piped([*COMMAND, "--retries", "1"], plugin, environment(plugin)) as process:
         assert process.stdout is not None
         lines = iter(process.stdout.readline, "")
         url = next(line for line in lines if line.startswith("Tests at ")).split()[-1]
@@ -80,8 +80,13 @@ async def test_without_a_terminal_only_the_page_continues(
             failure = page.get_by_role("alert", name="A failure")
             stays = "stays open (without a window) until you continue."
             await expect(failure).to_contain_text(stays)
-            await failure.get_by_role("button", name="Continue").click()
+            await failure.get_by_role("link", name="test_bad").click()
+            error = page.get_by_role("region", name="Failure", exact=True)
+            await expect(error).to_have_count(1)  # although the test runs again
+            for _ in range(2):
+                await failure.get_by_role("button", name="Continue").click()
             await expect(page.locator("#summary")).to_contain_text(" · in ")
+            await expect(error.locator(".at")).to_have_count(1)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=PATIENT)
     assert process.returncode == 0

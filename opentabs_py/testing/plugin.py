@@ -288,7 +288,9 @@ def pytest_exception_interact(
 ) -> None:
     """Keep the browser of a failed test open if somebody is watching."""
     people = node.stash.get(PEOPLE, None)
-    if people is not None and node.config.getoption("opentabs_ui"):
+    if people is None or not isinstance(report, pytest.TestReport):
+        return
+    if node.config.getoption("opentabs_ui"):
         from opentabs_py.testing.runs.pause import pause
 
         pause(node.config, people, report, node.config.stash.get(WATCHING, None))

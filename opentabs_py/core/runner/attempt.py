@@ -89,7 +89,8 @@ class Attempt:
             self.sections = [*event.sections]
         outcome = _outcome(event)
         if outcome == "failed" and self.outcome == "failed":
-            self.text = cut_middle(f"{self.text}\n\n{event.text}", LONGEST_TEXT)
+            if event.text not in self.text:  # a failure at which the run pauses comes twice
+                self.text = cut_middle(f"{self.text}\n\n{event.text}", LONGEST_TEXT)
         elif outcome is not None and self.outcome != "failed":
             self.outcome = outcome
             self.failed_in = event.when if outcome == "failed" else ""

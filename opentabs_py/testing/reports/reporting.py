@@ -48,7 +48,7 @@ class Reporting:
     def begin_again(self, reports: Sequence[pytest.TestReport]) -> None:
         """Report an attempt that failed, after which the test runs again."""
         for report in reports:
-            self.send(_phase(report))
+            self.send(phase_of(report))
         self.send(Retried(test=reports[0].nodeid))
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -90,7 +90,7 @@ class Reporting:
             self.begin_again([report])
             self._runs_again = True
         else:
-            self.send(_phase(report))
+            self.send(phase_of(report))
             # After a `rerun` comes the teardown of its attempt; any other phase is the next one's.
             self._runs_again = self._runs_again and report.when == "teardown"
 
@@ -122,7 +122,8 @@ def known(item: pytest.Item) -> Known:
     )
 
 
-def _phase(report: pytest.TestReport) -> Phase:
+def phase_of(report: pytest.TestReport) -> Phase:
+    """Return what is reported of a phase of a test."""
     crash = getattr(report.longrepr, "reprcrash", None)
     skipped = report.longrepr if isinstance(report.longrepr, tuple) else None
     expected = getattr(report, "wasxfail", None)

@@ -12,7 +12,7 @@ from opentabs_py.core.runner.choice import is_chosen
 from opentabs_py.core.runner.events import Collected, Paused, Resumed
 from opentabs_py.testing.notes import ScreenshotStore
 from opentabs_py.testing.reports.channel import RunnerChannel
-from opentabs_py.testing.reports.reporting import Reporting, known
+from opentabs_py.testing.reports.reporting import Reporting, known, phase_of
 
 SHOWN_CALLS: Final = 40  # calls of a test
 
@@ -38,13 +38,14 @@ class Watching(Reporting):
         return self.channel.is_to_pause()
 
     @contextmanager
-    def pause(self, test: str) -> Generator[Callable[[], bool]]:
-        """Report that a test's browser is kept open as long as the context.
+    def pause(self, report: pytest.TestReport) -> Generator[Callable[[], bool]]:
+        """Report a failure, and that its browser is kept open as long as the context.
 
         Yields:
             A function that returns whether the user continues, in the page.
         """
-        number = next(self._pauses)
+        number, test = next(self._pauses), report.nodeid
+        self.channel.send(phase_of(report))  # with retries, it is not reported before its teardown
         self.channel.send(Paused(test=test, pause=number))
         try:
             yield lambda: self.channel.is_to_resume(number)

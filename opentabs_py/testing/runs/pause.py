@@ -19,7 +19,7 @@ NOBODY = "The browser is not kept open: stdin is not a terminal, so Enter cannot
 def pause(
     config: pytest.Config,
     people: People,
-    report: pytest.CollectReport | pytest.TestReport,
+    report: pytest.TestReport,
     watching: Watching | None = None,
 ) -> None:
     """Show a failure, and wait until the user continues or the browser's window is closed.
@@ -46,7 +46,7 @@ def pause(
         terminal.write_line(GO_ON if can_press else IN_PAGE, bold=True)
         signs = [is_orphan, *([_enter_is_pressed] if can_press else [])]
         if watching is not None:
-            signs.append(stack.enter_context(watching.pause(report.nodeid)))
+            signs.append(stack.enter_context(watching.pause(report)))
         people.pause(lambda: any(is_over() for is_over in signs))
     exit_if_orphan()
 

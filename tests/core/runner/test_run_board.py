@@ -12,6 +12,7 @@ from opentabs_py.core.runner.events import (
     CallSeen,
     Collected,
     Ended,
+    Event,
     FaultsSeen,
     Known,
     Lost,
@@ -50,7 +51,7 @@ def record(call: str, result: str = "") -> CallRecord:
     return CallRecord(call, "chat_send", 1.0, 0.1, "succeeded", Limits(), result=result)
 
 
-def run_one(board: RunBoard, test: str, *phases: Phase) -> None:
+def run_one(board: RunBoard, test: str, *phases: Event) -> None:
     board.handle(Started(test=test))
     for each in phases:
         board.handle(each)
@@ -110,6 +111,13 @@ def test_two_failures_of_a_test_are_both_shown_and_the_first_is_the_reason() -> 
     run_one(board, A, phase(A, "failed", why="one", text="text one"), teardown)
     details = board.tests[A].now.details()
     assert (details["why"], details["text"]) == ("one", "text one\n\ntext two")
+
+
+def test_a_failure_that_is_reported_at_a_pause_and_at_the_end_is_shown_once() -> None:
+    board = board_of(A)
+    failed = phase(A, "failed", text="text one")
+    run_one(board, A, failed, Paused(test=A, pause=1), Resumed(test=A), failed)
+    assert board.tests[A].now.text == "text one"
 
 
 def test_only_the_chosen_tests_wait_and_the_others_keep_their_state() -> None:
