@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import wall_clock
+from opentabs_py.config.paths import absolute
 from opentabs_py.core.runner import PLAN
 from opentabs_py.core.runner.board import RunBoard
 from opentabs_py.core.runner.choice import Chosen, after_change, is_chosen
@@ -97,7 +98,8 @@ class Runner:
     """
 
     def __init__(self, suite: Suite, scratch: Path) -> None:
-        self.board = RunBoard()
+        self._directory = absolute(suite.directory)
+        self.board = RunBoard(directory=str(self._directory))
         self.watches = True
         self.pauses = True
         self.suite = suite
@@ -158,7 +160,7 @@ class Runner:
         """
         self._is_stale = True
         if self.watches:
-            paths = [str(self.suite.directory.absolute() / file) for file in files]
+            paths = [str(self._directory / file) for file in files]
             # What a stopped run has not come to runs again, too.
             runs = self._current is not None
             again = self._asked if runs else after_change(paths, self.board.files, self._asked)
@@ -221,7 +223,7 @@ class Runner:
     async def _test(self, chosen: Chosen) -> str:
         """Run the tests; return what went wrong, besides tests that fail."""
         units = self.suite.units()
-        self.board.set_units([_unit(each, self.suite.directory) for each in units])
+        self.board.set_units([_unit(each, self._directory) for each in units])
         why = ""
 
         async def run_pytest() -> None:
@@ -351,7 +353,7 @@ class Runner:
             "pauses": self.pauses,
             "headed": self.suite.headed,
             "terminal": self.suite.terminal,
-            "directory": self.suite.directory.absolute().name,
+            "directory": self._directory.name,
             "problems": [{"place": each.place, "why": each.why} for each in self._problems],
             "error": self._error,
             "lost": self._lost,
@@ -361,10 +363,6 @@ class Runner:
 
 
 def _unit(file: str, directory: Path) -> OneTest:
-    path = Path(file).absolute()
-    shown = (
-        str(path.relative_to(directory.absolute()))
-        if path.is_relative_to(directory.absolute())
-        else file
-    )
+    path = absolute(Path(file))
+    shown = str(path.relative_to(directory)) if path.is_relative_to(directory) else file
     return OneTest(file, shown, str(path), path.name, 0, "node")

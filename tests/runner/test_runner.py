@@ -200,6 +200,28 @@ async def test_nothing_runs_before_the_plugin_is_built(
         assert states(runner) == {"test_one": "passed", "test_two": "failed"}
 
 
+async def test_files_are_shown_relative_to_the_plugin_wherever_pytests_root_is(
+    suite: Suite,
+) -> None:
+    write(suite, a=TWO, broken="import no_such_module\n")
+    unit = suite.directory / "tests" / "unit.test.js"
+    unit.write_text("")
+    suite = replace(
+        suite,
+        directory=suite.directory / "tests" / "..",
+        pytest_args=[*suite.pytest_args, f"--rootdir={suite.directory / 'tests'}"],
+        units=lambda: [str(unit)],
+    )
+    async with running(suite) as runner:
+        await ended(runner)
+        files = {test.file for test in runner.board.tests.values()}
+        assert files == {f"tests/{name}" for name in ("test_a.py", "test_broken.py", unit.name)}
+        write(suite, a=TWO.replace("pass", "1 / 0"), broken="def test_fixed(): pass\n")
+        runner.handle_change(["tests/test_broken.py"], "")  # so that only this file runs
+        await ended(runner)
+        assert (states(runner)["test_fixed"], states(runner)["test_one"]) == ("passed", "passed")
+
+
 async def test_stop_ends_the_run_and_the_process(suite: Suite) -> None:
     write(suite, a=HANGS)
     async with running(suite) as runner:

@@ -40,13 +40,14 @@ class RunBoard:
 
     Args:
         whole: About how many bytes the details of all tests may take.
+        directory: The directory that files in it are shown relative to, absolute.
 
     Attributes:
         version: Increases with every change.
         tests: The tests by id, in the order in which they run.
     """
 
-    def __init__(self, *, whole: int = WHOLE) -> None:
+    def __init__(self, *, whole: int = WHOLE, directory: str = "") -> None:
         self.version = 1
         self.tests: dict[str, OneTest] = {}
         self._rows: Shelf[Mapping[str, Any]] = Shelf(MOST_TESTS)
@@ -56,6 +57,7 @@ class RunBoard:
         self._ended: deque[tuple[str, int, int]] = deque()  # id, changes and weight of each
         self._weight = 0
         self._most_weight = whole
+        self._directory = directory
 
     # --- what happens ---
 
@@ -133,17 +135,30 @@ class RunBoard:
         """Replace the list, and keep the results of the tests that are still in it."""
         nodes = [test for test in self.tests.values() if test.kind == "node"]
         found = [
-            OneTest(each.id, each.file, each.path, each.name, each.line, "pytest")
+            OneTest(
+                each.id,
+                self._shown(each.file, each.path),
+                each.path,
+                each.name,
+                each.line,
+                "pytest",
+            )
             for each in event.tests
         ]
         for broken in self._broken:
-            module = OneTest(broken.file, broken.file, broken.path, "", 0, "module")
+            file = self._shown(broken.file, broken.path)
+            module = OneTest(broken.file, file, broken.path, "", 0, "module")
             module.now.text = broken.text
             module.now.why = "Its tests could not be collected."
             module.now.outcome = "failed"
             module.state = "failed"
             found.append(module)
         self._replace([*nodes, *found])
+
+    def _shown(self, file: str, path: str) -> str:
+        # pytest's root may be above the plugin, or below.
+        inside = path.removeprefix(f"{self._directory}/")
+        return file if inside == path or not self._directory else inside
 
     def _replace(self, tests: Sequence[OneTest]) -> None:
         known, self.tests = self.tests, {}
@@ -191,11 +206,7 @@ class RunBoard:
     @property
     def failed(self) -> tuple[str, ...]:
         """The ids of the tests that have failed, of those that can run by themselves."""
-        return tuple(
-            test.file if test.kind == "module" else test.id
-            for test in self.tests.values()
-            if test.state in ("failed", "paused")
-        )
+        return tuple(test.id for test in self.tests.values() if test.state in ("failed", "paused"))
 
     @property
     def files(self) -> dict[str, str]:

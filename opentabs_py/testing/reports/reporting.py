@@ -37,6 +37,7 @@ class Reporting:
     def __init__(self, send: Callable[[Event], None], store: ScreenshotStore) -> None:
         self.send = send
         self._store = store
+        self._root = Path()
         self._output: Path | None = None
         self._chromium = ""
         self._runs_again = False
@@ -51,11 +52,15 @@ class Reporting:
             self.send(phase_of(report))
         self.send(Retried(test=reports[0].nodeid))
 
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Note what the paths in ids are relative to."""
+        self._root = session.config.rootpath
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Report a file that cannot be imported."""
         if report.failed:
             file = report.nodeid.partition("::")[0]
-            path = str(Path(str(report.fspath)).absolute()) if report.fspath else file
+            path = str(self._root / file) if file else ""
             self.send(NotCollected(file=file, path=path, text=report.longreprtext))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:

@@ -120,6 +120,14 @@ def test_a_failure_that_is_reported_at_a_pause_and_at_the_end_is_shown_once() ->
     assert board.tests[A].now.text == "text one"
 
 
+def test_files_in_the_directory_are_shown_relative_to_it() -> None:
+    inside = Known(id=A, file="p/tests/test_a.py", path="/p/tests/test_a.py", name="a", line=1)
+    board = RunBoard(directory="/p")
+    board.handle(NotCollected(file="other.py", path="/other/other.py", text="no"))
+    board.handle(Collected(tests=(inside,)))
+    assert [test.file for test in board.tests.values()] == ["tests/test_a.py", "other.py"]
+
+
 def test_only_the_chosen_tests_wait_and_the_others_keep_their_state() -> None:
     board = board_of(A, B)
     run_one(board, A, phase(A))
