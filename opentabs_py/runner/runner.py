@@ -296,7 +296,7 @@ class Runner:
                 self._socket = None
         if collected and code in _USUAL:
             return ""
-        how = f"ended by signal {-code}" if code < 0 else f"exited with {code}"
+        how = f"was ended by signal {-code}" if code < 0 else f"exited with {code}"
         return f"pytest {how}. The terminal shows what it printed."
 
     def _command(self, chosen: Chosen, directory: Path) -> list[str]:

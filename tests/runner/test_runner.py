@@ -258,7 +258,7 @@ async def test_pytest_that_dies_fails_the_test_it_was_in(suite: Suite) -> None:
     async with running(suite) as runner:
         await ended(runner)
         assert states(runner) == {"test_dies": "failed", "test_next": "idle"}
-        assert "ended by signal 9" in str(status(runner)["error"])
+        assert "was ended by signal 9" in str(status(runner)["error"])
 
 
 async def test_files_for_node_run_beside_pytest(suite: Suite) -> None:

@@ -288,16 +288,16 @@ def test_what_a_recording_did_not_answer_is_in_the_details() -> None:
 def test_tests_that_have_ended_are_not_part_of_how_the_run_ends() -> None:
     board = board_of(A)
     run_one(board, A, phase(A))
-    board.end("pytest ended by signal 9.")
+    board.end("pytest was ended by signal 9.")
     assert states(board) == ["passed"]
 
 
 def test_a_run_that_dies_fails_the_test_that_it_died_in() -> None:
     board = board_of(A, B)
     board.handle(Started(test=A))
-    board.end("pytest ended by signal 9.")
+    board.end("pytest was ended by signal 9.")
     assert states(board) == ["failed", "idle"]
-    assert board.tests[A].now.text == "pytest ended by signal 9."
+    assert board.tests[A].now.text == "pytest was ended by signal 9."
 
 
 def test_events_of_tests_that_are_not_known_are_ignored() -> None:
