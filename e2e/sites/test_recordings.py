@@ -266,7 +266,7 @@ def test_a_script_that_fails_says_so_and_leaves_what_was_recorded(tmp_path: Path
         done = record(tmp_path, url, "--script", "use.py", "--out", "some.har", "--scrub", "Notes")
 
     assert done.returncode == 1
-    assert f"error: The script failed: {how}: no tea" in done.stderr
+    assert f"error: The script failed at use.py:2: {how}: no tea" in done.stderr
     recording = read_recording(tmp_path / "some.har")
     [page] = [e for e in recording.exchanges if e.request.kind == "document"]
     assert page.response is not None
@@ -546,13 +546,25 @@ def kill_driver(running: Terminal) -> None:
     os.kill(driver_in(descendants(running.process.pid)), signal.SIGKILL)
 
 
-def test_a_recording_whose_driver_dies_is_kept_and_an_error(tmp_path: Path, display: str) -> None:
-    command = [sys.executable, "-m", "opentabs_py", "record"]
+def test_without_a_screen_the_error_says_how_to_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+
+    done = record(tmp_path, "http://127.0.0.1:9/")
+
+    assert (done.returncode, "--script FILE.py" in done.stderr) == (3, True)
+
+
+def test_a_recording_whose_driver_dies_is_kept_and_an_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "opentabs_py", "record", "--headless"]
     with (
         serving(Site()) as url,
-        terminal([*command, url, "--out", "cut.har"], tmp_path, DISPLAY=display) as running,
+        terminal([*command, url, "--out", "cut.har"], tmp_path) as running,
     ):
-        running.wait_for("press Enter here")
+        running.wait_for("The browser has no window.")
+        running.wait_for("press Enter here or press Ctrl-C.")
         kill_driver(running)
         code = running.wait()
 

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
     Use = Callable[[Any, "OpenTabs"], Awaitable[None]]
 
+NO_SCREEN = (
+    "There is no screen to show the site on. Let a script use it (--script FILE.py), only call "
+    "tools (--headless), or use a virtual display: xvfb-run -a."
+)
 SHOWN = 4  # places in which something was found
 
 
@@ -77,6 +81,7 @@ def record(
 
     [dim]opentabs record https://chat.example.com/ --signed-in work --out tests/export.har[/]
     """
+    from opentabs_py.browser.screen import has_screen
     from opentabs_py.browser.urls import web_address
     from opentabs_py.cli.log import log_to_stderr
     from opentabs_py.cli.run import run
@@ -91,11 +96,14 @@ def record(
     if file.exists() and not force:
         raise RecordingError(f"{file} already exists. Replace it with --force, or use --out.")
     use = None if script is None else _load_script(script)
+    headed = use is None if browser.headed is None else browser.headed
+    if use is None and headed and not has_screen():
+        raise BrowserError(NO_SCREEN)
     settings = gather_settings(
         plugins,
         browser,
         no_review=tuple(no_review or ()) or None,
-        headed=use is None if browser.headed is None else browser.headed,
+        headed=headed,
     ).for_own_use()
     if use is not None:  # what the script calls is what its author wants
         settings = settings.model_copy(update={"permissions": {"default": "auto"}})
@@ -157,7 +165,7 @@ class _Session:
             from opentabs_py.cli.terminal import print_error
 
             what = f"{type(failure).__name__}: {failure}"
-            print_error(RecordingError(f"The script failed: {what}"))
+            print_error(RecordingError(f"The script failed{_line(failure, self._use)}: {what}"))
             return SCRIPT_FAILED
         return 0
 
@@ -172,11 +180,18 @@ class _Session:
             await self._use(page, tabs)
             return
         tabs.internals.keep_history()
-        err.print(f"Recording [bold]{escape(page.url)}[/]. Use the site in the window.")
+        headed = self._settings.headed
+        where = "Use the site in the window." if headed else "The browser has no window."
+        err.print(f"Recording [bold]{escape(page.url)}[/]. {where}")
         console = escape(tabs.console_url(expires=False))
         err.print(f"Call tools from the console, {console}", soft_wrap=True)
         err.print(f"or from an MCP client at {escape(tabs.mcp_url)}.", soft_wrap=True)
-        err.print("When you are done, press [bold]Enter[/] here, or close the window.")
+        ways = [
+            *(["press [bold]Enter[/] here"] if sys.stdin.isatty() else []),
+            *(["close the window"] if headed else []),
+            "press [bold]Ctrl-C[/]",
+        ]
+        err.print(f"When you are done, {' or '.join(ways)}.")
 
         async def end_after(wait: Callable[[], Awaitable[None]]) -> None:
             await wait()
@@ -234,6 +249,18 @@ class _Session:
         )
         mark = f'@pytest.mark.opentabs(recording="{self._file.name}")'
         err.print(f"[dim]Replay it in a test: {escape(mark)}[/]", soft_wrap=True)
+
+
+def _line(error: BaseException, use: "Use") -> str:
+    """Return where in the script an error was raised, as text."""
+    import inspect
+    import traceback
+
+    script: Any = getattr(inspect.unwrap(use), "__code__", None)  # a partial has none
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if script is not None and frame.filename == script.co_filename:
+            return f" at {Path(frame.filename).name}:{frame.lineno}"
+    return ""
 
 
 def _driver_error(tabs: "OpenTabs") -> BrowserError | None:
