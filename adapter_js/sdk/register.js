@@ -133,7 +133,7 @@ async function isReady(plugin) {
     return Boolean(await plugin.isReady());
   } catch (error) {
     log.debug("isReady() failed", error);
-    return false;
+    throw error; // the host then says why the plugin is not ready
   }
 }
 

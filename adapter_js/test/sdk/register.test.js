@@ -222,9 +222,9 @@ for (const [kind, isReady] of /** @type {[string, () => unknown][]} */ ([
   ],
   ["rejects", () => Promise.reject(REASON)],
 ])) {
-  test(`an isReady() that ${kind} means not ready, and is logged at level debug`, async (t) => {
+  test(`the error with which an isReady() ${kind} reaches the host, and is logged at level debug`, async (t) => {
     const { adapter, page } = start(t, { isReady });
-    assert.equal(await adapter.isReady(), false);
+    await assert.rejects(adapter.isReady(), REASON);
     assert.deepEqual(
       page.printed.map(([level]) => level),
       ["debug"],
