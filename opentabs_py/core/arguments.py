@@ -84,9 +84,11 @@ class ArgumentReader:
             violations += [(shorten(name), self._hint(name)) for name in unknown[:MAX_VIOLATIONS]]
             given = {name: given[name] for name in given if name in self._names}
         try:
-            violations += self._checker.violations(given, most=MAX_VIOLATIONS)
+            found = self._checker.violations(given, most=MAX_VIOLATIONS)
         except ValueError as error:  # such as a set, which to_json accepts
             raise _not_json(self._tool, error) from None
+        known = {path for path, _ in violations}  # NaN, which is null in JSON, has one already
+        violations += [each for each in found if each[0] not in known]
         if violations:
             raise failures.invalid_arguments(self._tool, violations[:MAX_VIOLATIONS])
         return given

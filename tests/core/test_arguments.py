@@ -201,6 +201,15 @@ def test_a_number_that_is_not_exact_hides_no_other_violation() -> None:
         assert path in said
 
 
+def test_a_number_that_json_does_not_have_is_refused_for_that_reason_only() -> None:
+    reader = ArgumentReader("chat_list", SCHEMA, limit=1000, in_page=True)
+    with pytest.raises(CallRefusedError) as caught:
+        reader.read({"text": nan, "limit": 0})
+    said = str(caught.value)
+    assert said.count("at text: ") == said.count("at limit: ") == 1
+    assert "null" not in said
+
+
 def test_a_python_tool_gets_integers_of_any_size() -> None:
     given = {"text": "hi", "x": 2**64 - 1}
     assert read(given, additionalProperties=True) == given
