@@ -182,6 +182,14 @@ def test_fails_of_an_unknown_plugin(opentabs: SyncOpenTabs) -> None:
     opentabs.plugin("nope")
 
 
+def test_fails_of_the_start_page_of_an_unknown_plugin(opentabs: SyncOpenTabs) -> None:
+    opentabs.open_start_page("nope")
+
+
+def test_fails_of_an_unknown_browser(opentabs: SyncOpenTabs) -> None:
+    opentabs.browsers["nope"].call("demo_list_channels")
+
+
 def test_fails_of_the_value_of_a_call_that_failed(opentabs: SyncOpenTabs) -> None:
     assert opentabs.call("demo_export_messages", channelId="nope")["total"] == 60
 

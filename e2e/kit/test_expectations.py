@@ -96,6 +96,8 @@ def test_a_soft_failure_shows_its_line(ran: KitRun) -> None:
     [
         ("the_value_of_a_call_that_failed", "ToolFailedError: There is no channel 'nope'"),
         ("the_value_that_a_client_was_not_sent", "ToolFailedError: There is no channel 'nope'"),
+        ("the_start_page_of_an_unknown_plugin", "LookupError: There is no plugin 'nope'; there"),
+        ("an_unknown_browser", "LookupError: This test has no browser named 'nope'; it has none."),
         ("a_clock_that_goes_by_itself", "RuntimeError: The clock of this test runs in real time"),
         (
             "a_fault_in_a_message_that_does_not_exist",

@@ -98,6 +98,7 @@ class _Browsers(dict[str, SyncOpenTabs]):
     """The browsers of a test by name, with an error that says how to have one."""
 
     def __missing__(self, name: str) -> SyncOpenTabs:
+        __tracebackhide__ = True  # pytest then shows the line that asks for it
         there = ", ".join(self) or "none"
         raise LookupError(
             f"This test has no browser named {name!r}; it has {there}. Name its browsers: "

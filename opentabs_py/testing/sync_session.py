@@ -313,7 +313,11 @@ class SyncOpenTabs:
         Raises:
             LookupError: There is no such plugin, or, without a name, there is not exactly one.
         """
-        return SyncPluginView(self._session.plugin(name), self._thread)
+        try:
+            view = self._session.plugin(name)
+        except LookupError as error:
+            raise error.with_traceback(None) from None  # pytest would show our frames
+        return SyncPluginView(view, self._thread)
 
     def open_start_page(self, plugin: str | None = None) -> Page:
         """Open a plugin's start page: its `playground/`, or else its homepage.
@@ -342,7 +346,8 @@ class SyncOpenTabs:
         Raises:
             LookupError: There is no such plugin.
         """
-        return self._thread.run(self._session.start_page_url, plugin, within=QUICK)
+        name = self.plugin(plugin).name
+        return self._thread.run(self._session.start_page_url, name, within=QUICK)
 
 
 def chain_of(page: Page) -> SyncOpenTabs:
