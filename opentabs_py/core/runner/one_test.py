@@ -112,7 +112,7 @@ class OneTest:
             "at": self.at,
             "state": self.state,
             "failedIn": now.failed_in,
-            "seconds": round(now.seconds, 3),
+            "seconds": round(now.seconds, 6),  # many tests take less than 1 ms
             "why": now.why,
             "calls": len(now.calls) + now.left_out,
             "faults": sum(len(each.rules) + len(each.done) for each in now.faults.values()),

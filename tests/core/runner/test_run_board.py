@@ -105,6 +105,13 @@ def test_the_duration_is_that_of_the_test_itself_or_of_a_setup_that_failed() -> 
     assert board.tests[A].now.seconds == 9.0
 
 
+def test_a_test_that_takes_less_than_a_millisecond_has_a_duration() -> None:
+    board = board_of(A)
+    run_one(board, A, phase(A, seconds=0.00021))
+    test = board.tests[A]
+    assert (test.row()["seconds"], test.now.details()["seconds"]) == (0.00021, 0.00021)
+
+
 def test_two_failures_of_a_test_are_both_shown_and_the_first_is_the_reason() -> None:
     board = board_of(A)
     teardown = phase(A, "failed", when="teardown", why="two", text="text two")
