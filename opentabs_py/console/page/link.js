@@ -116,10 +116,11 @@ export class Link {
     let delay = AGAIN_AFTER;
     for (;;) {
       const connection = new AbortController();
-      let silent = 0;
+      /** @type {ReturnType<typeof setTimeout> | undefined} */
+      let silent;
       const hear = () => {
         clearTimeout(silent);
-        silent = window.setTimeout(() => connection.abort(), SILENT_AFTER);
+        silent = setTimeout(() => connection.abort(), SILENT_AFTER);
       };
       hear();
       try {
