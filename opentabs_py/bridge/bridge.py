@@ -323,7 +323,7 @@ class Bridge:
             ):
                 self.calls.handle(connection, message)
             case protocol.ToolStopped(params=params):
-                self.calls.handle_stopped(params)
+                self.calls.timed_out.handle_stopped(params)
             case protocol.ToolStamps(params=params):
                 self.calls.handle_stamps(connection, params)
             case protocol.TabsChanged(params=params) | (protocol.TabsParams() as params):

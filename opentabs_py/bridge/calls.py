@@ -6,7 +6,7 @@ deadline. It decides nothing about a call's life.
 
 import asyncio
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -15,37 +15,17 @@ import anyio
 from anyio.abc import TaskStatus
 
 from opentabs_py.bridge.connection import Connection
+from opentabs_py.bridge.timed_out import TimedOutCalls
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.clock import MS, Clock
 from opentabs_py.calling.observer import instant
 from opentabs_py.core import dispatch, protocol
-from opentabs_py.core.plugin_names import PAGE
 from opentabs_py.core.trace.hops import BEGUN
 from opentabs_py.core.trace.recorder import CallRecorder
 from opentabs_py.errors import CallTimeoutError
 
 # s; `tool.settled` may wait this long: results are then acknowledged together, and delay no call
 SETTLED_AFTER = 0.05
-TIMED_OUT_KEPT = 1000  # calls; a tool that ignores its signal may run for ever
-
-
-@dataclass(frozen=True, slots=True)
-class TimedOut:
-    """A call of a plugin's tool that has timed out.
-
-    Attributes:
-        call_id: Its id.
-        plugin: The plugin's name.
-        tool: The tool's name in the plugin.
-        reason: What the tool's signal says as its reason.
-        time: When, in seconds of the event loop's clock.
-    """
-
-    call_id: str
-    plugin: str
-    tool: str
-    reason: str
-    time: float
 
 
 @dataclass(slots=True)
@@ -65,17 +45,14 @@ class PageCalls:
     Attributes:
         dispatch: The core's state.
         boot_id: Identifies the connected service worker's current run; None if disconnected.
-        on_timed_out: Called when a call of a plugin's tool has timed out.
-        on_stopped: Called when its tool ends after that, with how it ended.
+        timed_out: The calls that have timed out, until their tools end.
     """
 
     def __init__(self, clock: Clock) -> None:
         self.dispatch = dispatch.Dispatch()
         self._clock = clock
-        self.on_timed_out: Callable[[TimedOut], object] = _ignore
-        self.on_stopped: Callable[[TimedOut, protocol.StoppedParams], object] = _ignore
+        self.timed_out = TimedOutCalls()
         self._waiters: dict[str, _Waiter] = {}
-        self._timed_out: dict[str, TimedOut] = {}
         self._connection: Connection | None = None
         self.boot_id: str | None = None
         self._settled_due = False
@@ -126,8 +103,8 @@ class PageCalls:
         finally:
             del self._waiters[request.call_id]
         if isinstance(ended, dispatch.Failed):
-            if isinstance(ended.error, CallTimeoutError) and plugin != PAGE:
-                self._remember(request, call.call_id, str(ended.error))
+            if isinstance(ended.error, CallTimeoutError):
+                self.timed_out.add(request, call.call_id, ended.error)
             raise ended.error
         return ended.value
 
@@ -212,8 +189,7 @@ class PageCalls:
                     pass
         self.dispatch.receive(message, self._clock.now())
         self._turn()
-        if self._timed_out:
-            self._handle_late(message)
+        self.timed_out.handle_late(message)
 
     def handle_stamps(self, connection: Connection, params: protocol.StampParams) -> None:
         """Record when a traced call passed the service worker."""
@@ -222,12 +198,6 @@ class PageCalls:
             self._stamp(waiter.call.recorder, connection, params.stamps)
             if BEGUN in params.stamps:
                 waiter.call.notify_begun()
-
-    def handle_stopped(self, params: protocol.StoppedParams) -> None:
-        """Handle the end of a tool whose call was cancelled."""
-        timed_out = self._timed_out.pop(params.call_id, None)
-        if timed_out is not None:
-            self.on_stopped(timed_out, params)
 
     def handle_log(self, params: protocol.LogParams) -> None:
         """Pass what a plugin logged to the observers of its calls in that page."""
@@ -240,31 +210,6 @@ class PageCalls:
     ) -> None:
         for name, at in stamps.items():
             recorder.record_stamp(name, at / MS + connection.clock_offset)
-
-    def _handle_late(self, message: protocol.Message) -> None:
-        """Handle the result or error of a tool that had ended before it was asked to."""
-        match message:
-            case protocol.ToolResult(params=params):
-                started, stack = True, None
-            case protocol.ToolErrored(params=params):
-                started, stack = params.error.started, params.error.stack or ""
-            case _:
-                return
-        self.handle_stopped(
-            protocol.StoppedParams(
-                document_id=params.document_id,
-                call_id=params.call_id,
-                started=started,
-                stack=stack,
-            )
-        )
-
-    def _remember(self, request: protocol.DispatchParams, call_id: str, reason: str) -> None:
-        if len(self._timed_out) >= TIMED_OUT_KEPT:
-            del self._timed_out[next(iter(self._timed_out))]
-        timed_out = TimedOut(call_id, request.plugin, request.tool, reason, anyio.current_time())
-        self._timed_out[request.call_id] = timed_out
-        self.on_timed_out(timed_out)
 
     def _recorder(self, call_id: str) -> CallRecorder | None:
         waiter = self._waiters.get(call_id)
@@ -311,7 +256,3 @@ class PageCalls:
     def _send_settled(self) -> None:
         self._settled_due = False
         self._send(self.dispatch.drain_settled())
-
-
-def _ignore(*_: object) -> None:
-    pass

@@ -236,7 +236,7 @@ class SessionServer:
         """Start what runs as long as the session, before anything connects."""
         self.stopped_tools = StoppedTools(self.tasks, self.plugin_set.read_stack)
         for bridge in self.pages.bridges:
-            self.stopped_tools.watch(bridge.calls)
+            self.stopped_tools.watch(bridge.calls.timed_out)
             await self.tasks.start(bridge.calls.run)
         if self._options.in_place:
             self.tasks.start_soon(keep_address, self._extension)
@@ -315,7 +315,7 @@ class SessionServer:
         """Add a browser into which the user has loaded the extension."""
         joined = setup.join(name, index)
         joined.bridge.activity.set_waiting(len(self.tool_calls.registry.gate.questions.waiting))
-        self.stopped_tools.watch(joined.bridge.calls)
+        self.stopped_tools.watch(joined.bridge.calls.timed_out)
         self.tasks.start_soon(joined.bridge.calls.run)
         self.browsers.append(joined)
         return joined.bridge

@@ -173,7 +173,7 @@ def _read_all(places: Sequence[Path]) -> "Mapping[str, Recording]":
     with_calls = {file: each for file, each in found.items() if each.calls}
     for file, recording in found.items():
         if not recording.calls:
-            warn(f"{file} has no calls of tools, so there is nothing to make again.")
+            warn(f"{file} has no calls of tools, so there is nothing to repeat.")
     if not with_calls:
         looked = " and ".join(str(place.resolve()) for place in places)
         raise ConfigError(

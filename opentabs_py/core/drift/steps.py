@@ -11,7 +11,7 @@ from opentabs_py.core.shapes.routes import is_same_site
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A call to make again.
+    """A call to repeat.
 
     Attributes:
         call: The recorded call.

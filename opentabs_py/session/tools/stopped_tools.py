@@ -6,7 +6,7 @@ from typing import Final
 import anyio
 from anyio.abc import TaskGroup
 
-from opentabs_py.bridge.calls import PageCalls, TimedOut
+from opentabs_py.bridge.timed_out import TimedOut, TimedOutCalls
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.core.protocol import StoppedParams
@@ -40,8 +40,8 @@ class StoppedTools:
         self._texts: dict[str, str] = {}
         self._changes = Changes()
 
-    def watch(self, calls: PageCalls) -> None:
-        """Watch the calls in a browser's pages."""
+    def watch(self, calls: TimedOutCalls) -> None:
+        """Watch the calls in a browser's pages that have timed out."""
         calls.on_timed_out = self._handle_timed_out
         calls.on_stopped = self._handle_stopped
 

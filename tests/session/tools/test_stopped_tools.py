@@ -8,7 +8,7 @@ from types import ModuleType
 import anyio
 import pytest
 
-from opentabs_py.bridge import calls
+from opentabs_py.bridge import timed_out as timed_out_calls
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.core.limits import Limits
 from opentabs_py.errors import CallTimeoutError
@@ -52,7 +52,7 @@ async def timed_out() -> AsyncGenerator[TimedOutCalls]:
     bridge, caller, call = a_bridge(), Caller(), ToolCall({}, QUICK)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         stopped = StoppedTools(tasks, read_stack)
-        stopped.watch(bridge.calls)
+        stopped.watch(bridge.calls.timed_out)
         ended = TimedOutCalls(await greeted(connect, a_document()), stopped, call)
         tasks.start_soon(caller, bridge, call)
         cancel: Json = (await ended.socket.hear("tool.cancel"))["params"]
@@ -126,15 +126,15 @@ async def test_a_tool_that_runs_on_is_logged(
     assert "The tool send timed out. It has not stopped: " in caplog.text
 
 
-@pytest.mark.parametrize(("module", "name"), [(stopped_tools, "KEPT"), (calls, "TIMED_OUT_KEPT")])
+@pytest.mark.parametrize("module", [stopped_tools, timed_out_calls])
 async def test_only_the_latest_are_remembered(
-    module: ModuleType, name: str, monkeypatch: pytest.MonkeyPatch
+    module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, name, 1)
+    monkeypatch.setattr(module, "KEPT", 1)
     bridge, first, last = a_bridge(), ToolCall({}, QUICK), ToolCall({}, QUICK)
     async with running(bridge) as connect, anyio.create_task_group() as tasks:
         stopped = StoppedTools(tasks, read_stack)
-        stopped.watch(bridge.calls)
+        stopped.watch(bridge.calls.timed_out)
         socket = await greeted(connect, a_document())
         ids = ["f" * 32]
         for call in (first, last):
