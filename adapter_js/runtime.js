@@ -319,22 +319,22 @@
       if (trace) {
         note("OpenTabs: stopped after its cancellation:", name);
       }
-      sayStopped(callId, true, kind === "tool.error" ? (stackOf(thrown) ?? "") : undefined);
+      sendStopped(callId, true, kind === "tool.error" ? (stackOf(thrown) ?? "") : undefined);
     }
   }
 
   /**
-   * Says how a tool ended whose call was cancelled.
+   * Sends how a tool ended whose call was cancelled.
    * @param {string} callId
    * @param {boolean} started
    * @param {string} [stack] of what it threw; undefined if it returned
    */
-  function sayStopped(callId, started, stack) {
+  function sendStopped(callId, started, stack) {
     send("tool.stopped", `${callId}${stringify({ __proto__: null, started, stack })}`);
   }
 
   /**
-   * Writes to the page's console, for the test kit, when a tool was cancelled and has stopped.
+   * Writes to the page's console, for the test kit, that a tool was cancelled or has stopped.
    * @param {string} what
    * @param {string} name
    */
@@ -372,7 +372,7 @@
     if (call !== undefined) {
       apply(mapDelete, running, [callId]);
       if (call.controller === undefined) {
-        sayStopped(callId, false);
+        sendStopped(callId, false);
         return;
       }
       if (call.trace) {

@@ -20,7 +20,7 @@ import { messageOf, toJsonSchema } from "./schemas.js";
  * @property {object | null} input null if it has errors
  * @property {object | null} output
  * @property {{path: string, why: string}[]} problems
- * @property {string[]} others names of its members that mean nothing
+ * @property {string[]} members the names of all its members
  */
 
 /**
@@ -56,7 +56,6 @@ const TOOL_FIELDS = [
   "group",
   "annotations",
 ];
-const TOOL_MEMBERS = [...TOOL_FIELDS, "input", "output", "handle"];
 const MEMBERS = ["isReady"];
 /** The globals of Node that are not in a page. */
 const NODE = ["process", "Buffer", "global", "setImmediate", "clearImmediate"];
@@ -224,7 +223,7 @@ function describeTool(tool, { calls, zod }, root) {
   if (typeof tool !== "object" || tool === null) {
     const why = "is not a tool; use the return value of defineTool()";
     const problems = [{ path: "", why }];
-    return { ...at, fields: {}, input: null, output: null, problems, others: [] };
+    return { ...at, fields: {}, input: null, output: null, problems, members: [] };
   }
   const input = toJsonSchema(zod, tool.input, "input");
   const output = toJsonSchema(zod, tool.output, "output");
@@ -240,7 +239,7 @@ function describeTool(tool, { calls, zod }, root) {
     input: input.json,
     output: output.json,
     problems,
-    others: Object.keys(tool).filter((name) => !TOOL_MEMBERS.includes(name)),
+    members: Object.keys(tool),
   };
 }
 

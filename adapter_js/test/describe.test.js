@@ -33,7 +33,7 @@ test("an error that nothing catches is always reported, however fast the plugin 
   }
 });
 
-test("the members of a tool that mean nothing are named", async () => {
+test("all members of a tool are named", async () => {
   const tool = "{ name: 'send', readonlyHint: true, input: null, output: null, handle() {} }";
   const code = `export const calls = new Map(); export const zod = undefined;
     export const module = { default: { tools: [${tool}, 7], isReady() {} } };`;
@@ -41,8 +41,8 @@ test("the members of a tool that mean nothing are named", async () => {
   const { tools } = await new Describer().describe(code, "/", "src/index.ts");
 
   assert.deepEqual(
-    tools.map(({ others }) => others),
-    [["readonlyHint"], []],
+    tools.map(({ members }) => members),
+    [["name", "readonlyHint", "input", "output", "handle"], []],
   );
 });
 

@@ -163,7 +163,7 @@ test("the page is notified of a cancelled call, which is then forgotten", () => 
   assert.deepEqual(relay.drain(), []);
 });
 
-test("the server is told once how the tool of a cancelled call has ended", () => {
+test("how the tool of a cancelled call ended is sent to the server, once", () => {
   const relay = startCall();
   const says = (/** @type {object} */ how) =>
     relay.page.say("tool.stopped", `${CALL}${JSON.stringify(how)}`);
@@ -179,7 +179,7 @@ test("the server is told once how the tool of a cancelled call has ended", () =>
   );
 });
 
-test("the tool of a call that was cancelled after its end is not waited for", () => {
+test("nothing more is sent about a call that was cancelled after its end", () => {
   const relay = startCall();
   relay.result("done");
   relay.server("tool.cancel", { reason: "nobody waits" });

@@ -138,7 +138,7 @@ for (const [how, end, sent] of [
   ["throws nothing", "reject()", /^{"started":true,"stack":""}$/],
   ["returns", "resolve(1)", /^{"started":true}$/],
 ]) {
-  test(`the relay is told that the tool of a cancelled call ${how}`, async () => {
+  test(`that the tool of a cancelled call ${how} is sent to the relay`, async () => {
     const { relay, start } = await startPlugin(`{
       wait: (_, { signal }) => new Promise((resolve, reject) => { signal.onabort = () => ${end}; }),
     }`);

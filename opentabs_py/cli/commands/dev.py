@@ -103,7 +103,7 @@ def dev(
         )
         for handler in logging.getLogger().handlers:
             handler.addFilter(partial(_name_source_lines, session))
-        # None of its arguments are recorded: who starts it again does so in its terminal.
+        # No arguments are recorded: `restart` refuses a server that runs in a terminal.
         with claim_name(None, ServeCommand((), Path.cwd())) as claim:
             await serve_session(session, urls=urls, claim=claim, beside=beside)
         return 0

@@ -92,7 +92,7 @@ class SchemaProblem(_Report):
 class ToolReport(_Report):
     """A tool as the builder found it; `input` and `output` are None when they have problems.
 
-    `others` are the names of its members that mean nothing.
+    `members` are the names of all its members.
     """
 
     file: str
@@ -101,7 +101,7 @@ class ToolReport(_Report):
     input: dict[str, Any] | None
     output: dict[str, Any] | None
     problems: list[SchemaProblem]
-    others: list[str]
+    members: list[str]
 
 
 class Description(_Report):
@@ -235,7 +235,9 @@ def _name(tool: ToolReport, index: int) -> str:
 
 def _misspelt(tool: ToolReport) -> Iterator[tuple[str, str]]:
     """Yield the members of a tool that mean nothing but are named like one that does."""
-    for name in tool.others:
+    for name in tool.members:
+        if name in _TOOL_MEMBERS:
+            continue
         if name in _HINTS:
             yield name, f"has no effect here; write annotations: {{ {name}: … }}"
         elif near := nearest(name, [*_TOOL_MEMBERS, *_HINTS]):

@@ -49,7 +49,7 @@ def tool(**changes: Any) -> dict[str, Any]:
         "input": SCHEMA,
         "output": {"type": "object"},
         "problems": [],
-        "others": [],
+        "members": ["name", "description", "icon", "input", "output", "handle"],
     }
     return {**report, **changes}
 
@@ -288,10 +288,10 @@ def test_the_name_for_users_is_the_authors_if_there_is_one() -> None:
 def test_members_that_are_misspelt_are_warned_of() -> None:
     annotations = {"readonlyHint": True, "title": "Send", "openWorldHint": False, "ours": 1}
     fields = {"name": "send", "description": "Send", "annotations": annotations}
-    others = ["idempotentHint", "destructivehint", "descriptions", "retries"]
+    members = ["name", "idempotentHint", "destructivehint", "descriptions", "retries"]
     warning = {"file": "", "line": 2, "why": "uses eval"}
 
-    built = report(tool(fields=fields, others=others), tool(), warnings=[warning])
+    built = report(tool(fields=fields, members=members), tool(), warnings=[warning])
 
     place = "src/tools/send.ts:4: send"
     assert list(map(str, find_source_warnings(built, entry=ENTRY))) == [

@@ -110,7 +110,7 @@ async def test_an_end_that_comes_late_counts_as_one_after_the_timeout() -> None:
             assert (await ended.text() or "").startswith(text)
 
 
-async def test_a_tool_that_was_not_started_is_told_from_one_that_hangs() -> None:
+async def test_a_tool_that_was_not_started_is_distinguished_from_one_that_hangs() -> None:
     async with timed_out() as ended:
         ended.say(started=False)
         assert await ended.text() == "It was not started, because isReady() had not answered."
