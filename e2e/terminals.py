@@ -25,17 +25,17 @@ class Terminal:
         self._end = end
         self._read_to = 0
 
-    def wait_for(self, text: str) -> None:
-        """Read until a text appears after the one that was waited for last."""
+    def wait_for(self, *texts: str) -> None:
+        """Read until texts appear, in any order, after those that were waited for last."""
         deadline = time.monotonic() + PATIENT
-        while text not in self.output[self._read_to :]:
+        while any(text not in self.output[self._read_to :] for text in texts):
             assert time.monotonic() < deadline, self.output
             if select.select([self._end], [], [], 0.1)[0]:
                 try:
                     self.output += os.read(self._end, 65536).decode(errors="replace")
                 except OSError:  # it has ended
                     raise AssertionError(self.output) from None
-        self._read_to = self.output.index(text, self._read_to) + len(text)
+        self._read_to = max(self.output.index(text, self._read_to) + len(text) for text in texts)
 
     def drain(self, until: Event) -> None:
         """Read all output until an event, because a full terminal would block the command."""

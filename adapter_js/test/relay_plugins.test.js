@@ -113,6 +113,45 @@ test("a plugin's logs are forwarded with level, text and time", () => {
   ]);
 });
 
+test("an error that a plugin logs is shown with its stack and its causes, in lines", () => {
+  const relay = startLogs();
+  const cause = {
+    name: "TypeError",
+    message: "gone",
+    stack: "TypeError: gone\n    at look (b.js:1)",
+  };
+  const error = {
+    name: "Error",
+    message: "no",
+    code: "NO",
+    cause,
+    stack: "Error: no\n    at a.js:2",
+  };
+  const other = { name: "Error", message: "changed since", stack: "Error: as thrown", cause: [1] };
+  relay.log(
+    { level: "error", message: "failed", data: [{ id: 3 }, error, null, other] },
+    { level: "error", message: "failed", data: { name: "Ada", message: "hello" } },
+  );
+  const [{ params }] = relay.drain();
+  assert.deepEqual(
+    params.entries.map((/** @type {any} */ each) => each.message.split("\n")),
+    [
+      [
+        'failed [{"id":3},null]',
+        "Error: no",
+        "    at a.js:2",
+        "[cause]: TypeError: gone",
+        "    at look (b.js:1)",
+        '{"code":"NO"}',
+        "Error: changed since",
+        "Error: as thrown",
+        "[cause]: [1]",
+      ],
+      ['failed [{"name":"Ada","message":"hello"}]'],
+    ],
+  );
+});
+
 test("logs without the nonce, from another window, or of an unknown plugin are dropped", () => {
   const relay = startLogs();
   const sound = { type: "opentabs:plugin-logs", plugin: "demo", entries: [{ message: "m" }] };

@@ -35,8 +35,8 @@ def project(short_path: Path) -> Path:
     return short_path
 
 
-async def wait_for(shown: Terminal, text: str) -> None:
-    await anyio.to_thread.run_sync(shown.wait_for, text)
+async def wait_for(shown: Terminal, *texts: str) -> None:
+    await anyio.to_thread.run_sync(shown.wait_for, *texts)
 
 
 async def greeting(client: Client) -> Any:
@@ -57,9 +57,8 @@ async def test_the_plugin_is_built_and_served_and_each_change_of_it_is_there_at_
     place = plugin.read_text().partition("throw new")[0]
     command = ["opentabs", "dev", "chat", "--tools", "tools.py", "--port", "0"]
     with terminal(command, project) as shown:
-        await wait_for(shown, "MCP at ")
-        await wait_for(shown, "/mcp")
-        await wait_for(shown, f"(src/index.js:{len(place.splitlines())}:24)")  # the hook's error
+        where = f"(src/index.js:{len(place.splitlines())}:24)"  # of the hook's error
+        await wait_for(shown, "/mcp", where)
         url = shown.output.partition("MCP at ")[2].split()[0]
         hello = project / "chat" / "src" / "tools" / "hello.js"
         with anyio.fail_after(PATIENT):

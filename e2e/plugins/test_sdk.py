@@ -1,5 +1,6 @@
 """Every function of the SDK works in a real page, in a plugin that is built here."""
 
+import logging
 import re
 import shutil
 from collections.abc import AsyncGenerator
@@ -351,6 +352,31 @@ async def test_an_exception_of_a_tool_has_its_stack_in_lines_of_typescript(
         assert re.search(line, logged), f"{line}\n{logged}"
         assert re.search(line, shown), f"{line}\n{shown}"
     assert "runtime.js" not in stack
+
+
+async def test_an_error_that_is_logged_has_its_stack_in_lines_of_typescript(
+    running: OpenTabs, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts: list[str] = []
+    logged = anyio.Event()
+
+    def note(record: logging.LogRecord) -> bool:
+        if "onToolInvocationStart() failed" in record.getMessage():
+            texts.append(record.getMessage())
+            logged.set()
+        return True
+
+    caplog.handler.addFilter(note)
+    await running.call("sdk_probe_sum", {"numbers": [1]})
+    with anyio.fail_after(PATIENT):
+        await logged.wait()
+    caplog.handler.removeFilter(note)
+
+    assert re.match(
+        r"sdk-probe: onToolInvocationStart\(\) failed\nError: a hook that throws\n"
+        r"    at SdkProbe\.onToolInvocationStart \(src/index\.ts:\d+:\d+\)\n",
+        texts[0],
+    ), texts
 
 
 async def test_the_stack_of_an_exception_includes_its_cause(running: OpenTabs) -> None:

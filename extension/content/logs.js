@@ -57,13 +57,43 @@ var PluginLogs = class PluginLogs {
     let text = "";
     try {
       text = String(entry?.message ?? "");
-      if (entry?.data !== undefined && entry.data.length !== 0) {
-        text += ` ${JSON.stringify(entry.data)}`;
+      const data = [entry?.data ?? []].flat();
+      const errors = data.filter(PluginLogs.#isError);
+      const others = data.filter((each) => !PluginLogs.#isError(each));
+      if (others.length > 0) {
+        text += ` ${JSON.stringify(others)}`;
       }
+      text += errors.map((error) => `\n${PluginLogs.#showError(error)}`).join("");
     } catch {
       text += " (what more was logged cannot be shown)";
     }
     return text.slice(0, PluginLogs.#MAX).toWellFormed();
+  }
+
+  /** @param {any} value as the SDK shows it: an error is an object of what JSON can represent */
+  static #isError(value) {
+    return ["name", "message", "stack"].every((key) => typeof value?.[key] === "string");
+  }
+
+  /**
+   * Shows an error as Chromium's console does, with the text and the frames of its stack, then those
+   * of its causes, and what else it has.
+   *
+   * @param {any} error
+   * @returns {string}
+   */
+  static #showError({ name, message, stack, cause, ...more }) {
+    const lines = [stack.includes(message) ? stack : `${name}: ${message}\n${stack}`];
+    if (cause !== undefined) {
+      const shown = PluginLogs.#isError(cause)
+        ? PluginLogs.#showError(cause)
+        : JSON.stringify(cause);
+      lines.push(`[cause]: ${shown}`);
+    }
+    if (Object.keys(more).length > 0) {
+      lines.push(JSON.stringify(more));
+    }
+    return lines.join("\n");
   }
 };
 

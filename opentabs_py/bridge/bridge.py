@@ -1,6 +1,5 @@
 """The link to one browser's extension: its connection, tabs, plugins and calls."""
 
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import inf
@@ -17,7 +16,6 @@ from opentabs_py.bridge.tab_requests import TabRequests
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
-from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.core import protocol
 from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.page_tools import PageRegistrations
@@ -25,12 +23,9 @@ from opentabs_py.core.tabs.browsers import renumbered
 from opentabs_py.core.tabs.numbers import numbers_of
 from opentabs_py.core.tabs.placement import Placement, QueryTabs
 from opentabs_py.core.tabs.selection import Tabs, Target
-from opentabs_py.core.text import one_line
 from opentabs_py.core.wire import OtherHello
 from opentabs_py.errors import ChainError
 from opentabs_py.version import __version__
-
-logger = logging.getLogger(__name__)
 
 GOING_AWAY = 1001  # RFC 6455, section 7.4.1
 REMOVED_WITHIN = 1.0  # s; takes tens of ms
@@ -88,7 +83,7 @@ class Bridge:
         self.message_limit = message_limit
         self.extension_version: str | None = None
         self.relaunch_browser: Callable[[], Awaitable[None]] | None = None
-        self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
+        self.on_log: Callable[[protocol.LogParams], None] = lambda _: None
         self.on_change: Callable[[], None] = lambda: None
         self._wrap_socket = wrap_socket
         self._secret = secret
@@ -369,15 +364,3 @@ class Bridge:
             if isinstance(found, protocol.DocumentState):
                 return found
             await self.tab_requests.query(found.plugin)
-
-
-def _log_plugin(params: protocol.LogParams) -> None:
-    log = plugin_logger(params.plugin)
-    for entry in params.entries:
-        level = logging.getLevelNamesMapping()[entry.level.upper()]
-        # A page wrote these, so no control character may reach a terminal.
-        log.log(level, "%s: %s", params.plugin, one_line(entry.message))
-    if params.dropped:
-        log.warning(
-            "%s: dropped %d log records, which came too fast", params.plugin, params.dropped
-        )

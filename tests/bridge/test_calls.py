@@ -207,17 +207,3 @@ async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanw
     record = recorder.succeed(1, instant(bridge.clock))
     assert [link.boot_id for link in record.links] == ["b", None, "another life"]
     assert record.service_worker_restarts == 1
-
-
-async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCaptureFixture) -> None:
-    async with running(a_bridge()) as connect:
-        socket = await greeted(connect, a_document())
-        entry = {"level": "warning", "message": "slow %s", "time": 0}
-        params = {"documentId": "d" * 32, "plugin": "chat", "entries": [entry]}
-        for dropped in (0, 9):
-            socket.say({"method": "plugin.log", "params": {**params, "dropped": dropped}})
-        socket.say({"method": "ping", "params": {"time": 0}})
-        await socket.hear("pong")
-    said = [text for name, _, text in caplog.record_tuples if name == "opentabs_py.plugin.chat"]
-    last = "chat: dropped 9 log records, which came too fast"
-    assert said == ["chat: slow %s", "chat: slow %s", last]

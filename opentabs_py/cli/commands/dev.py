@@ -101,24 +101,12 @@ def dev(
             relaunch_urls=urls,
             while_launching=load_sdk_soon,
         )
-        for handler in logging.getLogger().handlers:
-            handler.addFilter(partial(_name_source_lines, session))
         # No arguments are recorded: `restart` refuses a server that runs in a terminal.
         with claim_name(None, ServeCommand((), Path.cwd())) as claim:
             await serve_session(session, urls=urls, claim=claim, beside=beside)
         return 0
 
     raise typer.Exit(run(forever, interruptible=False, close_within=SERVER_CLOSES_WITHIN))
-
-
-def _name_source_lines(session: "OpenTabs", record: logging.LogRecord) -> bool:
-    """Let the stacks of errors that a plugin logs name the lines of its source."""
-    from opentabs_py.calling.plugin_log import PLUGINS
-
-    if record.name.startswith(f"{PLUGINS}."):
-        text = session.internals.plugin_set.read_positions(record.getMessage())
-        record.msg, record.args = text, None
-    return True
 
 
 async def _rebuild(tabs: "OpenTabs", directory: Path) -> None:
