@@ -34,7 +34,8 @@ def paired(found: Sequence[Found]) -> Sequence[Change]:
     for each in found:
         other = _same_member(each, came) if each.change.what == "went" else None
         if other is not None:
-            came.remove(other)
+            along = {other.change.path + path for path in _paths(each)}
+            came = [part for part in came if part.change.path not in along]
             changes.append(_move(each, other))
         elif each.is_certain and each.change.what != "came":
             changes.append(each.change)
@@ -50,6 +51,11 @@ def _parts(came: Found) -> Sequence[Found]:
             change = Change(below(path, name), "came", now=in_words(member))
             parts.append(Found(change, path, name, member, is_certain=came.is_certain))
     return parts
+
+
+def _paths(went: Found) -> Sequence[str]:
+    """Return the paths of a member, "", and of all members within it, relative to its own."""
+    return [part.change.path.removeprefix(went.change.path) for part in _parts(went)]
 
 
 def _same_member(went: Found, came: Sequence[Found]) -> Found | None:

@@ -61,6 +61,17 @@ def told(was: Any, now: Any) -> list[str]:
             [{"new": {"x": "u", "y": 1}}],
             ["[].new is new (object)", "[].x has moved to [].new.x"],
         ),
+        # What is within a renamed member is as it was, unless that is new as well.
+        (
+            [{"by": {"name": "x"}}, {"by": None}] * 9,
+            [{"owner": {"name": "x"}}] * 9,
+            ["[].by is now called owner"],
+        ),
+        (
+            [{"by": {"in": {"name": "x"}}}] * 9,
+            [{"owner": {"in": {"name": "x", "age": 7}}}] * 9,
+            ["[].by is now called owner", "[].owner.in.age is new (number)"],
+        ),
         # A member that was optional is recognized by its name or its values.
         ([{"next": "x"}, {}], [{"page": {"next": "y"}}], ["[].next has moved to [].page.next"]),
         ([{"b": "y"}, {}], [{"d": "y"}], ["[].b is now called d"]),
