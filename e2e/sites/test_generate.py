@@ -133,6 +133,9 @@ def test_a_generated_plugin_compiles_type_checks_and_passes_its_tests(plugin: Pa
     assert built.returncode == 0, built.stderr
     checked = run([str(TSC), "--project", "."], plugin)
     assert checked.returncode == 0, checked.stdout
+    ruff = [sys.executable, "-m", "ruff", "format", "--diff", "--line-length=100", "tests"]
+    formatted = run(ruff, plugin)
+    assert formatted.returncode == 0, formatted.stdout
 
     tested = opentabs(plugin, "test", "--", "--timeout=60")
 

@@ -163,16 +163,20 @@ def _tests(name: str, site: KnownSite, calls: Sequence[AnsweredCall]) -> str:
         for tool in site.tools
         if any(call.tool == tool.name and call.pages for call in calls)
     ]
-    listed = "\n".join(f'    "{each}",' for each in called)
     text = _TESTS.format(
         recording=RECORDING,
-        tools=listed,
-        changing=_CHANGING.format(changing=changing) if changing else "",
+        tools=_listed(called),
+        changing=_CHANGING.format(changing=_listed(changing)) if changing else "",
         otherwise=_OTHERWISE if changing else "",
     )
     if paged:
-        text += _PAGED.format(paged="\n".join(f'    "{each}",' for each in paged))
+        text += _PAGED.format(paged=_listed(paged))
     return text
+
+
+def _listed(tools: Sequence[str]) -> str:
+    """Return names as the lines of a list."""
+    return "\n".join(f'    "{each}",' for each in tools)
 
 
 def _readme(name: str, title: str, site: KnownSite, language: Language) -> str:
@@ -242,7 +246,9 @@ def test_a_tool_returns_what_the_site_answered(ready: SyncOpenTabs, tool: str) -
 '''
 _CHANGING: Final = """\
 # The recording has several responses to their requests.
-CHANGING = {changing}
+CHANGING = [
+{changing}
+]
 """
 _OTHERWISE: Final = """\
         elif tool in CHANGING:
@@ -250,13 +256,13 @@ _OTHERWISE: Final = """\
 """
 _PAGED: Final = """
 
-@recorded
-@pytest.mark.parametrize(
-    "tool",
-    [
+PAGED = [
 {paged}
-    ],
-)
+]
+
+
+@recorded
+@pytest.mark.parametrize("tool", PAGED)
 def test_a_tool_reports_each_page(ready: SyncOpenTabs, tool: str) -> None:
     call = ready.start(tool, calls_of(ready, tool)[0].arguments)
     expect(call).to_succeed()
