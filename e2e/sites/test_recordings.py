@@ -538,6 +538,7 @@ def test_a_recording_by_hand_ends_with_enter_or_ctrl_c(
 
     assert code == 0, running.output
     assert "scrubbed" in running.output
+    assert "Make a plugin: opentabs new NAME --from by-hand.har" in running.output
     exchanges = read_recording(tmp_path / "by-hand.har").exchanges
     assert [e.request.url for e in exchanges if e.request.kind == "document"] == [url]
 

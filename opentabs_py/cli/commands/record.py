@@ -4,6 +4,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
@@ -247,8 +248,13 @@ class _Session:
             f"{escape(bodies_dir(self._file).name)}/",
             soft_wrap=True,
         )
-        mark = f'@pytest.mark.opentabs(recording="{self._file.name}")'
-        err.print(f"[dim]Replay it in a test: {escape(mark)}[/]", soft_wrap=True)
+        if recording.calls:
+            mark = f'@pytest.mark.opentabs(recording="{self._file.name}")'
+            following = f"Replay it in a test: {mark}"
+        else:
+            command = f"opentabs new NAME --from {quote(str(self._file))}"
+            following = f"Make a plugin: {command}"
+        err.print(f"[dim]{escape(following)}[/]", soft_wrap=True)
 
 
 def _line(error: BaseException, use: "Use") -> str:
