@@ -192,10 +192,11 @@ export function callsView({ store, link, go }) {
         ),
     );
     shown.sort((a, b) => b.started - a.started);
-    write(count, shownOf(shown.length, all.length, "call"));
+    const isKnown = store.isFilled || all.length > 0;
+    write(count, isKnown ? shownOf(shown.length, all.length, "call") : "");
     list.element.hidden = shown.length === 0;
     empty.hidden = shown.length > 0;
-    if (shown.length === 0) empty.replaceChildren(nothing(all.length));
+    if (shown.length === 0) empty.replaceChildren(...(isKnown ? [nothing(all.length)] : []));
     list.show(shown);
   }
 

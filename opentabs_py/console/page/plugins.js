@@ -62,7 +62,7 @@ export function pluginsView({ store, link, go }) {
     write(
       count,
       [
-        shownOf(shown.length, plugins.length, "plugin"),
+        store.isFilled && shownOf(shown.length, plugins.length, "plugin"),
         tools.length > 0 && plural(tools.length, "tool"),
         problems.length > 0 && plural(problems.length, "problem"),
       ]
