@@ -1,5 +1,6 @@
 """The side panel: the extension's real page, beside a page in which tools run."""
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,7 @@ from e2e.browser.apart import Apart
 from e2e.chain import Running, Tab, another_worker, extension_worker, wait_for_document
 from e2e.on_disk import write_plugin
 from e2e.waiting import PATIENT
+from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import CLOSE_REPLACED
 from opentabs_py.session.session import OpenTabs
@@ -22,6 +24,7 @@ from opentabs_py.session.session import OpenTabs
 pytestmark = pytest.mark.anyio
 
 FOR_LONG = {"wait": 60_000}
+LONG = "a-plugin-whose-name-is-longer-than-a-panel-is-wide"
 ICON = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="9"/></svg>'
 # A plugin of the SDK does this when its user signs in; others are asked from time to time.
 SIGNED_IN = """() => {
@@ -431,6 +434,43 @@ async def test_the_panel_works_without_host_permission_for_127_0_0_1(
         await page.evaluate("document.title = 'changed'")
         await expect(panel.get_by_role("region", name="The active tab")).to_contain_text("changed")
         await expect(panel.get_by_role("link", name="All 13 tools")).to_be_focused()
+
+
+@pytest.fixture
+async def crowd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[OpenTabs]:
+    """A server with nine plugins of long names, one that nobody has reviewed, and a broken one."""
+    for name in ("CONFIG", "DATA", "STATE"):
+        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
+    folder = tmp_path / "folder"
+    write_plugin(folder / "fresh")
+    write_plugin(folder / "broken")
+    (folder / "broken" / "dist" / "tools.json").unlink()
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text(f"plugin_folders = [{json.dumps(str(folder))}]\n")
+    far = [
+        write_plugin(tmp_path / f"{LONG}-{number}", patterns=["https://far.example/*"])
+        for number in range(9)
+    ]
+    settings = load_settings(port=0, profile=None, headed=False, plugins=tuple(far))
+    async with OpenTabs(settings=settings) as tabs:
+        yield tabs
+
+
+async def test_plugins_that_do_not_work_on_a_tab_are_found_from_it(
+    crowd: OpenTabs, site: str
+) -> None:
+    async with open_panel(crowd.context, crowd.internals.bridge.origin, width=320) as panel:
+        page = await crowd.context.new_page()
+        await page.goto(f"{site}/plain")
+        active = panel.get_by_role("region", name="The active tab")
+        await expect(active).to_contain_text("No plugin works on 127.0.0.1")
+        off, elsewhere = await active.get_by_role("list").all()
+        await expect(off.get_by_role("link")).to_have_text(["fresh"])
+        await expect(active).to_contain_text("off until you review them:")
+        await expect(elsewhere.get_by_role("listitem")).to_have_count(8)
+        await expect(panel.get_by_role("link", name="1 problem")).to_be_visible()
+        await active.get_by_role("link", name="1 more").click()
+        await expect(panel.get_by_role("region", name="Problems")).to_contain_text("broken")
 
 
 async def test_loaded_by_hand_it_finds_the_server_again_wherever_that_is(

@@ -8,11 +8,11 @@
 
 import { h, keepingFocus, pluginPath, plural, site } from "./console/dom.js";
 import { pluginIcon } from "./console/icons.js";
-import { EXPOSED, isExposed, READINESS } from "./console/store.js";
+import { EXPOSED, isExposed, needsReview, READINESS } from "./console/store.js";
 import { toolList } from "./console/tool_list.js";
 
 const TOOLS = 12; // of one plugin; the rest are on its own page
-const OTHERS = 8; // plugins that work elsewhere
+const OTHERS = 8; // plugins that do not work on this tab, in each list
 
 /**
  * @param {Console} console_
@@ -138,24 +138,37 @@ export function activeTabView({ store, link }, profile) {
 
   function nothing() {
     const where = tab?.url && /^https?:/i.test(tab.url) ? site(tab.url).split("/")[0] : "this page";
-    const elsewhere = others();
+    const all = others();
+    const off = all.filter(needsReview);
+    const elsewhere = all.filter((plugin) => !needsReview(plugin));
     return [
       h("h2", {}, "The active tab"),
       h("p", { class: "lead" }, `No plugin works on ${where}.`),
-      elsewhere.length > 0
-        ? h(
-            "div",
-            { class: "others" },
-            h("p", { class: "quiet lead" }, "Plugins that work elsewhere:"),
-            h("ul", { class: "rows" }, ...elsewhere.slice(0, OTHERS).map(elsewhereItem)),
-          )
-        : h(
-            "p",
-            { class: "quiet" },
-            "The server has no plugin. Serve one: ",
-            h("code", {}, "opentabs serve --plugin DIR"),
-          ),
-    ];
+      ...(off.length > 0 ? [listOf("Plugins that are off until you review them:", off)] : []),
+      ...(elsewhere.length > 0 ? [listOf("Plugins that work elsewhere:", elsewhere)] : []),
+      all.length === 0 &&
+        h(
+          "p",
+          { class: "quiet" },
+          "The server has no plugin. Serve one: ",
+          h("code", {}, "opentabs serve --plugin DIR"),
+        ),
+    ].filter((each) => each !== false);
+  }
+
+  /**
+   * @param {string} title
+   * @param {PluginRow[]} plugins
+   */
+  function listOf(title, plugins) {
+    return h(
+      "div",
+      { class: "others" },
+      h("p", { class: "quiet lead" }, title),
+      h("ul", { class: "rows" }, ...plugins.slice(0, OTHERS).map(itemOf)),
+      plugins.length > OTHERS &&
+        h("a", { href: "#/plugins", "data-keep": title }, `${plugins.length - OTHERS} more`),
+    );
   }
 
   function others() {
@@ -165,7 +178,7 @@ export function activeTabView({ store, link }, profile) {
   }
 
   /** @param {PluginRow} plugin */
-  function elsewhereItem(plugin) {
+  function itemOf(plugin) {
     const [first = ""] = plugin.patterns;
     const more = plugin.patterns.length - 1 + plugin.morePatterns;
     return h(

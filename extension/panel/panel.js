@@ -52,21 +52,25 @@ function nowView() {
   const running = runningCalls(console_, () => profile);
   const activeTab = activeTabView(console_, () => profile);
   const reviews = h("a", { href: "#/plugins", hidden: true });
+  const problems = h("a", { href: "#/plugins", hidden: true });
   const element = h(
     "div",
     { class: "view now" },
     h("h1", { class: "hidden" }, "This tab"),
     running.element,
     activeTab.element,
-    h("p", { class: "foot" }, h("a", { href: "#/try" }, "All tools"), reviews),
+    h("p", { class: "foot" }, h("a", { href: "#/try" }, "All tools"), reviews, problems),
   );
 
   function show() {
     running.show();
     activeTab.show();
-    const count = [...store.rows("plugins").values()].filter(needsReview).length;
-    reviews.hidden = count === 0;
-    write(reviews, plural(count, "plugin to review", "plugins to review"));
+    const toReview = [...store.rows("plugins").values()].filter(needsReview).length;
+    reviews.hidden = toReview === 0;
+    write(reviews, plural(toReview, "plugin to review", "plugins to review"));
+    const wrong = store.rows("problems").size;
+    problems.hidden = wrong === 0;
+    write(problems, plural(wrong, "problem"));
   }
   return { element, show, update: show };
 }
