@@ -1,6 +1,7 @@
 """The side panel: the extension's real page, beside a page in which tools run."""
 
 import json
+import re
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -19,12 +20,14 @@ from e2e.waiting import PATIENT
 from opentabs_py.config.paths import user_file
 from opentabs_py.config.settings import load_settings
 from opentabs_py.core.protocol import CLOSE_REPLACED
+from opentabs_py.errors import CallError
 from opentabs_py.session.session import OpenTabs
 
 pytestmark = pytest.mark.anyio
 
 FOR_LONG = {"wait": 60_000}
 LONG = "a-plugin-whose-name-is-longer-than-a-panel-is-wide"
+AS_LONG = re.compile(LONG.replace("-", "[-_]"))
 ICON = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><circle r="9"/></svg>'
 # A plugin of the SDK does this when its user signs in; others are asked from time to time.
 SIGNED_IN = """() => {
@@ -471,6 +474,21 @@ async def test_plugins_that_do_not_work_on_a_tab_are_found_from_it(
         await expect(panel.get_by_role("link", name="1 problem")).to_be_visible()
         await active.get_by_role("link", name="1 more").click()
         await expect(panel.get_by_role("region", name="Problems")).to_contain_text("broken")
+
+
+async def test_a_name_that_is_too_long_for_the_panel_cuts_off_nothing_else(
+    crowd: OpenTabs,
+) -> None:
+    async with open_panel(crowd.context, crowd.internals.bridge.origin, width=320) as panel:
+        tool = f"{LONG.replace('-', '_')}_0_version"
+        with pytest.raises(CallError):
+            await crowd.call(tool, {})
+        for view in ("now", "try", "plugins", "calls"):
+            await panel.evaluate("view => { location.hash = `#/${view}`; }", view)
+            shown = panel.locator("#view").get_by_text(AS_LONG).filter(visible=True)
+            await expect(shown.first).to_be_visible()
+            found = await panel.evaluate(FLAWS)
+            assert found == {"wide": [], "scrolls": False, "nameless": []}, view
 
 
 async def test_loaded_by_hand_it_finds_the_server_again_wherever_that_is(
