@@ -99,19 +99,25 @@ class LaunchPlan:
                 f"The profile {self.profile} is in use by another browser, perhaps that of another "
                 "`opentabs serve`. Close that browser, or choose another directory."
             )
-        # Without developer mode, `chrome.runtime.reload()` leaves the extension disabled.
         preferences = self.profile / "Default" / "Preferences"
         try:
             if not preferences.exists():
                 # Its cookies are private. The mode of an existing directory is the user's choice.
                 create_private(self.profile)
                 preferences.parent.mkdir(mode=0o700, exist_ok=True)
-                preferences.write_text(json.dumps({"extensions": {"ui": {"developer_mode": True}}}))
+                preferences.write_text(json.dumps(self._preferences()))
         except OSError as error:
             raise BrowserError(
                 f"Cannot use {self.profile} as a browser profile: {error.strerror}. Choose a "
                 "directory that you can write to."
             ) from error
+
+    def _preferences(self) -> dict[str, Any]:
+        # Without developer mode, `chrome.runtime.reload()` leaves the extension disabled.
+        preferences: dict[str, Any] = {"extensions": {"ui": {"developer_mode": True}}}
+        if not self.keeps_profile:  # its offer to save a password would only cover the page
+            preferences["credentials_enable_service"] = False
+        return preferences
 
     def not_started(self, output: str) -> BrowserError:
         """Return the error for a failed launch, with advice derived from Playwright's message."""

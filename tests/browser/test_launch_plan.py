@@ -1,8 +1,10 @@
 """How a browser is launched: its profile, and the error if it does not start."""
 
+import json
 import re
 import shutil
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,17 @@ def test_an_existing_profile_keeps_its_mode(tmp_path: Path) -> None:
     profile.mkdir(mode=0o750)
     a_plan(tmp_path, profile).prepare()
     assert stat.S_IMODE(profile.stat().st_mode) == 0o750
+
+
+@pytest.mark.parametrize("keeps_profile", [False, True])
+def test_only_a_browser_whose_profile_is_kept_offers_to_save_passwords(
+    tmp_path: Path, keeps_profile: bool
+) -> None:
+    plan = replace(a_plan(tmp_path, tmp_path / "profile"), keeps_profile=keeps_profile)
+    plan.prepare()
+    preferences = json.loads((plan.profile / "Default" / "Preferences").read_text())
+    assert preferences.get("credentials_enable_service", True) is keeps_profile
+    assert preferences["extensions"]["ui"]["developer_mode"]
 
 
 def test_a_browser_whose_extension_was_removed_is_not_started(tmp_path: Path) -> None:
