@@ -1,5 +1,6 @@
 """The link to one browser's extension: its connection, tabs, plugins and calls."""
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from math import inf
@@ -16,6 +17,7 @@ from opentabs_py.bridge.tab_requests import TabRequests
 from opentabs_py.calling.call import ToolCall
 from opentabs_py.calling.changes import Changes
 from opentabs_py.calling.clock import MS, Clock, SystemClock, wall_clock
+from opentabs_py.calling.plugin_log import plugin_logger
 from opentabs_py.core import protocol
 from opentabs_py.core.limits import MESSAGE_LIMIT
 from opentabs_py.core.page_tools import PageRegistrations
@@ -23,6 +25,7 @@ from opentabs_py.core.tabs.browsers import renumbered
 from opentabs_py.core.tabs.numbers import numbers_of
 from opentabs_py.core.tabs.placement import Placement, QueryTabs
 from opentabs_py.core.tabs.selection import Tabs, Target
+from opentabs_py.core.text import visible
 from opentabs_py.core.wire import OtherHello
 from opentabs_py.errors import ChainError
 from opentabs_py.version import __version__
@@ -55,6 +58,7 @@ class Bridge:
         page_tools: What its pages have registered themselves; None if that is not served.
         relaunch_browser: Launches a browser if there is none and a call needs one.
         on_log: Called with what plugins log.
+        read_positions: Maps the positions of built adapters in a text to the plugins' sources.
         on_change: Called at every change of connection, tabs or plugins.
     """
 
@@ -83,7 +87,8 @@ class Bridge:
         self.message_limit = message_limit
         self.extension_version: str | None = None
         self.relaunch_browser: Callable[[], Awaitable[None]] | None = None
-        self.on_log: Callable[[protocol.LogParams], None] = lambda _: None
+        self.on_log: Callable[[protocol.LogParams], None] = _log_plugin
+        self.read_positions: Callable[[str], str] = str
         self.on_change: Callable[[], None] = lambda: None
         self._wrap_socket = wrap_socket
         self._secret = secret
@@ -336,8 +341,9 @@ class Bridge:
                 if self.page_tools is not None and self.page_tools.add(params):
                     self._notify()
             case protocol.PluginLog(params=params):
-                self.on_log(params)
-                self.calls.handle_log(params)
+                readable = self._with_source_lines(params)
+                self.on_log(readable)
+                self.calls.handle_log(readable)
             case protocol.Hello():
                 connection.refuse("hello was already sent", request=message.id)
             case OtherHello():
@@ -350,6 +356,13 @@ class Bridge:
         self.tabs.update(params.documents, anyio.current_time(), loading=params.loading)
         if self.page_tools is not None:
             self.page_tools.update(params.documents, params.loading)
+
+    def _with_source_lines(self, params: protocol.LogParams) -> protocol.LogParams:
+        entries = [
+            each.model_copy(update={"message": self.read_positions(each.message)})
+            for each in params.entries
+        ]
+        return params.model_copy(update={"entries": entries})
 
     def _notify(self) -> None:
         self._changes.notify()
@@ -364,3 +377,15 @@ class Bridge:
             if isinstance(found, protocol.DocumentState):
                 return found
             await self.tab_requests.query(found.plugin)
+
+
+def _log_plugin(params: protocol.LogParams) -> None:
+    log = plugin_logger(params.plugin)
+    for entry in params.entries:
+        level = logging.getLevelNamesMapping()[entry.level.upper()]
+        # A page wrote these, so no control character may reach a terminal.
+        log.log(level, "%s: %s", params.plugin, visible(entry.message))
+    if params.dropped:
+        log.warning(
+            "%s: dropped %d log records, which came too fast", params.plugin, params.dropped
+        )

@@ -43,7 +43,6 @@ from opentabs_py.session.browsers.address import keep_address
 from opentabs_py.session.browsers.browser import SessionBrowser
 from opentabs_py.session.browsers.setup import BrowserPlan, BrowserSetup
 from opentabs_py.session.playgrounds import Playgrounds
-from opentabs_py.session.plugins.logs import PluginLogs
 from opentabs_py.session.plugins.plugins import PluginSet
 from opentabs_py.session.seams import Seams
 from opentabs_py.session.tools.backend import BrowserBackend, ToolBackend
@@ -236,9 +235,8 @@ class SessionServer:
     async def _start_tasks(self) -> None:
         """Start what runs as long as the session, before anything connects."""
         self.stopped_tools = StoppedTools(self.tasks, self.plugin_set.read_stack)
-        logs = PluginLogs(self.tasks, self.plugin_set.read_positions)
         for bridge in self.pages.bridges:
-            bridge.on_log = logs.handle
+            bridge.read_positions = self.plugin_set.read_positions
             self.stopped_tools.watch(bridge.calls.timed_out)
             await self.tasks.start(bridge.calls.run)
         if self._options.in_place:

@@ -1,6 +1,6 @@
 """Running calls whose link is lost and restored, and their traces and logs."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 from opentabs_py.bridge.bridge import Bridge
-from opentabs_py.calling.observer import instant
+from opentabs_py.calling.observer import CallObserver, instant
 from opentabs_py.core.limits import Limits
+from opentabs_py.core.protocol import LogEntry
 from opentabs_py.core.trace.recorder import CallRecorder
 from opentabs_py.errors import ChainError
 from tests.bridge.bridged import CALL, RESULT, TARGET, Caller, call_and_answer
@@ -207,3 +208,42 @@ async def test_a_recorded_call_knows_that_the_service_worker_was_restarted_meanw
     record = recorder.succeed(1, instant(bridge.clock))
     assert [link.boot_id for link in record.links] == ["b", None, "another life"]
     assert record.service_worker_restarts == 1
+
+
+async def test_a_plugins_log_goes_to_a_logger_of_its_name(caplog: pytest.LogCaptureFixture) -> None:
+    async with running(a_bridge()) as connect:
+        socket = await greeted(connect, a_document())
+        entry = {"level": "warning", "message": "slow %s\n\r", "time": 0}
+        params = {"documentId": "d" * 32, "plugin": "chat", "entries": [entry]}
+        for dropped in (0, 9):
+            socket.say({"method": "plugin.log", "params": {**params, "dropped": dropped}})
+        socket.say({"method": "ping", "params": {"time": 0}})
+        await socket.hear("pong")
+    said = [text for name, _, text in caplog.record_tuples if name == "opentabs_py.plugin.chat"]
+    last = "chat: dropped 9 log records, which came too fast"
+    assert said == ["chat: slow %s\n\\u000d", "chat: slow %s\n\\u000d", last]
+
+
+async def test_what_a_plugin_logs_names_its_source_to_the_log_and_to_its_callers(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Logs(CallObserver):
+        def on_log(self, entries: Sequence[LogEntry], /) -> None:
+            logged.extend(entry.message for entry in entries)
+
+    logged: list[str] = []
+    bridge, caller = a_bridge(), Caller()
+    built = f"chrome-extension://{'a' * 32}/adapters/chat-0a1b.js:1:2"
+    bridge.read_positions = lambda text: text.replace(built, "src/send.ts:3:4")
+    async with running(bridge) as connect, anyio.create_task_group() as tasks:
+        socket = await greeted(connect, a_document())
+        tasks.start_soon(caller, bridge, replace(CALL, observers=(Logs(),)))
+        call_id = (await socket.hear("tool.dispatch"))["params"]["callId"]
+        entry = {"level": "error", "message": f"failed\n    at {built}", "time": 0}
+        params = {"documentId": "d" * 32, "plugin": "chat", "entries": [entry], "dropped": 0}
+        socket.say({"method": "plugin.log", "params": params})
+        socket.say(about_call("tool.result", call_id, seq=0, value=1))
+        assert await caller.outcome() == 1
+    read = "failed\n    at src/send.ts:3:4"
+    assert logged == [read]
+    assert f"chat: {read}" in caplog.messages

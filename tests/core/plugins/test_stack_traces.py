@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from opentabs_py.core.plugins.stack_traces import (
-    MOST_KNOWN,
     Origin,
     SourceMap,
     readable_positions,
@@ -175,19 +174,24 @@ def test_broken_mappings_lead_nowhere_or_somewhere_but_raise_nothing(text: str) 
     readable_stack(f"Error\n    at f ({ADAPTER}:1:9)", broken)
 
 
-def test_a_place_that_is_asked_for_again_is_found_without_reading_the_map() -> None:
-    again = a_map([[], [(0, 0, 0, 0), (20, 0, 2, 9)]])
-    first = again.find([(1, 24)])
-    again._mappings = ""
-    assert again.find([(1, 24)]) == first == {(1, 24): Origin(0, 2, 9)}
+def test_the_map_is_decoded_once() -> None:
+    decoded = a_map([[], [(0, 0, 0, 0), (20, 0, 2, 9)]])
+    assert decoded.find((1, 0)) == Origin(0, 0, 0)
+    decoded._mappings = ""
+    assert decoded.find((1, 24)) == Origin(0, 2, 9)
 
 
-def test_places_that_a_page_invents_are_not_all_kept() -> None:
-    asked = a_map([[], [(0, 0, 0, 0), (20, 0, 2, 9)]])
-    for line in range(MOST_KNOWN + 2):
-        asked.find([(line, 24)])
-    assert len(asked._known) <= MOST_KNOWN
-    assert asked.find([(1, 24)]) == {(1, 24): Origin(0, 2, 9)}
+@pytest.mark.parametrize("position", [(0, 0), (2, 0), (9**9, 9**9), (1, 4), (1, -1)])
+def test_a_position_before_the_first_segment_or_on_another_line_is_unknown(
+    position: tuple[int, int],
+) -> None:
+    assert a_map([[], [(5, 0, 0, 0)]]).find(position) is None
+
+
+def test_from_a_number_on_that_is_too_large_the_map_is_broken() -> None:
+    broken = a_map([[(0, 0, 1, 2), (8, 0, 2**31, 2)], [(0, 0, 0, 0)]])
+    assert broken.find((0, 9)) == Origin(0, 1, 2)
+    assert broken.find((1, 0)) is None
 
 
 SEGMENT = st.tuples(st.integers(0, 1), st.integers(0, 3000), st.integers(0, 500))
@@ -206,4 +210,5 @@ def test_every_position_leads_to_the_last_segment_that_begins_before_it(
         for at in line:
             if at + 1 in line:
                 wanted[number, at + 1] = Origin(*line[at + 1])
-    assert a_map(written).find(wanted) == wanted
+    source_map = a_map(written)
+    assert {each: source_map.find(each) for each in wanted} == wanted
