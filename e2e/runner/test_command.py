@@ -1,6 +1,7 @@
 """`opentabs test --ui` itself: it stays at a failure, is ended, and opens its page."""
 
 import os
+import re
 import shlex
 import signal
 from pathlib import Path
@@ -10,6 +11,7 @@ import anyio.to_thread
 import pytest
 from playwright.async_api import Browser, expect
 
+from e2e.on_disk import change
 from e2e.processes import alive, descendants, is_alive
 from e2e.runner.plugins import (
     BAD,
@@ -143,6 +145,29 @@ async def test_ctrl_c_leaves_no_process_and_no_file(
         await expect(shown.page.locator("#state")).to_contain_text("is not running")
         await expect(shown.page.get_by_role("alert", name="A failure")).to_have_count(0)
         await expect(shown.page.get_by_role("button", name="Stop")).to_be_hidden()
+
+
+async def test_what_is_open_of_a_running_test_says_that_it_has_stopped_with_the_command(
+    template: Path, short_path: Path, browser: Browser
+) -> None:
+    plugin = plugin_with(template, short_path, good=GOOD)
+    change(plugin / "src" / "tools" / "hello.js", "await sleep(100", "await sleep(3_600_000")
+    async with shown_tests(browser, plugin, environment(plugin)) as shown:
+        await shown.choose("test_one, running")
+        said = shown.details.locator(".said")
+        await expect(said).to_have_text("running")
+        os.killpg(shown.terminal.process.pid, signal.SIGINT)
+        await expect(shown.page.locator("#state")).to_contain_text("is not running")
+        await expect(shown.details.locator(".pill")).to_have_text("not run")
+        await expect(said).to_have_text("cancelled")
+        run = shown.page.get_by_role("button", name=re.compile("^Run"))
+        await expect(run).to_have_count(2)
+        for each in [*await run.all(), *await shown.page.get_by_role("checkbox").all()]:
+            await expect(each).to_be_disabled()
+        await expect(shown.page.locator(".run-here:visible")).to_have_count(0)
+        await shown.row("tests/test_good.py").first.click()
+        await expect(shown.details.get_by_role("button", name="Run 2 tests")).to_be_disabled()
+        assert await anyio.to_thread.run_sync(shown.terminal.wait) == 0
 
 
 async def test_the_page_opens_in_the_users_browser(

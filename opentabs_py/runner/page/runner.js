@@ -68,6 +68,8 @@ all.addEventListener("click", () => post("/run", { what: "all" }));
 failed.addEventListener("click", () => post("/run", { what: "failed" }));
 stop.addEventListener("click", () => post("/stop"));
 byId("run-buttons").append(all, failed, stop);
+/** @type {(HTMLButtonElement | HTMLInputElement)[]} */
+const controls = [all, failed, stop]; // which need the server
 
 /**
  * @param {"watches" | "pauses"} name
@@ -84,6 +86,7 @@ function toggle(name, text) {
     waiting -= 1;
     Object.assign(store.status ?? {}, set);
   });
+  controls.push(box);
   byId("switches").append(h("label", { class: "check" }, box, text));
   return (is) => {
     if (waiting === 0) box.checked = is;
@@ -192,6 +195,7 @@ function pauseNotice(test, headed, terminal) {
 function showState(state) {
   byId("state").dataset.state = state;
   write(byId("state-text"), STATES[state]);
+  for (const each of controls) each.disabled = state !== "live";
   if (state !== "live") store.disconnect();
 }
 

@@ -25,6 +25,7 @@ import { duration } from "./viewer/model.js";
  * @typedef {object} Actions
  * @property {Loader} load
  * @property {(tests: string[]) => void} [run] nothing runs in a report
+ * @property {() => boolean} canRun whether there is a server that can run tests
  * @property {(pause: number) => void} [resume]
  * @property {() => void} close
  * @property {(test: TestData) => (Node | null)[]} [more] what else there is of a test
@@ -33,10 +34,21 @@ import { duration } from "./viewer/model.js";
  */
 
 /**
- * @param {FileRow} file
- * @param {Pick<Actions, "run" | "close">} actions
+ * What was known of a test, once its server is gone.
+ * @param {TestData} known
+ * @param {TestRow} row the test as the list shows it
+ * @returns {TestData}
  */
-export function describeFile(file, { run, close }) {
+export function asStopped(known, { state, pause }) {
+  const attempts = known.attempts.map((attempt) => ({ ...attempt, running: [] }));
+  return { ...known, state, pause, attempts };
+}
+
+/**
+ * @param {FileRow} file
+ * @param {Pick<Actions, "run" | "canRun" | "close">} actions
+ */
+export function describeFile(file, { run, canRun, close }) {
   const key = file.key.replace(/\/$/, "");
   const states = Object.groupBy(file.tests, stateText);
   const counts = Object.entries(states).map(([text, tests]) => `${tests?.length ?? 0} ${text}`);
@@ -59,7 +71,7 @@ export function describeFile(file, { run, close }) {
         h(
           "p",
           { class: "actions" },
-          runButton(plural(file.tests.length, "test"), () => run([key])),
+          runButton(plural(file.tests.length, "test"), () => run([key]), canRun()),
         ),
     ),
   ];
@@ -70,7 +82,7 @@ export function describeFile(file, { run, close }) {
  * @param {Actions} actions
  */
 export function describeTest(test, actions) {
-  const { run, resume, close, more } = actions;
+  const { run, canRun, resume, close, more } = actions;
   const isOver = !runs(test);
   const { pause, command } = test;
   const on = h(
@@ -111,7 +123,7 @@ export function describeTest(test, actions) {
           resume !== undefined && pause !== null && on,
           run !== undefined &&
             test.kind !== "module" &&
-            runButton("", () => run([test.id]), isOver && test.state !== "idle"),
+            runButton("", () => run([test.id]), canRun(), isOver && test.state !== "idle"),
           command !== undefined && copyButton(() => command, "Copy command"),
         ),
       ...earlier(test, actions),
@@ -184,13 +196,14 @@ function closeButton(close) {
 /**
  * @param {string} what
  * @param {() => void} run
+ * @param {boolean} canRun
  * @param {boolean} [again]
  */
-function runButton(what, run, again = false) {
+function runButton(what, run, canRun, again = false) {
   const text = `Run ${what}`.trim() + (again ? " again" : "");
   const button = h(
     "button",
-    { type: "button", "data-keep": "run" },
+    { type: "button", "data-keep": "run", disabled: !canRun },
     sign(again ? "again" : "run"),
     text,
   );

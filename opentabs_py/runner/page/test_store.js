@@ -59,6 +59,11 @@ export class TestStore {
     return this.#whileGone ?? this.#status;
   }
 
+  /** Whether the server was connected and is not any more. */
+  get isGone() {
+    return this.#whileGone !== null;
+  }
+
   /** The tests in the order in which they are listed. */
   get tests() {
     this.#ordered ??= [...this.#tests.values()]

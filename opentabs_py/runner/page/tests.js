@@ -23,7 +23,7 @@ import {
 import { List } from "./list.js";
 import { Memory } from "./screenshots.js";
 import { sign, stateSign } from "./signs.js";
-import { describeFile, describeTest } from "./test_details.js";
+import { asStopped, describeFile, describeTest } from "./test_details.js";
 import { stateText } from "./test_store.js";
 import { duration } from "./viewer/model.js";
 
@@ -110,9 +110,11 @@ export function testsView(given) {
   let files = [];
   let opened = "";
   let shownAs = ""; // what the details were drawn from
+  /** @type {TestData | null} */
+  let known = null; // of the test that is open
   let isReading = false;
   const memory = new Memory();
-  const actions = { ...given, close, memory };
+  const actions = { ...given, close, memory, canRun: () => !store.isGone };
 
   // --- the list ---
 
@@ -221,20 +223,29 @@ export function testsView(given) {
   async function look() {
     const id = opened;
     if (id === "") return;
+    const { isGone } = store;
     const file = files.find(({ key }) => key === id);
     if (file !== undefined) {
-      fill(() => describeFile(file, actions), JSON.stringify(file.tests));
+      fill(() => describeFile(file, actions), JSON.stringify([file.tests, isGone]));
       return;
     }
     const test = store.test(id);
+    if (isGone && test !== undefined && known !== null) {
+      const stopped = asStopped(known, test); // all that will ever be known
+      fill(() => describeTest(stopped, actions), "stopped");
+      return;
+    }
     const version = test === undefined ? "gone" : String(test.changes);
     if (version === shownAs || isReading) return;
     isReading = true;
     try {
       const data = await describe(id);
-      if (id === opened) fill(() => describeTest(data, actions), String(data.changes));
-    } catch (error) {
       if (id === opened) {
+        known = data;
+        fill(() => describeTest(data, actions), String(data.changes));
+      }
+    } catch (error) {
+      if (id === opened && !(store.isGone && known !== null)) {
         const why = error instanceof Error ? error.message : String(error);
         fill(
           () => [
@@ -274,6 +285,7 @@ export function testsView(given) {
     if (id === opened) return;
     opened = id;
     shownAs = "";
+    known = null;
     memory.clear();
     element.classList.toggle("opened", id !== "");
     list.mark(id);
