@@ -103,6 +103,18 @@ test("questions are shown only while the server that asks them is connected", ()
   assert.deepEqual(shown, [1, 0, 1]);
 });
 
+test("all sections are shown again when the server comes back, because requests may have failed", () => {
+  const store = new Store();
+  /** @type {number[]} */
+  const shown = [];
+  store.subscribe((/** @type {ReadonlySet<string>} */ changed) => shown.push(changed.size));
+  store.apply(update(1));
+  store.apply(update(2));
+  store.disconnect();
+  store.apply(update(2));
+  assert.deepEqual(shown, [7, 0, 2, 7]);
+});
+
 test("a call that runs is shown as lost while its server is gone", (t) => {
   t.mock.timers.enable({ apis: ["Date"], now: 60_000 });
   const store = new Store();

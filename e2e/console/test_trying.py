@@ -176,6 +176,22 @@ async def test_a_list_of_tools_that_failed_to_load_is_loaded_again(
     await expect(page.get_by_role("link", name="File a report")).to_be_visible()
 
 
+@pytest.mark.parametrize(
+    ("path", "shown"), [("try", "File a report"), ("try/forms_version", "Run")]
+)
+async def test_what_failed_to_load_is_loaded_again_although_nothing_changes(
+    page: Page, path: str, shown: str
+) -> None:
+    failed = page.get_by_text("The server does not answer.")
+    await page.route("**/console/api/tools**", lambda route: route.abort("connectionrefused"))
+    await page.route("**/console/api/tools/**", lambda route: route.abort("connectionrefused"))
+    await go(page, path)
+    await expect(failed).to_be_visible()
+    await page.unroute_all()
+    await expect(page.get_by_role("main")).to_contain_text(shown)
+    await expect(failed).to_have_count(0)
+
+
 async def open_with_late_failure(page: Page) -> anyio.Event:
     """Open the list of tools; its first request fails once the event that is returned is set."""
     begun, may_fail = anyio.Event(), anyio.Event()

@@ -95,7 +95,7 @@
 
 const LOGS = 1000; // as many as the server keeps
 /** @type {Section[]} */
-const AFFECTED = ["questions", "calls"]; // by the server's going and coming
+const AFFECTED = ["questions", "calls"]; // by the server's going
 
 /** A plugin's readiness in one tab, in words. */
 export const READINESS = {
@@ -219,10 +219,11 @@ export class Store {
   apply(update) {
     this.#ahead = update.now - Date.now() / 1000;
     this.isFilled = true;
+    const sections = /** @type {Section[]} */ (Object.keys(this.#rows));
     /** @type {Set<Section>} */
-    const changed = new Set(this.#isConnected ? [] : AFFECTED);
+    const changed = new Set(this.#isConnected ? [] : sections); // what could not be read is read again
     this.#isConnected = true;
-    for (const section of /** @type {Section[]} */ (Object.keys(this.#rows))) {
+    for (const section of sections) {
       const changes = update[section];
       if (changes === undefined) continue;
       changed.add(section);

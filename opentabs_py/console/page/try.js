@@ -60,11 +60,13 @@ export function tryView(console_) {
   let revision = -1; // that was read
   let hasChanged = false; // while it was being read
   let requests = 0; // for the list
+  let hasFailed = false; // to reach the server
   /** @type {Map<string, Bench & {revision: number}>} what was written stays while one looks at other tools */
   const benches = new Map();
 
   /** @param {string} [left] the tool that was open and had the focus */
   async function pick(left = "") {
+    hasFailed = false;
     if (tools === null || store.toolsRevision !== revision) {
       revision = store.toolsRevision;
       hasChanged = false;
@@ -78,7 +80,7 @@ export function tryView(console_) {
         tools = null;
         revision = -1;
         if (hasChanged) return pick(left);
-        if (opened === "") content.replaceChildren(problem(error));
+        if (opened === "") showProblem(error);
         return;
       }
     }
@@ -137,6 +139,7 @@ export function tryView(console_) {
    */
   async function read(name) {
     const asked = store.toolsRevision;
+    hasFailed = false;
     if (benches.get(name)?.revision === asked) return;
     try {
       const tool = /** @type {Tool} */ (await link.get(`/tools/${encodeURIComponent(name)}`));
@@ -147,8 +150,17 @@ export function tryView(console_) {
       benches.set(name, bench);
       if (opened === name && known === undefined) put(bench);
     } catch (error) {
-      if (opened === name && !benches.has(name)) content.replaceChildren(back(), problem(error));
+      if (opened === name && !benches.has(name)) showProblem(error, back());
     }
+  }
+
+  /**
+   * @param {unknown} error
+   * @param {...Node} before
+   */
+  function showProblem(error, ...before) {
+    hasFailed = !(error instanceof Refusal);
+    content.replaceChildren(...before, h("div", { class: "empty" }, h("p", {}, whyFailed(error))));
   }
 
   return {
@@ -161,8 +173,8 @@ export function tryView(console_) {
       else open(name);
     },
     update(changed) {
-      if (!changed.has("plugins")) return;
-      hasChanged = true;
+      if (changed.has("plugins")) hasChanged = true;
+      else if (!hasFailed) return;
       if (opened !== "") read(opened);
       else if (store.toolsRevision !== revision) pick();
     },
@@ -172,12 +184,6 @@ export function tryView(console_) {
 
 function back() {
   return h("a", { class: "back", href: "#/try" }, glyph("back"), "All tools");
-}
-
-/** @param {unknown} error */
-function problem(error) {
-  const text = whyFailed(error);
-  return h("div", { class: "empty" }, h("p", {}, text), h("a", { href: "#/try" }, "All tools"));
 }
 
 /**
