@@ -1,5 +1,6 @@
 """The console for everyone: hostile texts, windows of any width, the keyboard, screen readers."""
 
+import json
 import logging
 
 import pytest
@@ -30,6 +31,26 @@ async def test_hostile_texts_are_text_and_a_hostile_icon_does_nothing(page: Page
     assert await alone.evaluate("document.querySelector('script').textContent.length") > 0
     assert await alone.evaluate("origin") == "null"  # a sandbox
     await alone.close()
+
+
+@pytest.mark.usefixtures("tab")
+async def test_texts_that_would_be_shown_in_another_order_are_escaped(page: Page) -> None:
+    text, escaped = "exe.\u202egnp", "exe.\\u202egnp"
+    arguments = {"steps": [{"report": {"message": text}}], "result": {text: text}}
+    await go(page, "try/probe_run")
+    await page.get_by_role("button", name="JSON", exact=True).click()
+    await page.get_by_label("The arguments, as JSON").fill(json.dumps(arguments))
+    await page.get_by_role("button", name="Run").click()
+    outcome = page.get_by_role("region", name="What happens")
+    await expect(outcome.locator(".message")).to_contain_text(escaped)
+    await expect(outcome.locator(".tree")).to_contain_text(f'{escaped}: "{escaped}"')
+    await outcome.get_by_role("button", name="Text").click()
+    await expect(outcome.locator("pre")).to_contain_text(f'"{escaped}"')
+    await outcome.get_by_role("link", name="Where its time went").click()
+    row = page.get_by_role("listbox", name="Calls").get_by_role("option", selected=True)
+    await expect(row.locator(".said")).to_have_text(escaped)
+    details = page.get_by_role("complementary", name="The selected call")
+    await expect(details.get_by_role("row").filter(has_text=escaped)).to_be_visible()
 
 
 @pytest.mark.usefixtures("tab")

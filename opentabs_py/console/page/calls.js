@@ -23,7 +23,7 @@ import {
 import { whyFailed } from "./link.js";
 import { List } from "./list.js";
 import { describe } from "./viewer/details.js";
-import { duration, icon } from "./viewer/model.js";
+import { duration, icon, visible } from "./viewer/model.js";
 
 const LOOK_AGAIN = 400; // ms; how often a running call is read that is open
 
@@ -158,7 +158,7 @@ export function callsView({ store, link, go }) {
         running &&
           !waiting &&
           (call.reports > 0 ? bar : h("progress", { class: "bar", "aria-label": "Progress" })),
-        h("span", { class: "text" }, said(call) ?? ""),
+        h("span", { class: "text" }, visible(said(call) ?? "")),
       ),
       h("span", { class: "client quiet" }, call.client ?? ""),
       h("span", { class: "where quiet" }, site(call.url)),
@@ -296,7 +296,10 @@ export function callsView({ store, link, go }) {
   function fillRow(call, why) {
     const facts = terms([
       ["When", `${new Date(1000 * call.started).toLocaleString()}, for ${timeText(call)}`],
-      ["Error", call.error && [call.error.code, call.error.message].filter(Boolean).join(": ")],
+      [
+        "Error",
+        call.error && visible([call.error.code, call.error.message].filter(Boolean).join(": ")),
+      ],
       ["Site", call.url && site(call.url)],
       ["Tab", call.tab?.toString()],
       ["Client", call.client],
@@ -305,7 +308,7 @@ export function callsView({ store, link, go }) {
     const values = [
       ["Arguments", call.arguments],
       ["Result", call.result],
-    ].flatMap(([name, text]) => (text ? [h("h3", {}, name), h("pre", {}, text)] : []));
+    ].flatMap(([name, text]) => (text ? [h("h3", {}, name), h("pre", {}, visible(text))] : []));
     const close = h("button", { type: "button", onclick: () => go("calls") }, "Close");
     details.replaceChildren(
       h(

@@ -18,6 +18,7 @@ import {
   write,
 } from "./dom.js";
 import { List } from "./list.js";
+import { visible } from "./viewer/model.js";
 
 const LEVELS = ["debug", "info", "warning", "error", "critical"];
 
@@ -54,7 +55,7 @@ export function logsView({ store }) {
         h("span", { class: "quiet when" }, clock(entry.time)),
         h("span", { class: `level ${entry.level}` }, entry.level),
         h("span", { class: "quiet source" }, entry.plugin ?? entry.source),
-        h("span", { class: "text" }, firstLine(entry.text)),
+        h("span", { class: "text" }, visible(firstLine(entry.text))),
       ),
     name: (/** @type {LogRow} */ entry) =>
       `${entry.level}, ${entry.plugin ?? entry.source}: ${entry.text}`.slice(0, 200),
@@ -117,7 +118,7 @@ export function logsView({ store }) {
           "×",
         ),
       ),
-      h("pre", { tabindex: "0" }, entry.text),
+      h("pre", { tabindex: "0" }, visible(entry.text)),
     );
   }
 

@@ -5,7 +5,7 @@
 import { copyButton, h, switcher, write } from "./dom.js";
 import { tree } from "./tree.js";
 import { parseExactly, writeExactly } from "./values.js";
-import { duration, fraction } from "./viewer/model.js";
+import { duration, fraction, visible } from "./viewer/model.js";
 
 const LOGS = 200; // records that are shown
 
@@ -46,7 +46,7 @@ export function runOf() {
         bar.value = progress;
       }
       const text = [fraction(progress, total), message].filter(Boolean).join("  ");
-      write(status, text);
+      write(status, visible(text));
     } else if (document.log !== undefined) {
       const { level, message } = document.log;
       if (logs.childElementCount < LOGS)
@@ -55,7 +55,7 @@ export function runOf() {
             "li",
             {},
             h("span", { class: `level ${level}` }, level),
-            h("span", { class: "text" }, message),
+            h("span", { class: "text" }, visible(message)),
           ),
         );
     } else if (document.warning !== undefined) {
@@ -103,10 +103,14 @@ function errorOf(value) {
       category && h("span", { class: "badge" }, category),
       retryable === true && h("span", { class: "badge" }, "retryable"),
     ),
-    h("p", {}, message ?? value.content?.[0]?.text ?? "The tool failed."),
+    h("p", {}, visible(message ?? value.content?.[0]?.text ?? "The tool failed.")),
     value.content?.length > 1 &&
       !value.error &&
-      h("pre", {}, value.content.map((/** @type {any} */ each) => each.text ?? "").join("\n")),
+      h(
+        "pre",
+        {},
+        visible(value.content.map((/** @type {any} */ each) => each.text ?? "").join("\n")),
+      ),
   );
 }
 
@@ -134,7 +138,7 @@ function shownValue(value) {
   const textPlace = h(
     "pre",
     { tabindex: "0", hidden: true, "aria-label": "The result as text" },
-    asText,
+    visible(asText),
   );
   const modes = switcher(
     "How to show the result",

@@ -3,6 +3,7 @@
  */
 
 import { h } from "./dom.js";
+import { visible } from "./viewer/model.js";
 
 const AT_ONCE = 200; // members that are shown before one asks for more
 const OPEN_UP_TO = 30; // members of a branch that is open from the beginning
@@ -16,7 +17,9 @@ const LONGEST = 5000; // characters of a string
  */
 export function tree(value, depth = 0, name = null) {
   const label =
-    name === null ? null : h("span", { class: "key" }, name, h("span", { class: "quiet" }, ": "));
+    name === null
+      ? null
+      : h("span", { class: "key" }, visible(name), h("span", { class: "quiet" }, ": "));
   if (typeof value !== "object" || value === null)
     return h("div", { class: "leaf" }, label, leaf(value));
   const isList = Array.isArray(value);
@@ -71,7 +74,7 @@ function leaf(value) {
   if (typeof value === "bigint") return h("span", { class: "value number" }, String(value));
   if (typeof value !== "string")
     return h("span", { class: `value ${value === null ? "null" : typeof value}` }, String(value));
-  if (value.length <= LONGEST) return h("span", { class: "value string" }, JSON.stringify(value));
+  if (value.length <= LONGEST) return h("span", { class: "value string" }, written(value));
   const more = h(
     "button",
     { type: "button", class: "more" },
@@ -80,11 +83,16 @@ function leaf(value) {
   const text = h(
     "span",
     { class: "value string" },
-    `${JSON.stringify(value.slice(0, LONGEST)).slice(0, -1)}…`,
+    `${written(value.slice(0, LONGEST)).slice(0, -1)}…`,
   );
   more.addEventListener("click", () => {
-    text.textContent = JSON.stringify(value);
+    text.textContent = written(value);
     more.remove();
   });
   return h("span", {}, text, more);
+}
+
+/** @param {string} value */
+function written(value) {
+  return visible(JSON.stringify(value));
 }

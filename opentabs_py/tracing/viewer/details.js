@@ -3,7 +3,7 @@
  */
 
 /** @import {Call, Hop} from "./model.js" */
-import { duration, fraction, icon, kindOf, make, PLACES } from "./model.js";
+import { duration, fraction, icon, kindOf, make, PLACES, visible } from "./model.js";
 
 const SHOWN = 200; // reports or records, until the reader asks for all
 const CUT_OVER = 0.5; // of the whole; a hop longer than that gets that share of the axis
@@ -86,9 +86,9 @@ function errorBox(error) {
     const after = error.retryAfterMs === null ? "" : ` after ${duration(error.retryAfterMs)}`;
     marks.push(make("span", "tag", `retryable${after}`));
   }
-  const rows = [make("div", "badges", marks), make("p", "", error.message)];
+  const rows = [make("div", "badges", marks), make("p", "", visible(error.message))];
   if (error.stack !== null) {
-    rows.push(scrollable(make("pre", "stack", error.stack)));
+    rows.push(scrollable(make("pre", "stack", visible(error.stack))));
   }
   return make("div", "error", rows);
 }
@@ -222,7 +222,7 @@ function reportsOf(call) {
     make("tr", "", [
       make("td", "number", duration(report.at)),
       make("td", "number", fraction(report.progress, report.total)),
-      make("td", "text", report.message ?? ""),
+      make("td", "text", visible(report.message ?? "")),
     ]),
   );
   const dropped = call.dropped > 0 ? `${call.dropped} more did not arrive. ` : "";
@@ -238,7 +238,7 @@ function logsOf(call) {
     make("tr", "", [
       make("td", "number", duration(log.at)),
       make("td", "", [make("span", `level ${log.level}`, log.level)]),
-      make("td", "text", log.message),
+      make("td", "text", visible(log.message)),
     ]),
   );
   return section(`Log (${call.logCount})`, listing(rows, call.logCount, ""));
@@ -321,7 +321,7 @@ function code(text) {
   } catch {
     // It was cut to a bound.
   }
-  return scrollable(make("pre", "", shown));
+  return scrollable(make("pre", "", visible(shown)));
 }
 
 /**

@@ -70,6 +70,20 @@ export function kindOf(hop) {
   return hop.unfinished ? "unfinished" : hop.carrier;
 }
 
+// Control and format characters, which reverse text or are not seen, but not what ends a line, tabs, and the two
+// joiners that some languages and emojis need.
+const UNSEEN = /(?![\n\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/**
+ * An untrusted text with what would not be seen in it, or would change its order, as JSON's escapes.
+ * @param {string} text
+ */
+export function visible(text) {
+  return text.replace(UNSEEN, (found) =>
+    found.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`),
+  );
+}
+
 /** @returns {TraceData} */
 export function readData() {
   return JSON.parse(byId("data").textContent ?? "");
