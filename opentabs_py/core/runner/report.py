@@ -26,7 +26,8 @@ class Run(BaseModel):
         started: When, in seconds since the epoch.
         why: Why it is incomplete; empty if it is not.
         versions: Those of Python, Chromium and the packages, by name.
-        directory: The name of pytest's root directory.
+        directory: The name of the plugin's directory; of pytest's root directory, if its tests are
+            not all in one plugin's.
         arguments: pytest's.
         seeds: The seeds it was given, by the name of their option.
         shard: Its part and how many there are, if it is one of several.

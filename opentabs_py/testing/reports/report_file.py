@@ -9,7 +9,7 @@ import platform
 import secrets
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -20,8 +20,10 @@ import pytest
 
 from opentabs_py import __version__
 from opentabs_py.calling.clock import wall_clock
+from opentabs_py.config.paths import absolute
 from opentabs_py.core.runner.report import Run
 from opentabs_py.errors import ReportError
+from opentabs_py.plugins.load import find_plugin
 from opentabs_py.runner import report_guard
 from opentabs_py.runner.report import Begun, check_place, finish
 from opentabs_py.runner.spool import SpoolWriter, prepare, remove
@@ -168,6 +170,24 @@ def _start_guard(directory: Path) -> subprocess.Popen[bytes]:
     return guard
 
 
+def find_tested(chosen: Iterable[str], invoked_in: Path, root: Path) -> Path:
+    """Return the directory after which a report is named.
+
+    It is that of the plugin which contains all tests, and otherwise pytest's root directory.
+
+    Args:
+        chosen: The paths and ids of tests that pytest was given.
+        invoked_in: The directory that they are relative to.
+        root: pytest's root directory.
+    """
+    places = [absolute(invoked_in / each.partition("::")[0]) for each in chosen]
+    try:
+        shared = Path(os.path.commonpath(places))
+    except ValueError:  # there are none, or they are on several drives
+        return root
+    return find_plugin(shared) or root
+
+
 def _run(config: pytest.Config) -> Run:
     """Return what is known of a run when it begins."""
     seeds = {name: config.getoption(where, default=None) for name, where in _SEEDS.items()}
@@ -185,7 +205,7 @@ def _run(config: pytest.Config) -> Run:
             "Playwright": version("playwright"),
         },
         platform=platform.platform(terse=True),
-        directory=config.rootpath.name,
+        directory=find_tested(config.args, config.invocation_params.dir, config.rootpath).name,
         arguments=tuple(map(str, config.invocation_params.args)),
         seeds={name: seed for name, seed in seeds.items() if isinstance(seed, int)},
         shard=shard,
