@@ -74,6 +74,23 @@ async def test_a_python_tool_of_a_worker_is_not_said_to_run_in_the_server(shared
             await expect(page.locator(".badge", has_text="runs in")).to_have_text(said)
 
 
+async def test_the_console_says_so_while_nats_cannot_be_reached(fleet: Fleet) -> None:
+    joined = FleetOptions(fleet.nats.url, fleet.name)
+    async with (
+        OpenTabs(nats=joined, settings=load_settings(port=0), tools=[double]) as tabs,
+        chromium(tabs.settings) as browser,
+        console_page(browser, tabs) as page,
+    ):
+        fleet.nats.kill()
+        problems = page.get_by_role("region", name="Problems")
+        await expect(problems).to_contain_text(f"NATS at {fleet.nats.url} cannot be reached")
+        await expect(problems.get_by_role("listitem")).to_contain_text("The fleet")
+        await go(page, "calls")
+        await expect(page.get_by_label("1 with a problem")).to_be_visible()
+        fleet.nats.start()
+        await expect(page.get_by_label("1 with a problem")).to_have_count(0)
+
+
 async def test_without_workers_the_console_says_to_start_one(fleet: Fleet) -> None:
     joined = FleetOptions(fleet.nats.url, fleet.name)
     async with (

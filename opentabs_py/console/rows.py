@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opentabs_py.bridge.pages import Pages
 from opentabs_py.calling.tool import Tool
@@ -21,6 +21,9 @@ LONGEST_TITLE: Final = 300
 LONGEST_URL: Final = 2_000
 LONGEST_TEXT: Final = 4_000
 PATTERNS: Final = 20  # of a plugin; the rest are counted
+
+if TYPE_CHECKING:
+    from opentabs_py.fleet.link import NatsLink
 
 Rows = dict[str, dict[str, Any]]
 
@@ -164,9 +167,24 @@ def browser_rows(pages: Pages) -> Rows:
     }
 
 
-def problem_rows(skipped: Sequence[SkippedPlugin], pages: Pages) -> Rows:
-    """Return what is wrong with plugins: those skipped, and those that a page refused."""
+def problem_rows(skipped: Sequence[SkippedPlugin], pages: Pages, link: "NatsLink | None") -> Rows:
+    """Return what is wrong: plugins that are skipped, or that a page refused, and a lost fleet.
+
+    Args:
+        skipped: The plugins that are not served.
+        pages: Where the plugins' tools run.
+        link: How an endpoint reaches its fleet.
+    """
     rows: Rows = {}
+    if link is not None and not link.connected:
+        rows["fleet"] = {
+            "id": "fleet",
+            "plugin": None,
+            "directory": None,
+            "tab": None,
+            "reason": f"NATS at {link.options.addresses} cannot be reached; restart it. "
+            "The workers' tools cannot be called until it is back.",
+        }
     for each in skipped:
         key = f"{each.plugin}\n{each.reason}"  # one for all plugins of a name
         rows[key] = {

@@ -6,7 +6,7 @@ A call costs two entries in the board. Everything else is read on demand, while 
 import secrets
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
@@ -26,6 +26,9 @@ from opentabs_py.core.trace.record import CallRecord, RecordSoFar
 from opentabs_py.plugins.plugin import Plugin
 from opentabs_py.server.tools.tool_calls import ToolCalls
 
+if TYPE_CHECKING:
+    from opentabs_py.fleet.link import NatsLink
+
 LOOK_AGAIN: Final = 0.1  # s; what users see as at once
 LOOKS_AT_MOST: Final = 0.1  # of the time, however many calls run
 LOOK_AT_PLUGINS: Final = 1.0  # s; nothing says when a problem has come or gone
@@ -39,7 +42,7 @@ class Watch:
         pages: The tabs in which tools run.
         plugins: The plugins that are served.
         wall: The time, in seconds since the epoch.
-        has_browsers: Whether there may be browsers here; those of a fleet are its workers'.
+        link: How an endpoint reaches its fleet, whose workers have the browsers.
 
     Attributes:
         board: The calls that pages show.
@@ -52,14 +55,14 @@ class Watch:
         plugins: ServedPlugins,
         *,
         wall: Callable[[], float],
-        has_browsers: bool = True,
+        link: "NatsLink | None" = None,
     ) -> None:
         self.board = Board()
         self._calls = calls
         self._pages = pages
         self._plugins = plugins
         self._wall = wall
-        self._has_browsers = has_browsers
+        self._link = link
         self._questions = calls.registry.gate.questions
         self._has_new_questions = True
         self._boot = secrets.token_hex(8)
@@ -191,8 +194,8 @@ class Watch:
             revision=self._revision,
         )
         self.board.set("plugins", rows)
-        self.board.set("problems", problem_rows(self._plugins.skipped, self._pages))
-        if self._has_browsers:
+        self.board.set("problems", problem_rows(self._plugins.skipped, self._pages, self._link))
+        if self._link is None:
             self.board.set("browsers", browser_rows(self._pages))  # what to do changes without tabs
 
     def _handle_tools(self) -> None:

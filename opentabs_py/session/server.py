@@ -386,7 +386,7 @@ class SessionServer:
                 self.pages,
                 self.plugin_set,
                 wall=wall_clock,
-                has_browsers=self._fleet is None,
+                link=None if self._fleet is None else self._fleet.link,
             ),
             self.tool_calls,
             self.plugin_set,

@@ -306,13 +306,17 @@ export function problemList(problems) {
           "li",
           {},
           problem.plugin === null
-            ? h("strong", {}, problem.directory?.split(/[\\/]/).at(-1) ?? "A plugin")
+            ? h("strong", {}, problem.directory?.split(/[\\/]/).at(-1) ?? "The fleet")
             : h(
                 "a",
                 { href: pluginPath(problem.plugin), "data-keep": `plugin ${problem.id}` },
                 problem.plugin,
               ),
-          h("span", { class: "quiet" }, problem.directory ?? `in tab ${problem.tab}`),
+          h(
+            "span",
+            { class: "quiet" },
+            problem.directory ?? (problem.tab === null ? "" : `in tab ${problem.tab}`),
+          ),
           h("pre", { tabindex: "0", "data-keep": `why ${problem.id}` }, problem.reason),
         ),
       ),

@@ -60,7 +60,13 @@
  * @property {boolean} connected
  * @property {string} userAction what the user should do so that it connects; empty if nothing
  *
- * @typedef {{id: string, plugin: string | null, directory: string | null, tab: number | null, reason: string}} ProblemRow
+ * @typedef {object} ProblemRow one without a plugin and its directory is about the fleet
+ * @property {string} id
+ * @property {string | null} plugin
+ * @property {string | null} directory
+ * @property {number | null} tab
+ * @property {string} reason
+ *
  * @typedef {{id: number, time: number, level: string, plugin: string | null, source: string, text: string}} LogRow
  *
  * @typedef {object} QuestionRow
