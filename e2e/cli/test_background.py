@@ -324,6 +324,20 @@ async def test_a_tool_that_fails_is_distinguished_from_a_chain_that_does(
     assert "just text" in json.loads(failed.stdout)["content"][0]["text"]
 
 
+async def test_a_call_says_what_becomes_of_a_tool_that_timed_out(
+    server: OpenTabs, site: str
+) -> None:
+    page = await server.open(f"{site}/page")
+    call = ["call", "probe_run", '{"steps": [{"block": 900}]}', "--idle", "0.3"]
+    shown = await run(*call)
+    assert shown.returncode == 3
+    assert "The tool probe_run timed out. It returned " in shown.stderr
+    assert "TIMEOUT_IDLE" in shown.stderr
+    document = await run(*call, "--json")
+    assert (document.returncode, document.stderr) == (3, "")
+    await page.close()
+
+
 async def test_ctrl_c_cancels_the_call_in_its_page(server: OpenTabs, site: str) -> None:
     page = await server.open(f"{site}/page")
     steps = json.dumps({"key": "k", "steps": [{"report": {"message": "on it"}}, {"wait": 60000}]})

@@ -69,6 +69,7 @@ def call_running(
         "pluginFolders": [str(each.absolute()) for each in folders],
         "open": [*urls],
         "canAsk": not as_json and is_someone_there(),
+        "explain": not as_json,
     }
     exit_at_signals()
     began = time.perf_counter()

@@ -110,6 +110,10 @@ class CallStream(CallObserver):
         """Send a warning, for users."""
         self._note({"warning": text})
 
+    def log(self, level: str, message: str) -> None:
+        """Send what is logged of the call."""
+        self._note({"log": {"level": level, "message": message}})
+
     def on_waiting(self, why: str, /) -> None:
         """Send why the call waits."""
         self.say(why)
@@ -124,7 +128,7 @@ class CallStream(CallObserver):
     def on_log(self, entries: Sequence[LogEntry], /) -> None:
         """Receive what the call's plugin logs."""
         for entry in entries:
-            self._note({"log": {"level": entry.level, "message": entry.message}})
+            self.log(entry.level, entry.message)
 
     async def run(self) -> None:
         """Send what there is, until cancelled."""

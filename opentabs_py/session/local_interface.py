@@ -25,7 +25,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from opentabs_py import __version__
-from opentabs_py.calling.call import CallOrigin
+from opentabs_py.calling.call import CallOrigin, new_call_id
 from opentabs_py.calling.client import Asker
 from opentabs_py.calling.streams import Followed
 from opentabs_py.core.consent import why_unreviewed
@@ -77,6 +77,7 @@ class LocalCallRequest(Body):
         plugin_folders: Folders that contain such directories.
         open: Pages to open for it, which are closed after it.
         can_ask: Whether the user can be asked to allow the call.
+        explain: Whether the user reads what becomes of a tool that timed out.
     """
 
     tool: str
@@ -87,6 +88,7 @@ class LocalCallRequest(Body):
     plugin_folders: tuple[str, ...] = ()
     open: tuple[str, ...] = ()
     can_ask: bool = False
+    explain: bool = False
 
 
 class InvitationBody(Body):
@@ -288,13 +290,18 @@ class _CallApp:
         if request.idle is not None or request.ceiling is not None:
             limits = Limits(request.idle or usual.idle, request.ceiling or usual.ceiling)
         stream.say(request.tool)
-        return await stream.call(
+        call_id = new_call_id()
+        ended = await stream.call(
             server.tool_calls,
             request.tool,
             request.arguments,
             limits=limits,
             origin=CallOrigin.of(_Command(stream, can_ask=request.can_ask)),
+            call_id=call_id,
         )
+        if request.explain and (why := await server.stopped_tools.wait_to_explain(call_id)):
+            stream.log("warning", f"The tool {request.tool} timed out. {why}")
+        return ended
 
 
 class _Command:

@@ -60,6 +60,20 @@ class StoppedTools:
                 await self._changes.next().wait()
         return self._texts.get(call_id)
 
+    async def wait_to_explain(self, call_id: str) -> str:
+        """Return what is logged of the tool of a call, once that is known.
+
+        Args:
+            call_id: The call's id.
+
+        Returns:
+            Empty if there is nothing to say, as of a call that has not timed out in a page.
+        """
+        if call_id not in self._expected and call_id not in self._texts:
+            return ""
+        text = await self.wait(call_id, STOPS_WITHIN)
+        return _RUNS_ON if text is None else text
+
     async def wait_logged(self) -> None:
         """Wait until it is logged of each call that has timed out what becomes of its tool."""
         while self._expected:

@@ -75,6 +75,19 @@ async def test_the_place_where_a_tool_waited_is_read_and_logged(
     assert caplog.record_tuples.count(said) == 1
 
 
+async def test_what_is_logged_is_explained_of_calls_that_timed_out_only() -> None:
+    async with timed_out() as ended:
+        assert await ended.stopped.wait_to_explain("another") == ""
+        ended.say(started=True, stack=f"AbortError: {ended.reason}\n{FRAMES}")
+        call_id = ended.call.call_id
+        assert await ended.stopped.wait_to_explain(call_id) == f"It waited here:\n{READ}"
+        await ended.stopped.wait_logged()
+        assert await ended.stopped.wait_to_explain(call_id) == f"It waited here:\n{READ}"
+    async with timed_out() as ended:
+        said = await ended.stopped.wait_to_explain(ended.call.call_id)
+        assert said.startswith("It has not stopped")
+
+
 async def test_an_error_that_is_not_the_reason_is_shown() -> None:
     async with timed_out() as ended:
         ended.say(started=True, stack=f"Error: no element\n{FRAMES}")
