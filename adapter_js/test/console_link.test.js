@@ -20,6 +20,11 @@ function update(version) {
   return { boot: "a", now: 0, version };
 }
 
+/** @param {boolean} isOurs */
+function turnOf(isOurs) {
+  return Object.assign(new EventTarget(), { isOurs });
+}
+
 /**
  * A server whose stream sends these updates and stays open.
  * @param {TestContext} t
@@ -33,10 +38,11 @@ function serve(t, updates) {
   withGlobals(t, {
     reportError: (/** @type {unknown} */ error) => reported.push(error),
     setTimeout: () => 0, // never reconnects
-    fetch: async (/** @type {string} */ url) => {
+    fetch: async (/** @type {string} */ url, /** @type {RequestInit} */ { signal }) => {
       requested.push(url);
       const body = new ReadableStream({
         start(stream) {
+          signal?.addEventListener("abort", () => stream.error(signal.reason));
           for (const each of updates) {
             stream.enqueue(new TextEncoder().encode(`data: ${JSON.stringify(each)}\n\n`));
           }
@@ -60,6 +66,7 @@ test("an error in the handler of an update is reported, and the connection stays
       if (version === 1) throw BROKEN;
     },
     (/** @type {string} */ state) => shown.push(state),
+    turnOf(true),
   );
   for (let turn = 0; turn < 100 && handled.length < 2; turn++) await settled();
   await settled();
@@ -67,6 +74,28 @@ test("an error in the handler of an update is reported, and the connection stays
   assert.deepEqual(shown, ["live", "live"]);
   assert.deepEqual(reported, [BROKEN]);
   assert.equal(requested.length, 1);
+});
+
+test("a page whose turn ends closes its connection, and opens one when its turn comes", async (t) => {
+  const { requested } = serve(t, [update(1)]);
+  const turn = turnOf(false);
+  /** @type {string[]} */
+  const shown = [];
+  new Link().follow(
+    () => {},
+    (/** @type {string} */ state) => shown.push(state),
+    turn,
+  );
+  for (const isOurs of [false, true, false, false, true]) {
+    turn.isOurs = isOurs;
+    turn.dispatchEvent(new Event("change"));
+    for (let i = 0; i < 10; i++) await settled();
+  }
+  assert.deepEqual(requested, [
+    "/console/api/stream?boot=&since=0",
+    "/console/api/stream?boot=a&since=1",
+  ]);
+  assert.deepEqual(shown, ["connecting", "connecting", "live", "connecting", "connecting", "live"]);
 });
 
 for (const AnyStore of [Store, TestStore]) {

@@ -16,6 +16,16 @@ from opentabs_py.console import watch
 from opentabs_py.console.access import Access
 from opentabs_py.session.session import OpenTabs
 
+# Playwright's pages are never hidden; a person's tabs are, but the one they look at.
+HIDES = """
+    let visibilityState = "visible";
+    Object.defineProperty(document, "visibilityState", { get: () => visibilityState });
+    globalThis.hide = () => {
+        visibilityState = "hidden";
+        document.dispatchEvent(new Event("visibilitychange"));
+    };
+"""
+
 
 async def test_the_address_lets_one_browser_in_once(served: OpenTabs, browser: Browser) -> None:
     url = served.console_url()
@@ -61,6 +71,31 @@ async def test_a_page_that_hears_nothing_for_long_connects_again(
     async with page.expect_request("**/console/api/stream?*"):
         await page.clock.fast_forward(15_000)
     await expect(state).to_have_attribute("data-state", "live")
+
+
+async def test_there_may_be_more_tabs_than_a_browser_opens_connections(
+    served: OpenTabs, browser: Browser
+) -> None:
+    context = await browser.new_context()
+    await context.add_init_script(HIDES)
+    tabs: list[Page] = []
+    for _ in range(8):
+        tab = await context.new_page()
+        await tab.goto(served.console_url())
+        await tab.get_by_role("link", name="Try it").click()
+        await expect(tab.get_by_role("link", name="probe_echo")).to_be_visible()
+        for hidden in tabs[-1:]:
+            await hidden.evaluate("hide()")
+        tabs.append(tab)
+
+    first, second, *others, last = [each.locator("#state") for each in tabs]
+    for each in (first, last):
+        await expect(each).to_have_attribute("data-state", "live")
+    for each in (second, *others):
+        await expect(each).to_have_attribute("data-state", "connecting")
+    await tabs[0].close()
+    await expect(second).to_have_attribute("data-state", "live")
+    await context.close()
 
 
 async def test_a_window_goes_on_when_another_one_is_opened_by_an_address_of_its_own(

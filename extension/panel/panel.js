@@ -20,6 +20,7 @@ import { pluginsView } from "./console/plugins.js";
 import { Router } from "./console/router.js";
 import { needsReview, Store } from "./console/store.js";
 import { tryView } from "./console/try.js";
+import { Turn } from "./console/turn.js";
 import { runningCalls } from "./running.js";
 
 const config = await readConfig();
@@ -124,4 +125,4 @@ store.subscribe((changed) => {
 await readProfile();
 chrome.storage.local.onChanged.addListener(readProfile);
 router.start(views);
-link.follow((update) => store.apply(update), showState);
+link.follow((update) => store.apply(update), showState, new Turn());

@@ -6,6 +6,7 @@
 import { parseExactly } from "./values.js";
 
 /** @import {Update} from "./store.js" */
+/** @import {Turn} from "./turn.js" */
 
 const AGAIN_AFTER = 300; // ms; doubled each time
 const AGAIN_AFTER_AT_MOST = 3000;
@@ -106,16 +107,23 @@ export class Link {
   }
 
   /**
-   * Receive what changes, for as long as the page lives.
+   * Receive what changes, for as long as the page lives and it is its turn.
    * @param {(update: Update) => void} handle
    * @param {(state: LinkState) => void} show
+   * @param {Pick<Turn, "isOurs" | "addEventListener">} turn
    */
-  async follow(handle, show) {
+  async follow(handle, show, turn) {
     let boot = "";
     let version = 0;
     let delay = AGAIN_AFTER;
     for (;;) {
+      while (!turn.isOurs) {
+        show("connecting");
+        await new Promise((resolve) => turn.addEventListener("change", resolve, { once: true }));
+      }
       const connection = new AbortController();
+      const { signal } = connection;
+      turn.addEventListener("change", () => turn.isOurs || connection.abort(), { signal });
       /** @type {ReturnType<typeof setTimeout> | undefined} */
       let silent;
       const hear = () => {
@@ -124,7 +132,6 @@ export class Link {
       };
       hear();
       try {
-        const { signal } = connection;
         const answer = await this.#fetch(`/stream?boot=${boot}&since=${version}`, { signal });
         for await (const line of linesOf(answer, hear)) {
           const update = /** @type {Update} */ (JSON.parse(line.slice("data: ".length)));
@@ -139,9 +146,12 @@ export class Link {
         }
         show("gone");
       } catch (error) {
+        if (!turn.isOurs) continue;
         show(error instanceof Refusal && error.status === 401 ? "signed out" : "gone");
+      } finally {
+        clearTimeout(silent);
       }
-      clearTimeout(silent);
+      connection.abort();
       await new Promise((resolve) => setTimeout(resolve, delay));
       delay = Math.min(2 * delay, AGAIN_AFTER_AT_MOST);
     }

@@ -29,6 +29,7 @@ import { Router } from "./router.js";
 import { Store } from "./store.js";
 import { tabsView } from "./tabs.js";
 import { tryView } from "./try.js";
+import { Turn } from "./turn.js";
 
 /** @type {Record<LinkState, string>} */
 const STATES = {
@@ -114,4 +115,4 @@ store.subscribe((changed) => {
   router.update(changed);
 });
 router.start(views);
-link.follow((update) => store.apply(update), showState);
+link.follow((update) => store.apply(update), showState, new Turn());

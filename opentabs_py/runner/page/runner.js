@@ -13,6 +13,7 @@ import { Router } from "./router.js";
 import { sign } from "./signs.js";
 import { TestStore } from "./test_store.js";
 import { testsView } from "./tests.js";
+import { Turn } from "./turn.js";
 import { duration } from "./viewer/model.js";
 
 /** @type {Record<LinkState, string>} */
@@ -206,4 +207,4 @@ store.subscribe(() => {
 });
 setInterval(showRun, 250); // how long it has taken
 router.start({ tests: { view } });
-link.follow((update) => store.apply(/** @type {TestUpdate} */ (update)), showState);
+link.follow((update) => store.apply(/** @type {TestUpdate} */ (update)), showState, new Turn());
