@@ -13,6 +13,7 @@ from typing import Any, cast
 from opentabs_py.core import codes
 from opentabs_py.daemon.state import ServerState, name_flag
 from opentabs_py.errors import ChainError, ErrorDetail
+from opentabs_py.version import __version__
 
 ANSWER_WITHIN = 10.0  # s; a status takes a few ms, and a loaded machine a hundred times as long
 Document = dict[str, Any]
@@ -116,7 +117,8 @@ class LocalClient:
                 if lasts:  # the server ends the call, and its death closes the connection
                     socket.settimeout(None)
                 if response.status >= 400:
-                    raise self._failure(f"refused the request: {_reason(response)}")
+                    why = f"refused the request: {_reason(response)}"
+                    raise self._failure(why, answered=True)
                 yield response
             except (OSError, HTTPException) as error:
                 why = str(error) or type(error).__name__
@@ -124,12 +126,15 @@ class LocalClient:
         finally:
             connection.close()
 
-    def _failure(self, why: str) -> ChainError:
+    def _failure(self, why: str, *, answered: bool = False) -> ChainError:
         name, flag = self._state.name, name_flag(self._state.name)
-        message = (
-            f"The running server {name!r} (pid {self._state.pid}) {why} See `opentabs logs{flag}`, "
-            f"or end it: `opentabs stop{flag}`."
-        )
+        advice = f"See `opentabs logs{flag}`, or end it: `opentabs stop{flag}`."
+        if answered and self._state.version != __version__:
+            advice = (
+                f"It runs version {self._state.version}, and this command is version "
+                f"{__version__}. Restart it: `opentabs restart{flag}`."
+            )
+        message = f"The running server {name!r} (pid {self._state.pid}) {why} {advice}"
         return ChainError(ErrorDetail(codes.SERVER_UNREACHABLE, message, category="chain"))
 
 

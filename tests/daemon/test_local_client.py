@@ -3,12 +3,14 @@
 import socket
 import threading
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
 from opentabs_py.daemon import local_client
 from opentabs_py.daemon.local_client import LocalClient
 from opentabs_py.errors import ChainError
+from opentabs_py.version import __version__
 from tests.daemon.servers import a_server
 
 LIMIT = 0.1  # s
@@ -23,8 +25,8 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Generator[socket.socket]:
         yield listening
 
 
-def client_of(listener: socket.socket) -> LocalClient:
-    return LocalClient(a_server(local_port=listener.getsockname()[1]))
+def client_of(listener: socket.socket, **more: Any) -> LocalClient:
+    return LocalClient(a_server(local_port=listener.getsockname()[1], **more))
 
 
 def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket.socket) -> None:
@@ -33,7 +35,16 @@ def test_a_call_to_a_server_that_does_not_begin_to_answer_fails(listener: socket
         next(client_of(listener).call({}))
 
 
-def test_a_refusal_without_a_reason_is_its_status(listener: socket.socket) -> None:
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [
+        (__version__, r"See `opentabs logs --name work`, or end it"),
+        ("0.0.9", r"It runs version 0\.0\.9, and .* Restart it: `opentabs restart --name work`\."),
+    ],
+)
+def test_a_refusal_without_a_reason_is_its_status(
+    listener: socket.socket, version: str, advice: str
+) -> None:
     def answer() -> None:
         connection, _ = listener.accept()
         with connection:
@@ -43,8 +54,8 @@ def test_a_refusal_without_a_reason_is_its_status(listener: socket.socket) -> No
     server = threading.Thread(target=answer)
     server.start()
     try:
-        with pytest.raises(ChainError, match=r"refused the request: it answered 500\. See"):
-            client_of(listener).status()
+        with pytest.raises(ChainError, match=rf"refused the request: it answered 500\. {advice}"):
+            client_of(listener, version=version).status()
     finally:
         server.join()
 
