@@ -8,7 +8,7 @@
 
 import { h, keepingFocus, pluginPath, plural, site } from "./console/dom.js";
 import { pluginIcon } from "./console/icons.js";
-import { EXPOSED, isExposed, needsReview, READINESS } from "./console/store.js";
+import { byTitle, EXPOSED, isExposed, needsReview, READINESS } from "./console/store.js";
 import { toolList } from "./console/tool_list.js";
 
 const TOOLS = 12; // of one plugin; the rest are on its own page
@@ -172,9 +172,8 @@ export function activeTabView({ store, link }, profile) {
   }
 
   function others() {
-    return [...store.rows("plugins").values()]
-      .filter(({ kind }) => kind === "plugin")
-      .sort((a, b) => a.title.localeCompare(b.title));
+    const plugins = [...store.rows("plugins").values()].filter(({ kind }) => kind === "plugin");
+    return plugins.sort(byTitle);
   }
 
   /** @param {PluginRow} plugin */

@@ -21,7 +21,7 @@ import {
 } from "./dom.js";
 import { pluginIcon } from "./icons.js";
 import { KIND, pluginView, problemList, STANDING, statusOf } from "./plugin.js";
-import { needsReview } from "./store.js";
+import { byTitle, needsReview } from "./store.js";
 import { toolList } from "./tool_list.js";
 
 /**
@@ -208,15 +208,4 @@ export function pluginsView({ store, link, go }) {
     },
     leave: () => go("plugins"),
   };
-}
-
-/**
- * Plugins first, then what else has tools.
- * @param {PluginRow} a
- * @param {PluginRow} b
- */
-function byTitle(a, b) {
-  return (
-    Number(a.kind === "built-in") - Number(b.kind === "built-in") || a.title.localeCompare(b.title)
-  );
 }

@@ -141,6 +141,20 @@ export function needsReview({ standing }) {
   return standing === "unreviewed" || standing === "changed";
 }
 
+const TITLES = new Intl.Collator(undefined, { numeric: true }); // "Site 2" before "Site 10"
+
+/**
+ * The order of plugins: first those with pages, then what else has tools.
+ * @param {PluginRow} a
+ * @param {PluginRow} b
+ */
+export function byTitle(a, b) {
+  return (
+    Number(a.kind === "built-in") - Number(b.kind === "built-in") ||
+    TITLES.compare(a.title, b.title)
+  );
+}
+
 export class Store {
   /** @type {{[S in Section]: Map<string, Sections[S]>}} */
   #rows = {
