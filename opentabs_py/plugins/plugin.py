@@ -4,12 +4,14 @@ import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
 from pydantic import JsonValue
 
 from opentabs_py.core.plugins.manifest import PluginManifest
+from opentabs_py.core.plugins.stack_traces import SourceMap
 from opentabs_py.errors import PluginError
 from opentabs_py.plugins.files import Script, Stamp, find_stamp, read_within
 
@@ -48,7 +50,7 @@ class Plugin:
         return ScriptWithMap(self.adapter, self.source_map)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SourceMapFile:
     """A source map as it was when its plugin was loaded; its content stays on disk.
 
@@ -78,6 +80,19 @@ class SourceMapFile:
         except (FileNotFoundError, PluginError):
             return None
         return content if find_stamp(self.directory, self.name) == self.stamp else None
+
+    @cached_property
+    def parsed(self) -> SourceMap | None:
+        """The content; None if it has changed since the plugin was loaded, or is not valid.
+
+        Together with the first position that is looked up, this takes 20 ms, for a large plugin
+        0.2 s.
+        """
+        content = self.read()
+        try:
+            return None if content is None else SourceMap(content)
+        except (ValueError, RecursionError):
+            return None
 
 
 @dataclass(frozen=True, slots=True)

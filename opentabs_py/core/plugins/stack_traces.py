@@ -50,7 +50,7 @@ class _Read(BaseModel):
 Position = tuple[int, int]
 """A line and a column, both from 0, as source maps count."""
 
-_LARGEST: Final = 2**31 - 1  # number in a map, as in other readers of them
+_LARGEST: Final = 2**31 - 1  # the largest number in a map; it fits in the arrays below
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,11 @@ from opentabs_py.browser.stage import StagedExtension
 from opentabs_py.config.settings import Settings, settings_files
 from opentabs_py.consent.reviews import Reviews
 from opentabs_py.core.consent import Standing, why_unreviewed
+from opentabs_py.core.plugins.stack_traces import (
+    SourceMap,
+    readable_positions,
+    readable_stack,
+)
 from opentabs_py.core.protocol import PluginSpec
 from opentabs_py.core.tabs.browsers import JoinedTabs
 from opentabs_py.errors import ConfigError, OpenTabsError, PluginError
@@ -28,11 +33,9 @@ from opentabs_py.plugins.plugin import (
     Plugin,
     PluginChanges,
     SkippedPlugin,
-    SourceMapFile,
     compare_plugins,
     reasons,
 )
-from opentabs_py.plugins.stack_traces import read_positions, read_stack
 from opentabs_py.server.tools.registry import ToolRegistry
 from opentabs_py.session.browsers.webmcp import page_spec
 from opentabs_py.session.plugins.news import PluginNews, log_changes
@@ -152,15 +155,17 @@ class PluginSet:
 
     async def read_stack(self, name: str, stack: str) -> str:
         """Return a stack trace of a plugin with its source's file names and lines, if known."""
-        return await anyio.to_thread.run_sync(read_stack, stack, self._source_map(name))
+        return await anyio.to_thread.run_sync(lambda: readable_stack(stack, self._source_map(name)))
 
     def read_positions(self, text: str) -> str:
         """Return a text, such as a log, with positions in plugins' sources, as far as known."""
-        return read_positions(text, self._source_map)
+        return readable_positions(text, self._source_map)
 
-    def _source_map(self, name: str) -> SourceMapFile | None:
+    def _source_map(self, name: str) -> SourceMap | None:
         plugin = self.find(name)
-        return None if plugin is None else plugin.source_map
+        if plugin is None or plugin.source_map is None:
+            return None
+        return plugin.source_map.parsed
 
     async def _sync(self, specs: Sequence[PluginSpec], *, reloads: bool = False) -> None:
         own = page_spec(self._settings, self._stager.own_pages)
