@@ -5,6 +5,7 @@ import re
 import pytest
 
 from e2e.hands.rig import Rig, ref
+from opentabs_py.hands import drawn_inputs
 
 STYLE = """<style>
 .none { position: absolute; opacity: 0; width: 0; height: 0 }
@@ -38,6 +39,18 @@ async def test_a_drawn_input_has_a_reference_and_a_click_checks_it(
     done = await rig.call("click", ref=ref(snapshot, f'{kind} "Agree"'))
 
     assert f'{kind} "Agree" checked' in done["changed"]
+
+
+@pytest.mark.parametrize("label", [INSIDE, BESIDE])
+async def test_an_input_is_checked_through_its_label_however_slow_its_page_is(
+    rig: Rig, label: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawn_inputs, "UNCOVERED_WITHIN", 0.001)  # nothing is that fast
+    snapshot = await _show(rig, f"<p>{label.format('radio', 'behind')}</p>")
+
+    done = await rig.call("click", ref=ref(snapshot, 'radio "Agree"'))
+
+    assert 'radio "Agree" checked' in done["changed"]
 
 
 async def test_of_inputs_that_are_alike_the_one_with_the_reference_is_clicked(rig: Rig) -> None:

@@ -7,7 +7,6 @@ receives clicks, and does not click one that its label covers.
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -103,16 +102,18 @@ async def find_clickable(element: Locator, page: Page) -> tuple[Locator, Positio
     try:
         await element.click(trial=True, timeout=UNCOVERED_WITHIN * 1000)
     except LateError:
-        with suppress(LateError):  # the input is gone, as the click on it will say
-            if (label := await _find_label(element)) is not None:
-                has_links = await label.locator(_LINKS).count()
-                return label, Position(x=_EDGE, y=_EDGE) if has_links else None
+        if (label := await _find_label(element)) is not None:
+            has_links = await label.locator(_LINKS).count()
+            return label, Position(x=_EDGE, y=_EDGE) if has_links else None
     return element, None
 
 
 async def _find_label(element: Locator) -> Locator | None:
-    """Return the first visible label of an input."""
-    handle = await element.element_handle(timeout=UNCOVERED_WITHIN * 1000)
+    """Return the first visible label of an input; it waits for neither."""
+    handles = await element.element_handles()
+    if not handles:
+        return None  # the input is gone, as the click on it will say
+    [handle] = handles
     frame, ident = await handle.owner_frame(), await handle.get_attribute("id")
     await handle.dispose()
     labels = element.locator("xpath=ancestor::label")
